@@ -1,17 +1,21 @@
 """HTTP: shapes, keys, limits, and that nothing undocumented is ever answered."""
 
+import asyncio
+import re
 import time
 
 import httpx
 import pytest
 import structlog
 from pydantic import TypeAdapter
-from running import PRICES, error
+from running import PRICES, error, service_at
 
+from tightrope.service.app import create_app
 from tightrope.service.client import Client
 from tightrope.service.domain.certificate import check
 from tightrope.service.http import answers
 from tightrope.service.runtime import keys
+from tightrope.service.runtime.settings import Settings
 from tightrope.service.runtime.telemetry import start_logs
 
 
@@ -214,6 +218,37 @@ def test_what_an_identification_policy_recommends(served):
     assert told["arm"] == "mid" and told["gap_bound"] > 0.0 and told["samples_range"][0] <= told["samples_remaining"]
 
 
+def test_an_access_log_says_who_asked_for_what_and_nothing_else(tmp_path):
+    asked = {"id": "visit-17", "subject": "somebody"}
+    requests = [
+        ("POST", "/v1/experiments", PRICES), ("POST", "/v1/experiments/price/decisions", asked),
+        ("GET", "/v1/experiments/price/explain?decision=visit-17", None), ("GET", "/nowhere", None),
+    ]  # fmt: skip
+
+    async def send(application, key):
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://t", headers={"Authorization": f"Bearer {key}"}) as client:
+            return [(await client.request(method, path, json=body)).status_code for method, path, body in requests]
+
+    with service_at(tmp_path / "a.db") as service:
+        with service.database.write() as connection:
+            key = keys.create(connection, "admin", "team shop")
+        service.keys.refresh()
+        noted = {}
+        for wanted in (False, True):
+            with structlog.testing.capture_logs() as lines:
+                statuses = asyncio.run(send(create_app(Settings(access_log=wanted), service), key))
+            assert statuses == [200 if wanted else 201, 200, 200, 404]
+            noted[wanted] = [line for line in lines if line["event"] == "request"]
+    assert noted[False] == []
+    assert [(one["method"], one["route"], one["experiment"], one["status"], one.get("note")) for one in noted[True]] == [
+        ("POST", "/v1/experiments", None, 200, "team shop"), ("POST", "/v1/experiments/{name}/decisions", "price", 200, "team shop"),
+        ("GET", "/v1/experiments/{name}/explain", "price", 200, "team shop"), ("GET", "other", None, 404, None),
+    ]  # fmt: skip
+    assert all(one["milliseconds"] > 0 and one["client"] == "127.0.0.1" for one in noted[True])
+    assert not any(text in str(noted) for text in ("visit-17", "somebody", key))
+
+
 def test_docs_lists_every_operation_with_its_fields(served):
     answer = served("GET", "/docs", key="")
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
@@ -221,5 +256,6 @@ def test_docs_lists_every_operation_with_its_fields(served):
         for method in methods:
             assert f"{method.upper()} {path}" in answer.text
     assert "<code>subject</code> string or null" in answer.text and "Whose data this is" in answer.text
-    assert "http://" not in answer.text and "https://" not in answer.text  # nothing is fetched from elsewhere
+    shown = re.sub(r"<pre><code>[^<]*</code></pre>", "", answer.text)  # examples are text
+    assert "http://" not in shown and "https://" not in shown  # nothing is fetched from elsewhere
     assert "default-src 'none'" in answer.headers["content-security-policy"]

@@ -6,11 +6,11 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).parent.parent.parent / "src" / "tightrope" / "service"
 ROOMS = (
-    "decision_ids", "extras", "domain", "log", "runtime", "http", "board", "client", "integrations", "simulated_shop", "app", "server", "cli",
+    "decision_ids", "extras", "domain", "log", "runtime", "http", "board", "client", "integrations", "simulated_shop", "webhooks", "app", "server", "cli",
 )  # fmt: skip
 DATABASES = {"sqlalchemy", "alembic", "psycopg"}
 WEB = {"fastapi", "starlette", "uvicorn", "httpx", "jinja2"}
-MAY_NOT_IMPORT = {"domain": DATABASES | WEB, "log": WEB, "runtime": WEB}
+MAY_NOT_IMPORT = {"domain": DATABASES | WEB, "log": WEB, "runtime": WEB, "webhooks": WEB}
 
 
 def imports():

@@ -26,11 +26,12 @@ BODIES = {
     ("patch", "/v1/experiments/{name}/arms/{arm}"): {"status": "masked"},
     ("post", "/v1/experiments/{name}/erase"): {"subject": "somebody"},
     ("post", "/v1/experiments/{name}/mode"): {"mode": "full"},
+    ("post", "/v1/webhooks"): {"url": "https://192.0.2.1/", "experiments": ["price"]},
     ("post", "/rank"): {"actions": [{"id": "a"}]},
     ("post", "/events/{id}/reward"): {"value": 1.0},
 }
 OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics", "/v1/public-key"}
-LISTS = {"/v1/experiments", "/v1/audit"}
+LISTS = {"/v1/experiments", "/v1/audit", "/v1/webhooks"}
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def operations(application):
     """Every operation of the schema as (method, path as documented, path of the foreign experiments, body)."""
     for path, methods in application.openapi()["paths"].items():
         for method in methods:
-            concrete = path.replace("{name}", "price").replace("{id}", "open").replace("{arm}", "low")
+            concrete = path.replace("{name}", "price").replace("{id}", "open").replace("{arm}", "low").replace("{webhook}", "1")
             assert "{" not in concrete, f"{path} has a part that this test does not know"
             yield method, path, concrete, BODIES.get((method, path), {} if method == "post" else None)
 
@@ -102,6 +103,15 @@ def test_what_such_a_key_may_do(two):
     for name in ("shop", "a-shop-", "Shop-a", "checkout2"):
         assert two("POST", "/v1/experiments", PRICES | {"name": name}, "admin shop").status_code == 403
     assert "may read" in two("POST", "/v1/experiments/price/decisions", {}, "read shop").json()["error"]["message"]
+
+
+def test_a_key_is_made_in_a_new_database_only_where_that_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TIGHTROPE_DB", raising=False)
+    told = CliRunner().invoke(app, ["keys", "create", "read"])
+    assert "does not exist; give the file that `tightrope serve` writes" in str(told.exception) and not list(tmp_path.iterdir())
+    assert CliRunner().invoke(app, ["keys", "create", "read", "--db", "tightrope.db"]).output.startswith("tr_")
+    assert CliRunner().invoke(app, ["keys", "create", "read"]).output.startswith("tr_")  # now it is there
 
 
 def test_the_board_shows_only_these(two):

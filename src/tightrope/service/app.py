@@ -13,8 +13,10 @@ from starlette.responses import RedirectResponse
 from .board.login import PATH
 from .board.operations import operations_page
 from .board.routes import router as board
+from .board.view import sentence_of
 from .domain.errors import Refused, not_valid
-from .http import audit, decisions, experiments, health, reading, rollout
+from .http import audit, decisions, experiments, health, reading, rollout, segments
+from .http import webhooks as webhook_routes
 from .http.common import refusal
 from .http.fast_routes import FastRoutes
 from .http.middleware import Limits
@@ -22,15 +24,19 @@ from .integrations import personalizer_routes as personalizer
 from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger
+from .webhooks.sending import Sender
+from .webhooks.watching import Watcher
 
 ROUTERS = (
     experiments.router,
     decisions.router,
     reading.router,
+    segments.router,
     rollout.router,
     rollout.public_router,
     personalizer.router,
     audit.router,
+    webhook_routes.router,
     health.router,
     board,
 )
@@ -44,7 +50,12 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if service is None:
             served.open()
+        threads = Watcher(served, sentence_of), Sender(served)
+        for one in threads:
+            one.start()
         yield
+        for one in threads:
+            one.stop()
         if service is None:
             served.close()
 
@@ -61,7 +72,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
     app.add_exception_handler(Exception, _internal)
     app.add_middleware(FastRoutes, routes=decisions.router.routes)
-    app.add_middleware(Limits, most_bytes=settings.most_bytes)
+    app.add_middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log)
     return app
 
 

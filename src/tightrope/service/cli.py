@@ -29,13 +29,21 @@ def serve(
     address: Annotated[
         str | None, typer.Option(help="http://host:port of this process, which others on the same database tell clients.")
     ] = None,
+    webhook_network: Annotated[
+        list[str] | None,
+        typer.Option(help="Addresses that are not public, such as 10.0.0.0/8, and may still be told by webhooks; again for more."),
+    ] = None,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Write a line of JSON for every request to stderr.")] = False,
 ) -> None:
     """Serve decisions over HTTP; the first start prints an admin key."""
     require()
+    from .runtime.addresses import networks_of
     from .runtime.settings import Settings
     from .server import serve as run
 
-    run(Settings(db=db, host=host, port=port, address=address))
+    networks = tuple(webhook_network or ())
+    networks_of(networks)
+    run(Settings(db=db, host=host, port=port, address=address, webhook_networks=networks, access_log=access_log))
 
 
 def opened(db: str, must_exist: bool = True) -> "Database":
@@ -190,9 +198,12 @@ def create_key(
         typer.Option(help="A name or a pattern, such as 'shop-*', of the experiments it is for; give it again for more. Default all."),
     ] = None,
     db: Db = "tightrope.db",
+    *,
+    context: typer.Context,
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
-    database = opened(db, must_exist=False)
+    said = context.get_parameter_source("db")
+    database = opened(db, must_exist=said is not None and said.name == "DEFAULT")  # a second database would be of no use to anybody
     from .runtime.keys import create
 
     try:

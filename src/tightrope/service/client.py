@@ -135,6 +135,34 @@ class Client:
         """End the experiment for good."""
         self._send("POST", self._path("/archive"))
 
+    # Webhooks ---------------------------------------------------------------------------------------------------------------
+
+    def create_webhook(
+        self, url: str, events: Sequence[str] | None = None, experiments: Sequence[str] | None = None, note: str = ""
+    ) -> dict[str, Any]:  # fmt: skip
+        """Tell an address what happens in experiments from now on. events: "mode.changed", "promise.at_risk", "winner.known" and
+        "experiment.stopped"; None: all. experiments: names and patterns such as "shop-*"; None: all that the key is for. The `secret` of
+        the answer, which messages are signed with, is shown only this once."""
+        given = {"url": url, "events": None if events is None else list(events),
+                 "experiments": None if experiments is None else list(experiments), "note": note}  # fmt: skip
+        return self._send("POST", "/v1/webhooks", {name: value for name, value in given.items() if value is not None})
+
+    def webhooks(self) -> list[dict[str, Any]]:
+        """All webhooks that the key is for, with how many of their messages wait and have failed."""
+        return list(self._send("GET", "/v1/webhooks")["webhooks"])
+
+    def remove_webhook(self, id: int) -> None:
+        """Tell it nothing any more."""
+        self._send("DELETE", f"/v1/webhooks/{id}")
+
+    def deliveries(self, webhook: int, limit: int = 100) -> list[dict[str, Any]]:
+        """The last messages of a webhook, the newest first, and what became of them."""
+        return list(self._send("GET", f"/v1/webhooks/{webhook}/deliveries", params={"limit": limit})["deliveries"])
+
+    def retry_deliveries(self, webhook: int) -> int:
+        """Try the messages of a webhook that have failed for another day; returns how many."""
+        return int(self._send("POST", f"/v1/webhooks/{webhook}/retry")["retried"])
+
     # Arms -------------------------------------------------------------------------------------------------------------------
 
     @property
@@ -175,13 +203,13 @@ class Client:
     def decide(
         self, context: Any = None, eligible: Iterable[str] | np.ndarray | None = None, id: str | None = None, *,
         excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
-        baseline_mean: float | None = None,
+        baseline_mean: float | None = None, segments: Mapping[str, str] | None = None,
     ) -> RemoteDecision:  # fmt: skip
         """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
         Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
         excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
-        subject: whose data it is."""
-        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean)
+        subject: whose data it is. segments: values by the names of the spec."""
+        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
         return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
 
     def decide_many(self, number: int, **given: Any) -> list[RemoteDecision]:
@@ -189,7 +217,7 @@ class Client:
         found: list[RemoteDecision] = []
         for first in range(0, number, MOST):
             asked = [self._asked(given.get("context"), given.get("eligible"), None, given.get("excluded"), given.get("deferred", False),
-                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"))
+                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"), given.get("segments"))
                      for _ in range(min(MOST, number - first))]  # fmt: skip
             results = self._send("POST", self._path("/decisions:batch"), {"decisions": asked})["results"]
             found += [RemoteDecision(**taken(result)) for result in results]
@@ -198,11 +226,12 @@ class Client:
     def _asked(
         self, context: Any, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None, deferred: bool,
         subject: str | None, baseline: str | None, baseline_mean: float | None,
+        segments: Mapping[str, str] | None,
     ) -> dict[str, Any]:  # fmt: skip
         given = {
             "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
             "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
-            "baseline": baseline, "baseline_mean": baseline_mean,
+            "baseline": baseline, "baseline_mean": baseline_mean, "segments": None if segments is None else dict(segments),
         }  # fmt: skip
         return {name: value for name, value in given.items() if value is not None}
 
@@ -259,6 +288,10 @@ class Client:
     def state(self, seq: int | None = None) -> dict[str, Any]:
         """Counts and the fingerprint of the state, now or after an event of the past."""
         return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
+
+    def segments(self) -> dict[str, Any]:
+        """Results by segment: counts in `segments`, and in `arms` a line for every arm in each, with mean, interval and lift."""
+        return self._send("GET", self._path("/segments"))
 
     def log(self, first: int = 1) -> Iterator[dict[str, Any]]:
         """Events from one on."""
@@ -327,7 +360,7 @@ class Client:
                 if waits.isdigit() and (attempt + 1) % len(self.urls) == 0:
                     pause = min(max(pause, float(waits)), LONGEST_PAUSE)
                 continue
-            content = read(answer)
+            content = {} if answer.status_code == 204 else read(answer)
             if answer.is_success:
                 return content
             raise rejected(answer.status_code, content)

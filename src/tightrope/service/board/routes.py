@@ -19,8 +19,10 @@ from ..domain.errors import Refused
 from ..domain.history import History
 from ..domain.requests import ArmChange, ModeChange
 from ..domain.rollout import MODES
+from ..log import webhooks
 from ..log.tables import experiments as table
 from ..runtime import changes, commands
+from ..runtime.addresses import parts_of
 from ..runtime.certificates import issue
 from ..runtime.keys import Key
 from ..runtime.service import Service
@@ -41,7 +43,16 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }  # fmt: skip
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
-SECTIONS = ("warnings", "answer", "tiles", "pictures", "arms", "decisions", "rollout")  # parts of the page that the stream keeps up to date
+SECTIONS = (
+    "warnings",
+    "answer",
+    "tiles",
+    "pictures",
+    "arms",
+    "segments",
+    "decisions",
+    "rollout",
+)  # parts of the page that the stream keeps up to date
 
 _streams: set[int] = set()
 
@@ -169,7 +180,22 @@ async def all_experiments(request: Request) -> Response:
         if asked == (one.get("status") == "archived"):
             listed.append(one)
     may = request.state.key.role == "admin"
-    return page("experiments.html", experiments=listed, archived=archived, asked=asked, may=may, token=token(service, request))
+    hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
+    return page("experiments.html", experiments=listed, archived=archived, asked=asked, may=may, hooks=hooks, token=token(service, request))
+
+
+def webhook_lines(service: Service, key: Key) -> list[dict[str, Any]]:
+    """The webhooks that a key may see, and why the last message of each did not arrive. Addresses may be secrets: only their hosts."""
+    with service.database.read() as connection:
+        counts, lines = webhooks.counts(connection), []
+        for hook in webhooks.all_webhooks(connection):
+            if key.covers_all(hook.experiments):
+                mine, troubled = counts.get(hook.id, {}), webhooks.last_error(connection, hook.id)
+                lines.append({
+                    "host": parts_of(hook.url)[1], "note": hook.note, "events": hook.events, "experiments": hook.experiments,
+                    "waiting": mine.get(webhooks.WAITING, 0), "failed": mine.get(webhooks.FAILED, 0), "error": troubled,
+                })  # fmt: skip
+    return lines
 
 
 @router.get("/new")

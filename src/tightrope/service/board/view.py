@@ -11,6 +11,7 @@ from ..domain.certificate import charge
 from ..domain.history import History, Point
 from ..domain.lead import Bounds, against_baseline
 from ..domain.observations import BARS
+from ..domain.segments import NOTE, segment_report
 from ..domain.times import timestamp
 from . import charts
 from .answer import answer_of
@@ -132,18 +133,30 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     return charts.intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0)
 
 
+def bounds_of_arms(standing: dict[str, Any], history: History) -> list[tuple[float, float]] | None:
+    """Bounds of the arms' means, in their order; None where they have no one mean."""
+    identified = standing.get("identified")
+    if identified is None:
+        return history.intervals()
+    return [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
+
+
+def sentence_of(standing: dict[str, Any], history: History) -> str:
+    """The first card, alone."""
+    bounds = bounds_of_arms(standing, history)
+    return answer_of(standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True)))
+
+
 def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     """Everything that the templates need. standing: of the live experiment, see `commands.standing`."""
     points, styles = history.curve(), style_of(history)
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
     identified = standing.get("identified")
-    bounds: list[tuple[float, float]] | None
-    if identified is not None:
-        bounds = [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
-        source = "These are the bounds of the policy's stopping rule."
-    else:
-        bounds = history.intervals()
-        source = "They hold at all times and for all arms at once, with probability 95 %."
+    bounds = bounds_of_arms(standing, history)
+    source = (
+        "They hold at all times and for all arms at once, with probability 95 %." if identified is None
+        else "These are the bounds of the policy's stopping rule."
+    )  # fmt: skip
     by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))
     rows = arm_rows(history, statuses, styles, by_arm)
     shares, legend = share_chart(history, points, styles)
@@ -162,6 +175,7 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
+        "segments": segment_groups(history), "segments_note": NOTE,
         "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
         "rewarded": history.rewarded,
@@ -170,6 +184,14 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
         "modes": [one | {"time": timestamp(one["time"])} for one in history.modes], "seq": standing["seq"], "digest": standing["digest"],
         "time": timestamp(history.time),
     }  # fmt: skip
+
+
+def segment_groups(history: History) -> list[dict[str, Any]]:
+    """The tables by segment: a name, and its lines."""
+    if not history.segments:
+        return []
+    rows = segment_report(history)["arms"]
+    return [{"name": name, "rows": [row for row in rows if row["segment"] == name]} for name in history.segments]
 
 
 def clock(microseconds: int) -> str:

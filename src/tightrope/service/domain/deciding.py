@@ -26,7 +26,7 @@ class Prepared(NamedTuple):
 def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
     """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises Refused with nothing changed."""
     experiment.check_running()
-    asked, session = request.asked(), experiment.session
+    asked, session = experiment.asked(request), experiment.session
     if "baseline" in asked or "baseline_mean" in asked:
         check_round_baseline(experiment, asked)
     round, watched = experiment.round(asked), experiment.watched

@@ -16,8 +16,10 @@ from .accounts import Accounts, KnownRounds
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
+from .requests import DecisionRequest
 from .rollout import MODES, Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
+from .segments import segment_values
 from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
@@ -145,6 +147,15 @@ class Experiment:
         eligible = np.zeros(len(self.numbers), dtype=np.bool_)
         eligible[self.numbers[str(self.spec.baseline)]] = True
         return round._replace(eligible=eligible)
+
+    def asked(self, request: DecisionRequest) -> dict[str, Any]:
+        """What a request says, as the log keeps it: its segments by values that the spec knows."""
+        asked = request.asked()
+        if self.spec.segments is not None:
+            return asked | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
+        if "segments" in asked:
+            raise Refused(422, f"segments was given, but experiment {self.name!r} has none in its spec; leave it out.", "segments")
+        return asked
 
     def number(self, field: str, arm: str) -> int:
         """The number of an arm. field: that names it, for the sentence of the refusal."""

@@ -3,7 +3,7 @@ date by reading only what is new. Memory does not grow with the log but with ope
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
@@ -11,7 +11,7 @@ from . import events
 from .features import FeatureReader, numbers_of
 from .observations import Observations, bar_of
 from .rounds import baselines_of, lacks_baseline
-from .spec import ExperimentSpec
+from .spec import OTHER, ExperimentSpec
 
 POINTS = 240  # of a curve at most; every second is dropped when there are more
 LAST = 12  # decisions shown
@@ -44,7 +44,8 @@ class DecisionLine(NamedTuple):
 
 class OpenLine(NamedTuple):
     """An open decision. time: when it was made or activated. arms: that were played. left: those whose rewards are missing. number: it is
-    the n-th decision. others: whether its round's baseline was not what was played. mean: what that baseline earns, where it is known."""
+    the n-th decision. others: whether its round's baseline was not what was played. mean: what that baseline earns, where it is known.
+    segments: its values by name."""
 
     time: int
     arms: tuple[str, ...]
@@ -52,6 +53,7 @@ class OpenLine(NamedTuple):
     number: int
     others: bool
     mean: float | None
+    segments: Mapping[str, str]
 
 
 class ArmHistory:
@@ -84,6 +86,14 @@ class ArmHistory:
         return self.weights * self.weights / self.squared_weights if self.squared_weights else 0.0
 
 
+class SegmentHistory:
+    """What became of the decisions of one segment. arms: those that were played, by id."""
+
+    def __init__(self) -> None:
+        self.decisions = self.open = self.cancelled = self.rewards = 0
+        self.arms: dict[str, ArmHistory] = {}
+
+
 class History:
     """The history of one experiment up to event `seq`."""
 
@@ -93,6 +103,7 @@ class History:
         self.reader: FeatureReader | None = None
         self.status = "running"
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
+        self.segments: dict[str, dict[str, SegmentHistory]] = {}  # by name and value, in the spec's order
         self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
         self.decisions = self.baseline_decisions = self.late = self.expired = 0
         self.rewarded = self.defaulted = 0  # decisions that ended with a reward that came, and with the default reward
@@ -127,6 +138,9 @@ class History:
         self.spec = event.completed
         self.reader = self.spec.reader()
         self._add_arms(arm.id for arm in self.spec.arms or ())
+        self.segments = {
+            name: {value: SegmentHistory() for value in (*values, OTHER)} for name, values in (self.spec.segments or {}).items()
+        }
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
 
@@ -171,7 +185,12 @@ class History:
             self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
         mean = event.asked.get("baseline_mean", None if self.spec is None else self.spec.baseline_mean)
         others = names != baselines_of(event.asked, baseline)
-        self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean)
+        self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean, event.asked.get("segments", {}))
+        for segment in self._segments_of(self.open[event.decision]):
+            segment.decisions += 1
+            segment.open += 1
+            for name, chance in zip(names, chances, strict=True):
+                segment.arms.setdefault(name, ArmHistory()).play(chance)
         context = None if self.spec is None else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
         self.observed.decided(self.decisions, names, context)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
@@ -181,6 +200,10 @@ class History:
         self.outcomes[event.decision] = "open"
         if self.decisions % self.stride == 0:
             self._keep_point(time)
+
+    def _segments_of(self, line: OpenLine) -> Iterator[SegmentHistory]:
+        """Those that a decision belongs to."""
+        return (self.segments[name][value] for name, value in line.segments.items())
 
     def _keep_point(self, time: int) -> None:
         self.points.append(self.point(time))
@@ -206,17 +229,17 @@ class History:
         self.observed.clipped += event.given is not None
         if isinstance(value, dict):
             for name, number in value.items():
-                self._reward(name, number, line.number, bar)
+                self._reward(name, number, line, bar)
             left = tuple(name for name in line.left if name not in value)
             self.open[event.decision] = line._replace(left=left)
             if left:
                 return
         else:
-            self._reward(line.arms[0], value, line.number, bar)
+            self._reward(line.arms[0], value, line, bar)
         self.rewarded += 1
         self._end(event.decision, "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"))
 
-    def _reward(self, arm: str, value: float, number: int, bar: int | None) -> None:
+    def _reward(self, arm: str, value: float, line: OpenLine, bar: int | None) -> None:
         low, high = self.reward_range
         self.total += value
         scaled = (value - low) / (high - low)
@@ -224,7 +247,10 @@ class History:
             self.outside += 1
             scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
         self.mean.add(scaled, 1.0 - scaled)
-        self.observed.rewarded(arm, value, scaled, number, bar)
+        self.observed.rewarded(arm, value, scaled, line.number, bar)
+        for segment in self._segments_of(line):
+            segment.rewards += 1
+            segment.arms[arm].reward(value, scaled)
         if arm in self.arms:
             self.arms[arm].reward(value, scaled)
 
@@ -238,7 +264,7 @@ class History:
         else:
             self.defaulted += 1
             for name in line.left:
-                self._reward(name, event.reward, line.number, None)
+                self._reward(name, event.reward, line, None)
         self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
 
     def _closed(self, event: events.Closed, time: int) -> None:
@@ -276,6 +302,9 @@ class History:
         line = self.open.pop(decision, None)
         if line is not None:
             self.observed.ended(line.number, line.arms, cancelled)
+            for segment in self._segments_of(line):
+                segment.open -= 1
+                segment.cancelled += cancelled
         if decision in self.outcomes:
             self.outcomes[decision] = outcome
 

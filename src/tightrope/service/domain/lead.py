@@ -71,6 +71,15 @@ def lead_of(history: History, bounds: Bounds) -> Lead | None:
     )
 
 
+def winner(history: History, bounds: Bounds) -> str | None:
+    """The arm that is known to be the best of those that are played; None where that is not known yet, or means or delays contradict
+    it. bounds: of the history's arms."""
+    found = lead_of(history, bounds)
+    if found is None or not found.best_at_worst or history.observed.drift() is not None:
+        return None
+    return None if history.open and history.observed.telling_delays() is not None else found.arm
+
+
 def worst_bounds(history: History) -> Bounds:
     """Bounds of every arm's mean with the rewards of its open decisions counted as 0 for the lower and as 1 for the upper one."""
     waiting = Counter(arm for line in history.open.values() for arm in line.left)

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, Validat
 
 from .errors import Refused, not_valid
 from .features import RawRow
+from .notices import NoticeKind
 from .spec import ArmId, Arms, Mode, Row, Share
 from .strict import Number, Strict
 
@@ -64,6 +65,9 @@ class DecisionRequest(Strict):
     baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
     baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
     deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
+    segments: Annotated[dict[Annotated[str, Field(max_length=50)], Text], Field(min_length=1, max_length=5)] | None = Field(
+        default=None, description="The decision's segments, by the names of the spec; what is left out or not in the spec is other."
+    )
     subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
 
     def asked(self) -> dict[str, Any]:
@@ -218,6 +222,25 @@ class EvaluationRequest(Strict):
         if (self.policy is None) == (self.session is None):
             raise ValueError("policy and session are two ways to say what is judged; give one of them.")
         return self
+
+
+class WebhookRequest(Strict):
+    """Who is to be told of what."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"url": "https://hooks.example.com/tightrope", "events": ["winner.known"], "experiments": ["shop-*"]}]
+        }
+    )
+
+    url: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)] = Field(
+        description="Where messages are sent by POST: https, to a public address unless the operator allows others."
+    )
+    events: Annotated[list[NoticeKind], Field(min_length=1, max_length=10)] | None = Field(None, description="null: all kinds.")
+    experiments: Annotated[list[Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=100)] | None = Field(
+        None, description="Names and patterns of experiments, such as shop-*; null: all that the key is for."
+    )
+    note: Annotated[str, Field(max_length=200, pattern=TEXT)] = Field("", description="Whose it is.")
 
 
 class ModeChange(Strict):

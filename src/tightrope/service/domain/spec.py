@@ -59,6 +59,24 @@ Window = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
 
 
 Mode = Literal["apprentice", "shadow", "capped", "full"]
+OTHER = "other"  # the value of a segment that is missing, or not in the spec
+MOST_VALUES = 100  # of all segments of a spec together
+
+
+def _distinct_values(values: list[str]) -> list[str]:
+    twice = next((one for k, one in enumerate(values) if one in values[:k] or one == OTHER), None)
+    if twice is not None:
+        why = f"which is there already for every value that is not listed; leave {OTHER!r} out" if twice == OTHER else "twice; say it once"
+        raise ValueError(f"segments has {twice!r}, {why}.")
+    return values
+
+
+SegmentValue = Annotated[str, Field(min_length=1, max_length=50, pattern=r"^[^\x00]+$")]
+SegmentName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,49}$")]
+SegmentValues = Annotated[list[SegmentValue], Field(min_length=1, max_length=MOST_VALUES), AfterValidator(_distinct_values)]
+Segments = Annotated[dict[SegmentName, SegmentValues], Field(min_length=1, max_length=5)]
+
+
 Share = Annotated[float, Field(gt=0, lt=1)]
 Chance = Annotated[float, Field(gt=0, le=1)]
 
@@ -193,6 +211,11 @@ class ExperimentSpec(Strict):
         default=None,
         description="A subject keeps its arm: a decision with a subject that was decided for within this time is that decision again, "
         "with its id. null: every decision is drawn.",
+    )
+    segments: Segments | None = Field(
+        default=None,
+        description="Results by segment: up to five names, each with the values that are told apart, {country: [de, fr], device: [phone]}. "
+        "Decisions say theirs; all other values are counted as other. The policy does not see them.",
     )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
@@ -363,6 +386,17 @@ def check_rewards(spec: ExperimentSpec) -> None:
         raise ValueError(f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; give one within it.")
 
 
+def check_segments(spec: ExperimentSpec) -> None:
+    """Raise ValueError where there is nothing to tell apart by segment, or too much."""
+    if spec.segments is None:
+        return
+    if spec.arms is None:
+        raise ValueError("segments was given, but every decision of this experiment brings its own candidates, which are not counted.")
+    count = sum(len(values) for values in spec.segments.values())
+    if count > MOST_VALUES:
+        raise ValueError(f"segments has {count} values, but {MOST_VALUES} are the most of all segments together; leave rare ones out.")
+
+
 def check_sticky(spec: ExperimentSpec) -> None:
     """Raise ValueError where subjects cannot keep their arms."""
     if spec.sticky is None:
@@ -490,6 +524,7 @@ def check_spec(spec: ExperimentSpec) -> None:
     check_features(spec)
     check_sticky(spec)
     check_workers(spec)
+    check_segments(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 

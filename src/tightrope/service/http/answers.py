@@ -255,6 +255,131 @@ class AuditAnswer(BaseModel):
     next: int | None
 
 
+class SegmentCounts(BaseModel):
+    """Decisions of one segment. rewards: of single arms."""
+
+    segment: str
+    value: str
+    decisions: int
+    rewards: int
+    open: int
+    cancelled: int
+
+
+class Lift(BaseModel):
+    """A difference of means, and its bounds."""
+
+    value: float
+    low: float
+    high: float
+
+
+class SegmentArm(BaseModel):
+    """An arm in one segment. low, high: of its mean; null where arms have no one mean, or there is no reward. lift: its mean less that of
+    the baseline in the same segment."""
+
+    segment: str
+    value: str
+    arm: str
+    decisions: int
+    rewards: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    lift: Lift | None
+
+
+class SegmentsAnswer(BaseModel):
+    """Results by segment, as of an event. error: of all intervals together. note: how to read them."""
+
+    model_config = example(
+        event=4127, error=0.05, note="All intervals hold at all times, for all arms and segments at once, with probability 95 %.",
+        segments=[{"segment": "country", "value": "de", "decisions": 1502, "rewards": 1499, "open": 2, "cancelled": 1}],
+        arms=[{"segment": "country", "value": "de", "arm": "11.90", "decisions": 702, "rewards": 700, "mean": 0.14, "low": 0.1,
+               "high": 0.19, "lift": {"value": 0.03, "low": -0.04, "high": 0.1}}],
+    )  # fmt: skip
+
+    event: int
+    error: float
+    note: str
+    segments: list[SegmentCounts]
+    arms: list[SegmentArm]
+
+
+class WebhookAnswer(BaseModel):
+    """A webhook. experiments: names and patterns; null: all. waiting, failed: messages that are still to be delivered, and that are not any
+    more. secret: shown once, to who creates it."""
+
+    model_config = example(
+        id=1, url="https://hooks.example.com/tightrope", events=["winner.known"], experiments=["shop-*"], note="team shop",
+        created="2026-07-01T12:00:00.000000Z", waiting=0, failed=0,
+    )  # fmt: skip
+
+    id: int
+    url: str
+    events: list[str]
+    experiments: list[str] | None
+    note: str
+    created: str
+    waiting: int
+    failed: int
+
+
+class NewWebhookAnswer(WebhookAnswer):
+    """A webhook that was made, and its secret, which is shown only now."""
+
+    model_config = example(
+        id=1, url="https://hooks.example.com/tightrope", events=["winner.known"], experiments=["shop-*"], note="team shop",
+        created="2026-07-01T12:00:00.000000Z", waiting=0, failed=0, secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    )  # fmt: skip
+
+    secret: str
+
+
+class WebhooksAnswer(BaseModel):
+    """All webhooks that the key is for."""
+
+    model_config = example(webhooks=[{
+        "id": 1, "url": "https://hooks.example.com/tightrope", "events": ["winner.known"], "experiments": None, "note": "",
+        "created": "2026-07-01T12:00:00.000000Z", "waiting": 0, "failed": 1,
+    }])  # fmt: skip
+
+    webhooks: list[WebhookAnswer]
+
+
+class DeliveryLine(BaseModel):
+    """A message. id: the receiver's `webhook-id`. next_attempt: while it waits. error: of the last attempt."""
+
+    id: str
+    experiment: str
+    type: str
+    created: str
+    status: Literal["waiting", "delivered", "failed"]
+    attempts: int
+    next_attempt: str | None
+    error: str | None
+
+
+class DeliveriesAnswer(BaseModel):
+    """The last messages of a webhook, the newest first."""
+
+    model_config = example(deliveries=[{
+        "id": "msg_8f14e45fceea167a5a36dedd4bea2543", "experiment": "checkout-price", "type": "winner.known",
+        "created": "2026-07-01T12:00:00.000000Z", "status": "waiting", "attempts": 2, "next_attempt": "2026-07-01T12:00:15.000000Z",
+        "error": "status 500",
+    }])  # fmt: skip
+
+    deliveries: list[DeliveryLine]
+
+
+class RetryAnswer(BaseModel):
+    """retried: how many failed messages wait again."""
+
+    model_config = example(retried=3)
+
+    retried: int
+
+
 class ErasureAnswer(BaseModel):
     """erased: how many events were blanked. event: where the log says so."""
 

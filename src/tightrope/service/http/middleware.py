@@ -4,15 +4,16 @@ import time
 from typing import Any
 
 from ..domain.errors import Refused
-from ..runtime.telemetry import metrics
+from ..runtime.telemetry import logger, metrics
 from .common import refusal
 
 
 class Limits:
-    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and paths that no database takes; measures."""
+    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and paths that no database takes; measures,
+    and notes every request where that is asked for."""
 
-    def __init__(self, app: Any, most_bytes: int) -> None:
-        self.app, self.most_bytes = app, most_bytes
+    def __init__(self, app: Any, most_bytes: int, access_log: bool = False) -> None:
+        self.app, self.most_bytes, self.access_log = app, most_bytes, access_log
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
@@ -48,4 +49,18 @@ class Limits:
         finally:  # also where it ended with an error of the service, which is answered further out
             route = getattr(scope.get("route"), "path_format", "other")
             metrics().requests.labels(route, status).inc()
-            metrics().seconds.labels(route).observe(time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            metrics().seconds.labels(route).observe(seconds)
+            if self.access_log:
+                note(scope, route, status, seconds)
+
+
+def note(scope: Any, route: str, status: int, seconds: float) -> None:
+    """Write who asked for what: the route and the experiment, and no ids, features or subjects."""
+    key = scope.get("state", {}).get("key")
+    who = {} if key is None else {"key": key.id, "note": key.note}
+    client = scope.get("client")
+    logger().info(
+        "request", method=scope["method"], route=route, experiment=scope.get("path_params", {}).get("name"), status=status,
+        milliseconds=round(1000.0 * seconds, 3), client=client[0] if client else None, **who,
+    )  # fmt: skip

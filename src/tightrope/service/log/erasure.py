@@ -20,7 +20,9 @@ from . import store
 from .entries import LogEntry
 from .tables import events, snapshots
 
-KEPT = ("deferred", "baseline", "baseline_mean")  # of what was asked: what replays and certificates need and what is no data of a person
+KEPT = (
+    "deferred", "baseline", "baseline_mean", "segments",
+)  # fmt: skip  # of what was asked: what replays, certificates and results by segment need and what is no data of a person
 
 
 class Blanked(NamedTuple):

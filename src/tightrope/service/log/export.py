@@ -21,12 +21,14 @@ from .recovery import rebuild
 
 
 def table(connection: Connection, row: int, experiment: Experiment) -> dict[str, Any]:
-    """One row for each arm that was played and whose decision has ended: decision, round, time, arm, propensity, reward.
+    """One row for each arm that was played and whose decision has ended: decision, round, time, arm, propensity, reward, and `segment_..`
+    for each segment of the spec.
 
     Cancelled decisions are left out; a reward is null where the decision was closed without one or is still open. Features of rounds
     stand in `features`, (K, d) a row, where every decision brought its own.
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
+    segments: dict[str, list[Any]] = {name: [] for name in experiment.spec.segments or ()}
     features: list[Any] = []
     for number, time, event, given, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
@@ -35,7 +37,10 @@ def table(connection: Connection, row: int, experiment: Experiment) -> dict[str,
             reward = given.get(name, default) if isinstance(given, dict) else given
             for column, value in zip(columns.values(), (event.decision, number, time, name, chance, reward), strict=True):
                 column.append(value)
+            for segment, values in segments.items():
+                values.append(event.asked["segments"][segment])
             features.append(numbers_of(experiment.reader, event.asked.get("context"), experiment.name))
+    columns |= {f"segment_{segment}": values for segment, values in segments.items()}
     if any(item is not None for item in features) and not experiment.session.catalogue:
         order = [arm["id"] for arm in experiment.arms()]
         columns["features"] = [as_matrix(item, order, experiment.session.arms.dimension) for item in features]

@@ -99,3 +99,41 @@ secrets = Table(
     Column("name", String(40), primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )  # fmt: skip
+
+webhooks = Table(
+    "webhooks", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("events", Text, nullable=False),  # JSON: kinds of messages
+    Column("experiments", Text),  # JSON: names and patterns of the experiments it is for; null: all
+    Column("secret", LargeBinary, nullable=False),  # that messages are signed with
+    Column("note", String(200), nullable=False),
+    Column("created", BigInteger, nullable=False),
+)  # fmt: skip
+
+webhook_watches = Table(
+    "webhook_watches", metadata,
+    Column("webhook", Integer, ForeignKey("webhooks.id"), nullable=False),
+    Column("experiment", Integer, ForeignKey("experiments.id"), nullable=False),
+    Column("seq", BigInteger, nullable=False),  # of the last event whose messages are in `deliveries`
+    Column("state", Text, nullable=False),  # JSON: what was told already
+    PrimaryKeyConstraint("webhook", "experiment"),
+)  # fmt: skip
+
+deliveries = Table(
+    "deliveries", metadata,
+    Column("id", Integer, primary_key=True),
+    Column("message", String(40), nullable=False),  # id that the receiver sees, the same in every attempt
+    Column("webhook", Integer, ForeignKey("webhooks.id"), nullable=False),
+    Column("experiment", String(100), nullable=False),
+    Column("event", String(40), nullable=False),
+    Column("body", LargeBinary, nullable=False),  # JSON, as it is sent
+    Column("created", BigInteger, nullable=False),  # microseconds since 1970, as the next two
+    Column("due", BigInteger, nullable=False),  # of the next attempt
+    Column("until", BigInteger, nullable=False),  # no attempt after it
+    Column("attempts", Integer, nullable=False),
+    Column("status", String(10), nullable=False),  # waiting, delivered or failed
+    Column("error", Text),  # of the last attempt
+    Index("deliveries_due", "status", "due"),
+    Index("deliveries_of_webhook", "webhook", "id"),
+)  # fmt: skip

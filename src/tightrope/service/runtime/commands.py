@@ -185,7 +185,7 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
             assert isinstance(event, events.Decided)
             if made.blanked:
                 raise Refused(410, f"id = {id!r} was decided, and the data of its subject was erased since; its answer is gone.", "id")
-            if event.asked != request.asked():
+            if event.asked != transaction.experiment.asked(request):
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return decision_answer(event, made.seq)
         if not transaction.claim(id, DECISION):
@@ -229,7 +229,7 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:
     if found is None:
         return None
     experiment.check_running()
-    round, number = experiment.round(request.asked()), experiment.numbers[found.arm]
+    round, number = experiment.round(experiment.asked(request)), experiment.numbers[found.arm]
     if number in experiment.retired_numbers() or not (round.eligible is None or round.eligible[number]):
         return None
     made, waits = decision_entry(transaction.entries(found.decision)), experiment.open.get(found.decision)

@@ -12,10 +12,11 @@ KEPT = 20  # experiments
 
 
 class Histories:
-    """Histories by experiment, the last ones that were asked for. Called from threads that may wait for the database."""
+    """Histories by experiment, the last ones that were asked for. Called from threads that may wait for the database. most: that are kept;
+    None: all."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, database: Database, most: int | None = KEPT) -> None:
+        self.database, self.most = database, most
         self._kept: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -24,12 +25,17 @@ class Histories:
         with self._lock:
             lock, history = self._kept.setdefault(name, (threading.Lock(), History()))
             self._kept.move_to_end(name)
-            while len(self._kept) > KEPT:
+            while self.most is not None and len(self._kept) > self.most:
                 self._kept.popitem(last=False)
         with lock:
             if history.seq < seq:
                 self._read(history, name, seq)
         return lock, history
+
+    def forget(self, name: str) -> None:
+        """Keep the history of an experiment no more."""
+        with self._lock:
+            self._kept.pop(name, None)
 
     def exactly(self, name: str, seq: int) -> History:
         """A history that ends with an event exactly."""

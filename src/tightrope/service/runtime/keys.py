@@ -34,6 +34,7 @@ FRESH = 2.0  # seconds after which the table is read again, so that a revoked ke
 KEPT = 30.0  # seconds that keys are still known while the table cannot be read
 MOST_PATTERNS = 100  # of one key
 PATTERN = re.compile(r"[A-Za-z0-9_.\-*?\[\]!]{1,100}")  # of names of experiments, and what stands for several characters
+NAME = re.compile(r"[A-Za-z0-9._-]+")  # without what stands for several characters
 K = keys.c
 
 
@@ -66,6 +67,33 @@ class Key(NamedTuple):
                 "create` makes one that is.", "experiment",
             )  # fmt: skip
 
+    def covers_all(self, experiments: Sequence[str] | None) -> bool:
+        """Whether it is for all experiments of these names and patterns. experiments: None: every one."""
+        try:
+            self.check_scope(experiments or ("*",))
+        except Refused:
+            return False
+        return True
+
+    def check_scope(self, experiments: Sequence[str] | None) -> tuple[str, ...] | None:
+        """The names and patterns of something that is told of experiments, this key's own where it names none. Refused with 403 where one
+        of them is neither a pattern of this key nor the name of an experiment that it is for."""
+        if self.experiments is None or experiments is None:
+            return self.experiments if experiments is None else tuple(experiments)
+        for one in experiments:
+            if one not in self.experiments:
+                self.check(one if NAME.fullmatch(one) else f"pattern {one}")
+        return tuple(experiments)
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise ValueError where text is neither a name of experiments nor a pattern."""
+    if not PATTERN.fullmatch(pattern):
+        raise ValueError(
+            f"experiments = {pattern!r} is neither a name of experiments nor a pattern of 1 to 100 letters, digits, _, ., -, *, ? and "
+            "[..], such as shop-*; give one --experiments for each."
+        )
+
 
 def create(
     connection: Connection, role: str, note: str = "", per_second: float = PER_SECOND, experiments: Sequence[str] | None = None
@@ -79,11 +107,7 @@ def create(
     if experiments is not None and not 0 < len(experiments) <= MOST_PATTERNS:
         raise ValueError(f"experiments has {len(experiments)} patterns, but a key takes 1 to {MOST_PATTERNS}; leave it out for all.")
     for pattern in experiments or ():
-        if not PATTERN.fullmatch(pattern):
-            raise ValueError(
-                f"experiments = {pattern!r} is neither a name of experiments nor a pattern of 1 to 100 letters, digits, _, ., -, *, ? and "
-                "[..], such as shop-*; give one --experiments for each."
-            )
+        check_pattern(pattern)
     key = PREFIX + secrets.token_urlsafe(32)
     now, scope = wall_clock(), None if experiments is None else list(experiments)
     connection.execute(sa.insert(keys).values(

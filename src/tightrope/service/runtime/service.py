@@ -24,6 +24,7 @@ THREADS = {
     "warm-up": 1,
     "scrubbing": 1,
     "judging": 1,
+    "names": 2,
 }  # for work that takes long: it waits for its like, and nothing else for it
 
 

@@ -1,0 +1,108 @@
+"""Notices: what webhooks tell of an experiment. Some follow from an event of the log, others from a look at all of it.
+
+A mode that changed and an experiment that stopped are events. A promise is at risk, or a winner known, as long as something holds: that is
+told once when it begins, and again only when it has ended in between (a winner: only when it is another arm).
+"""
+
+import json
+import math
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+from . import events
+from .assumptions import CONTRADICTED, assumptions
+from .history import History
+from .lead import winner
+
+NoticeKind = Literal["mode.changed", "promise.at_risk", "winner.known", "experiment.stopped"]
+NOTICE_KINDS: tuple[str, ...] = get_args(NoticeKind)
+
+
+class Notice(NamedTuple):
+    """Something to tell. seq, time: of the event behind which it is so. what: a sentence. data: the same for programs."""
+
+    kind: NoticeKind
+    seq: int
+    time: int
+    what: str
+    data: dict[str, Any]
+
+
+class Watch:
+    """What was told of an experiment already, so that the same is not told twice. least_budget: the bound of the budget below which the
+    promise is at risk; -inf: none is."""
+
+    def __init__(self, least_budget: float) -> None:
+        self.least_budget = least_budget
+        self.below = False  # whether the bound of the budget is below its least
+        self.contradicted: list[str] = []  # assumptions
+        self.winner: str | None = None  # the last one that was told
+
+    @classmethod
+    def read(cls, text: str, least_budget: float) -> Self:
+        """What `written` wrote; of an empty text a new one."""
+        watch = cls(least_budget)
+        if text:
+            kept = json.loads(text)
+            watch.below, watch.contradicted, watch.winner = kept["below"], kept["contradicted"], kept["winner"]
+        return watch
+
+    def written(self) -> str:
+        """As text."""
+        return json.dumps({"below": self.below, "contradicted": self.contradicted, "winner": self.winner})
+
+    def take(self, event: events.Event, seq: int, time: int) -> Notice | None:
+        """The notice of an event, if it is one."""
+        if isinstance(event, events.ModeChanged):
+            why = event.why.rstrip(".")
+            what = f"The mode changed from {event.before} to {event.mode}, by {event.by}{f': {why}' if why else ''}."
+            data = {"mode": event.mode, "before": event.before, "share": event.share, "by": event.by, "why": event.why}
+            return Notice("mode.changed", seq, time, what, data)
+        if isinstance(event, events.Paused):
+            return Notice("experiment.stopped", seq, time, "It was paused: it decides no more until it is resumed.", {"status": "paused"})
+        if isinstance(event, events.Archived):
+            return Notice("experiment.stopped", seq, time, "It was archived: it has ended for good.", {"status": "archived"})
+        if isinstance(event, events.Decided) and event.budget is not None:
+            return self._budget(event.budget, seq, time)
+        return None
+
+    def _budget(self, bound: float, seq: int, time: int) -> Notice | None:
+        if self.below:
+            self.below = bound < max(self.least_budget, 0.0)
+            return None
+        self.below = bound < self.least_budget
+        if not self.below:
+            return None
+        what = f"The lower bound of the budget, {bound:.4g}, fell below {self.least_budget:g}."
+        return Notice("promise.at_risk", seq, time, what, {"because": "budget", "bound": bound, "least": self.least_budget})
+
+    def look(self, standing: dict[str, Any], history: History) -> list[Notice]:
+        """What is so now and was not told yet. standing: of the live experiment, see `commands.standing`."""
+        found = []
+        if standing["holdings"] is not None:
+            every = assumptions(standing["holdings"], history, standing["rollout"])
+            against = {one.says: one for one in every if one.verdict == CONTRADICTED}
+            for says, one in against.items():
+                if says not in self.contradicted:
+                    what = f"The log contradicts what the promise rests on: {says} {one.why}"
+                    data = {"because": "assumption", "assumption": says, "why": one.why}
+                    found.append(Notice("promise.at_risk", history.seq, history.time, what, data))
+            self.contradicted = list(against)
+        arm = known_winner(standing, history)
+        if arm is not None and arm != self.winner:
+            self.winner = arm
+            found.append(Notice("winner.known", history.seq, history.time, f"It is known that {arm} is the best arm.", {"arm": arm}))
+        return found
+
+
+def known_winner(standing: dict[str, Any], history: History) -> str | None:
+    """The arm that is known to be the best: by the stopping rule of an identification policy, else by the intervals of the arms."""
+    identified = standing["identified"]
+    if identified is not None:
+        return str(identified["arm"]) if identified["status"] == "certified" else None
+    intervals = history.intervals()
+    return None if intervals is None else winner(history, dict(zip(history.arms, intervals, strict=True)))
+
+
+def asks_for_log(kind: str, text: bytes, least_budget: float) -> bool:
+    """Whether an entry of the log may be a notice: bodies of the others need not be read."""
+    return kind in ("mode changed", "paused", "archived") or (kind == "decided" and least_budget > -math.inf and b'"budget"' in text)

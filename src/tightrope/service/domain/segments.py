@@ -1,0 +1,73 @@
+"""Segments: results by country, device or whatever a spec names, from the history of the log.
+
+The policy is one for all of them. Intervals hold for all arms in all segments at once, so that looking at many segments finds no
+difference that is only chance more often than the error says.
+"""
+
+from typing import Any
+
+from ...evaluation.sequences import bounds_of
+from .errors import Refused
+from .history import ERROR, ArmHistory, History
+from .spec import OTHER
+
+NOTE = (
+    f"All intervals hold at all times, for all arms and segments at once, with probability {100 * (1 - ERROR):g} %. Where those of two "
+    "arms overlap, the one that leads in a segment may lead by chance: of many segments some always do. The policy is one for all "
+    "segments, and its promise is about all decisions together, not about each segment."
+)
+
+
+def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None, experiment: str) -> dict[str, str]:
+    """The value of every segment of a decision: what the request says where the spec knows it, else "other". Refused where the request
+    names a segment that there is not."""
+    said = given or {}
+    unknown = next((name for name in said if name not in segments), None)
+    if unknown is not None:
+        raise Refused(
+            422, f"segments has {unknown!r}, which experiment {experiment!r} does not have; it has {', '.join(segments)}.", "segments"
+        )
+    return {name: said[name] if said.get(name) in values else OTHER for name, values in segments.items()}
+
+
+def segment_report(history: History) -> dict[str, Any]:
+    """Counts of every segment, and of every arm in each of them with its mean, interval and difference from the baseline."""
+    counts: list[dict[str, Any]] = []
+    places: list[tuple[str, str, str, ArmHistory | None]] = []
+    for name, values in history.segments.items():
+        for value, segment in values.items():
+            counts.append({
+                "segment": name, "value": value, "decisions": segment.decisions, "rewards": segment.rewards,
+                "open": segment.open, "cancelled": segment.cancelled,
+            })  # fmt: skip
+            places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
+    bounds = interval_of_each(history, [arm for *_, arm in places])
+    baseline = None if history.spec is None else history.spec.baseline
+    found = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
+    rows = []
+    for (name, value, id), (arm, pair) in found.items():
+        if arm is None:
+            continue
+        low, high = pair or (None, None)
+        base, base_pair = found.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
+        lift = None
+        if base is not None and base.rewards and arm.rewards and pair is not None and base_pair is not None:
+            gap = arm.total / arm.rewards - base.total / base.rewards
+            lift = {"value": gap, "low": pair[0] - base_pair[1], "high": pair[1] - base_pair[0]}
+        rows.append({
+            "segment": name, "value": value, "arm": id, "decisions": arm.plays, "rewards": arm.rewards,
+            "mean": arm.total / arm.rewards if arm.rewards else None, "low": low, "high": high, "lift": lift,
+        })  # fmt: skip
+    return {"error": ERROR, "note": NOTE, "segments": counts, "arms": rows}
+
+
+def interval_of_each(history: History, cells: list[ArmHistory | None]) -> list[tuple[float, float] | None]:
+    """Bounds on the mean reward of each cell, an arm in a segment, that hold at all times and for all cells at once, also for those of
+    which nothing is known yet; None where there is no reward, or arms have no one mean."""
+    known = [cell for cell in cells if cell is not None and cell.rewards]
+    if not history.comparable or not known:
+        return [None] * len(cells)
+    low, high = history.reward_range
+    scaled = iter(bounds_of([cell.mean for cell in known], ERROR / len(cells)))
+    pairs = [next(scaled) if cell is not None and cell.rewards else None for cell in cells]
+    return [None if pair is None else (low + (high - low) * pair[0], low + (high - low) * pair[1]) for pair in pairs]

@@ -1,0 +1,28 @@
+"""Results by segment."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from ..domain.errors import Refused
+from ..domain.segments import segment_report
+from ..runtime import commands
+from .answers import SegmentsAnswer
+from .common import Name, Served, answer, needs, replies
+
+router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
+
+
+@router.get("/segments", dependencies=[needs("read")], responses=replies(SegmentsAnswer, 404, 409))
+async def read_segments(name: Name, service: Served) -> Response:
+    """What every arm earns in every segment of the spec, with intervals that hold for all of them at once."""
+    described = await service.ask(name, commands.describe)
+    if "segments" not in described["spec"]:
+        raise Refused(409, f"experiment = {name!r} has no segments; create one with segments in its spec.", "experiment")
+
+    def work() -> dict[str, Any]:
+        lock, history = service.histories.until(name, described["seq"])
+        with lock:
+            return {"event": history.seq, **segment_report(history)}
+
+    return answer(await service.in_thread("reading", work))

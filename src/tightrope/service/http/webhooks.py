@@ -1,0 +1,143 @@
+"""Webhooks: who is told what happens in experiments."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from sqlalchemy.engine import Connection
+
+from ..domain.errors import Refused, invalid
+from ..domain.notices import NOTICE_KINDS
+from ..domain.requests import WebhookRequest
+from ..domain.times import timestamp
+from ..log import audit, webhooks
+from ..log.webhooks import LASTS, WAITING, Delivery, Webhook, shown_secret
+from ..runtime.addresses import checked_addresses, networks_of, parts_of
+from ..runtime.keys import Key, check_pattern
+from ..runtime.service import Service
+from .answers import DeliveriesAnswer, NewWebhookAnswer, RetryAnswer, WebhookAnswer, WebhooksAnswer
+from .common import Served, answer, needs, replies
+
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
+Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the webhook.")]
+MOST_WEBHOOKS = 100
+
+
+def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> dict[str, Any]:
+    """A webhook as the API shows it."""
+    mine = counts.get(hook.id, {})
+    return {
+        "id": hook.id, "url": hook.url, "events": list(hook.events),
+        "experiments": None if hook.experiments is None else list(hook.experiments), "note": hook.note,
+        "created": timestamp(hook.created), "waiting": mine.get(webhooks.WAITING, 0), "failed": mine.get(webhooks.FAILED, 0),
+    }  # fmt: skip
+
+
+def delivery_line(one: Delivery) -> dict[str, Any]:
+    """A message as the API shows it."""
+    return {
+        "id": one.message, "experiment": one.experiment, "type": one.event, "created": timestamp(one.created), "status": one.status,
+        "attempts": one.attempts, "next_attempt": timestamp(one.due) if one.status == WAITING else None, "error": one.error,
+    }  # fmt: skip
+
+
+def check_key(key: Key, hook: Webhook) -> None:
+    """Refused with 403 where a webhook is told of experiments that the key is not for."""
+    key.check_scope(hook.experiments or ("*",))
+
+
+async def with_webhook(
+    request: Request, service: Service, id: int, work: Callable[[Connection, Webhook], Any], writes: bool = False
+) -> Any:  # fmt: skip
+    """What a function makes of a webhook, in one transaction. Refused where there is none, or the key is not for it."""
+    key: Key = request.state.key
+
+    def within() -> Any:
+        with service.database.write() if writes else service.database.read() as connection:
+            hook = webhooks.webhook_of(connection, id)
+            if hook is None and key.experiments is not None:
+                key.check("*")  # whether there is one is not told
+            if hook is None:
+                raise Refused(404, f"webhook = {id} does not exist; GET /v1/webhooks lists all.", "webhook")
+            check_key(key, hook)
+            return work(connection, hook)
+
+    return await service.in_thread("names", within)
+
+
+@router.post("", status_code=201, dependencies=[needs("admin")], responses=replies(NewWebhookAnswer, 409, success=201))
+async def create_webhook(asked: WebhookRequest, request: Request, service: Served) -> Response:
+    """Tell an address what happens from now on. The answer has the secret that messages are signed with; it is shown only this once."""
+    key: Key = request.state.key
+    try:
+        for pattern in asked.experiments or ():
+            check_pattern(pattern)
+    except ValueError as error:
+        raise invalid(error) from None
+    scope = key.check_scope(asked.experiments)
+    scheme, host, port, _ = parts_of(asked.url)
+    networks = networks_of(service.settings.webhook_networks)
+
+    def work() -> Webhook:
+        try:
+            checked_addresses(scheme, host, port, networks)
+        except (OSError, UnicodeError):  # nobody knows the name, or it can be none
+            raise Refused(422, f"url = {host!r} is not a name that leads anywhere; give one that exists.", "url") from None
+        now = service.settings.clock()
+        with service.database.write() as connection:
+            if len(webhooks.all_webhooks(connection)) >= MOST_WEBHOOKS:
+                raise Refused(409, f"There are {MOST_WEBHOOKS} webhooks already, which is the limit; remove one first.")
+            made = webhooks.create(connection, now, asked.url, tuple(asked.events or NOTICE_KINDS), scope, asked.note)
+            told = {"webhook": made.id, "host": host, "events": list(made.events), "experiments": None if scope is None else list(scope)}
+            audit.note(connection, now, key.author, None, "create webhook", told)
+        return made
+
+    made = await service.in_thread("names", work)
+    return answer(described(made, {}) | {"secret": shown_secret(made.secret)}, 201)
+
+
+@router.get("", dependencies=[needs("admin")], responses=replies(WebhooksAnswer))
+async def list_webhooks(request: Request, service: Served) -> Response:
+    """All webhooks that the key is for."""
+
+    def work() -> list[dict[str, Any]]:
+        with service.database.read() as connection:
+            counts = webhooks.counts(connection)
+            return [described(hook, counts) for hook in webhooks.all_webhooks(connection) if request.state.key.covers_all(hook.experiments)]
+
+    return answer({"webhooks": await service.in_thread("reading", work)})
+
+
+@router.get("/{webhook}", dependencies=[needs("admin")], responses=replies(WebhookAnswer, 404))
+async def read_webhook(webhook: Number, request: Request, service: Served) -> Response:
+    """One webhook."""
+    return answer(await with_webhook(request, service, webhook, lambda at, hook: described(hook, webhooks.counts(at))))
+
+
+@router.delete("/{webhook}", status_code=204, dependencies=[needs("admin")], responses=replies(None, 404, success=204))
+async def remove_webhook(webhook: Number, request: Request, service: Served) -> Response:
+    """Tell it nothing any more. Its messages go with it."""
+
+    def work(connection: Connection, hook: Webhook) -> None:
+        webhooks.remove(connection, hook.id)
+        audit.note(connection, service.settings.clock(), request.state.key.author, None, "remove webhook", {"webhook": hook.id})
+
+    await with_webhook(request, service, webhook, work, writes=True)
+    return Response(status_code=204)
+
+
+@router.get("/{webhook}/deliveries", dependencies=[needs("admin")], responses=replies(DeliveriesAnswer, 404))
+async def list_deliveries(
+    webhook: Number, request: Request, service: Served, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> Response:  # fmt: skip
+    """The last messages, the newest first, and what became of them. They are kept for 30 days."""
+    listed = await with_webhook(request, service, webhook, lambda at, hook: webhooks.last_deliveries(at, hook.id, limit))
+    return answer({"deliveries": [delivery_line(one) for one in listed]})
+
+
+@router.post("/{webhook}/retry", dependencies=[needs("admin")], responses=replies(RetryAnswer, 404))
+async def retry_deliveries(webhook: Number, request: Request, service: Served) -> Response:
+    """Try messages that have failed for another day."""
+    now = service.settings.clock()
+    retried = await with_webhook(request, service, webhook, lambda at, hook: webhooks.again(at, hook.id, now, now + LASTS), writes=True)
+    return answer({"retried": retried})

@@ -1,0 +1,1 @@
+"""Webhooks: what happens in an experiment is told to other programs."""
