@@ -14,23 +14,28 @@ from postgres import server
 from running import ask, crash, decide, place, probed, reward, service_at
 from running import create as create_cold
 
+from tightrope.service.board.view import sentence_of
 from tightrope.service.domain.accounts import Accounts
 from tightrope.service.domain.certificate import certificate
 from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.events import Cancelled, Decided, Exchanged, Rewarded
 from tightrope.service.domain.experiment import apply, created
 from tightrope.service.domain.requests import ArmChange, ArmsRequest, ModeChange
+from tightrope.service.domain.segments import segment_report
 from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log import store
+from tightrope.service.log import store, webhooks
 from tightrope.service.log.claims import claim
 from tightrope.service.log.database import Database
+from tightrope.service.log.export import table
 from tightrope.service.log.journal import Journal
+from tightrope.service.log.recovery import rebuild
 from tightrope.service.log.snapshots import fingerprint, pack, restored
 from tightrope.service.log.tables import claims, events, experiments
 from tightrope.service.log.verification import check_snapshots, replay, verify
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.histories import Histories
 from tightrope.service.runtime.warm_up import warm_up
+from tightrope.service.webhooks.watching import Watcher
 from tightrope.session.codec import flatten
 
 FREE = {name: SPEC[name] for name in ("name", "arms", "window", "seed", "workers")} | {"policy": "BetaThompson"}
@@ -398,6 +403,38 @@ def test_what_changes_the_experiment_goes_through_an_exchange(fresh, clock):
         assert "new" in arms and "a1" not in arms
         ask(other, commands.change_status, "archive", name="many")
         wait_for(lambda: one.ask_now("many", lambda at: at.experiment.status) == "archived")
+    checked(fresh)
+
+
+def test_webhooks_and_segments_read_the_logs_of_all_workers(fresh, clock):
+    segmented = FREE | {"workers": 2, "segments": {"country": ["de"]}}
+    with two(fresh, clock, exchange=0.05, webhook_networks=("127.0.0.0/8",)) as services:
+        one, other = services
+        with one.database.write() as connection:
+            hook = webhooks.create(connection, 1, "http://127.0.0.1:9/", ("mode.changed", "experiment.stopped"), None, "").id
+        create(one, segmented)
+        joined(one, other)
+        for n in range(30):
+            decide(services[n % 2], f"d{n}", "many", segments={"country": "de" if n % 3 else "fr"})
+            reward(services[n // 2 % 2], f"d{n}", float(n % 2), "many")
+        decide(one, "taken back", "many", segments={"country": "de"})
+        ask(other, commands.cancel, "taken back", name="many")  # which may tell it before the other has told the decision
+        ask(other, commands.change_status, "pause", name="many")
+        wait_for(lambda: one.ask_now("many", lambda at: at.experiment.status) == "paused")
+        settled(one), settled(other)
+        watchers = [Watcher(service, sentence_of, look_period=0.0) for service in services]
+        for watcher in (*watchers, *watchers):
+            watcher.look()
+        with one.database.read() as connection:
+            assert [delivery.event for delivery in webhooks.last_deliveries(connection, hook, 10)] == ["experiment.stopped"]
+        standing = ask(one, commands.standing, name="many")
+        found = segment_report(one.histories.until("many", standing["seq"])[1])
+        counted = {row["value"]: (row["decisions"], row["rewards"]) for row in found["segments"]}
+        assert counted["de"] == (21, 20) and counted["other"] == (10, 10)
+        with one.database.read() as connection:
+            row = store.row_of(connection, "many")
+            exported = table(connection, row, rebuild(connection, row, "many").experiment)
+        assert sorted(exported["decision"]) == sorted(f"d{n}" for n in range(30)) and None not in exported["reward"]
     checked(fresh)
 
 

@@ -383,6 +383,9 @@ TYPES: dict[str, type[Event]] = {
 }  # fmt: skip
 
 
+ENDS = (Cancelled, Rewarded, Expired, Closed)  # of a decision of one arm
+
+
 def decision_of(event: Event) -> str | None:
     """The id of the decision that an event is about, if it is about one."""
     return event.decision if isinstance(event, DecisionEvent) else None

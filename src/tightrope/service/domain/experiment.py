@@ -215,8 +215,6 @@ def created(spec: ExperimentSpec) -> events.Created:
     return events.Created(spec.plain(), spec.defaults(), described(made_policy(spec)))
 
 
-ENDS = (events.Cancelled, events.Rewarded, events.Expired, events.Closed)  # of a decision of one arm
-
 # What each event does ------------------------------------------------------------------------------------------------------
 
 
@@ -230,7 +228,7 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
         if drawn is None:
             follow(experiment, event, seq)
         _decided(experiment, event, seq, time)
-    elif experiment.accounts is not None and isinstance(event, ENDS) and event.decision not in experiment.open:
+    elif experiment.accounts is not None and isinstance(event, events.ENDS) and event.decision not in experiment.open:
         experiment.accounts.early[event.decision] = event  # the worker that decided has not told it yet
     else:
         EFFECTS[type(event)](experiment, event)
@@ -240,9 +238,9 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
 def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, drawn: Decision | None = None) -> None:
     """Take in an event of a worker's own log, in what it knows. ledger: the state that this rests on. What comes of a decision that is not
     known yet changes nothing before the next exchange."""
-    if isinstance(event, ENDS) and event.decision not in worker.open:
+    if isinstance(event, events.ENDS) and event.decision not in worker.open:
         worker.borrow(event.decision, ledger)
-    if isinstance(event, ENDS) and event.decision not in worker.open:
+    if isinstance(event, events.ENDS) and event.decision not in worker.open:
         if isinstance(event, events.Rewarded):
             worker.session._checked_value("reward", event.value)
         return

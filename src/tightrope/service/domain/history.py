@@ -119,6 +119,9 @@ class History:
         self.points: list[Point] = []
         self.stride = 1
         self.open: dict[str, OpenLine] = {}
+        self.early: dict[
+            str, tuple[events.DecisionEvent, int]
+        ] = {}  # endings, with their times, that a worker told before another its decision
         self.observed = Observations()
         self.last: deque[DecisionLine] = deque(maxlen=LAST)
         self.outcomes: dict[str, str] = {}  # of the last decisions, in words
@@ -127,10 +130,19 @@ class History:
         """Go on with the next event. Raises ValueError where one is missing."""
         if seq != self.seq + 1:
             raise ValueError(f"event {self.seq + 1} is missing; restore the database from a backup.")
+        if self.spec is not None and self.spec.workers > 1 and isinstance(event, events.ENDS) and event.decision not in self.open:
+            self.early[event.decision] = event, time
+        else:
+            self._step(event, time)
+            if isinstance(event, events.Decided) and event.decision in self.early:
+                early, told = self.early.pop(event.decision)
+                self._step(early, max(told, time))  # workers' clocks differ
+        self.seq, self.time = seq, time
+
+    def _step(self, event: events.Event, time: int) -> None:
         step = STEPS.get(type(event))
         if step is not None:
             step(self, event, time)
-        self.seq, self.time = seq, time
 
     # Events ---------------------------------------------------------------------------------------------------------------
 

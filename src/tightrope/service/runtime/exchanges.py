@@ -46,14 +46,14 @@ class SharedExperiment(OwnedExperiment):
 
     def __init__(self, lease: Lease, ledger: Journal, saved: int, leases: Leases, settings: Settings) -> None:
         assert lease.ledger is not None
-        self.root, self.worker, self.leases, self.settings = lease.ledger, lease.worker, leases, settings
+        self.worker, self.leases, self.settings = lease.worker, leases, settings
         self.mine: dict[str, None] = {}  # open decisions of this process, the oldest first
         self.fresh = False  # whether it was created in the part that is under way
         self.alone = False  # whether it decided what no other worker may before it knows of it, so that this part ends with an exchange
         self.crossed = False  # whether an exchange of this worker has passed a number at which a snapshot is due
         self.exchanged = -math.inf  # when the last one was, by the computer's count of seconds
         self.looked = -math.inf  # when it looked for workers that are gone
-        super().__init__(lease.row, lease.fence, WorkerJournal(ledger, lease.worker, lease.seq, lease.digest), saved)
+        super().__init__(lease.row, lease.fence, WorkerJournal(ledger, lease.worker, lease.seq, lease.digest), saved, lease.ledger)
 
     @property
     def ledger(self) -> Journal:

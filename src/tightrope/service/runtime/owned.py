@@ -16,8 +16,9 @@ OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of
 class OwnedExperiment:
     """A live experiment that this process writes: its row in the database, its fence, and entries that are not on disk yet."""
 
-    def __init__(self, row: int, fence: int, journal: Journal, saved: int) -> None:
+    def __init__(self, row: int, fence: int, journal: Journal, saved: int, root: int | None = None) -> None:
         self.row, self.fence, self.journal = row, fence, journal
+        self.root = row if root is None else root  # of the log that readers read: where there are many workers, of the ledger
         self.new: list[LogEntry] = []
         self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
         self.closing = False  # whether its windows are being closed

@@ -180,7 +180,7 @@ class Transaction:
         if wanted:
             self.looked_up |= {id: [] for id in wanted}
             unwritten = (entry for entry in self.owned.new if entry.decision in wanted)
-            row = self.owned.root if isinstance(self.owned, SharedExperiment) else self.owned.row
+            row = self.owned.root
             for entry in [*store.about(self.connection, row, wanted, self.many), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
 
@@ -398,7 +398,7 @@ class Writer(threading.Thread):
     def _snapshot(self, owned: OwnedExperiment, here: bool = False) -> None:
         """Write a snapshot, or let another thread write it. here: in any case now."""
         seq = owned.saved = owned.ledger.experiment.seq
-        row = owned.root if isinstance(owned, SharedExperiment) else owned.row
+        row = owned.root
         if here or owned.light:
             self._write_snapshot(owned.experiment.name, row, Snapshot.of(owned.ledger))
         else:
