@@ -337,13 +337,13 @@ def test_a_worker_that_is_gone_is_told_of_by_another_and_its_lease_is_charged_un
                 decide(other, f"f{n}", "many")
             crash(other)
         began, decided = time.monotonic(), 0
-        while "its process is gone" not in str(exchanges(one)[-3:]):
+        while "its process is gone" not in str(exchanges(one)):
             if decided < 20:  # without a pause; then nobody asks it for anything
                 decide(one, None, "many")
                 decided += 1
             out = one.writer.owned["many"].ledger.experiment.accounts
             assert out.leases[2] in (lease, 0)
-            assert time.monotonic() < began + 20
+            assert time.monotonic() < began + 60  # beside busy processes
             time.sleep(0.01)
         last = next(event for event in reversed(exchanges(one)) if event.ended)
         assert last.worker == 2 and last.count == 5 and last.lease == 0

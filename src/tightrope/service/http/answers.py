@@ -340,7 +340,7 @@ class WebhooksAnswer(BaseModel):
     """All webhooks that the key is for."""
 
     model_config = example(webhooks=[{
-        "id": 1, "url": "https://hooks.example.com/tightrope", "events": ["winner.known"], "experiments": None, "note": "",
+        "id": 1, "url": "https://hooks.example.com/tightrope", "events": ["winner.known"], "experiments": ["shop-*"], "note": "",
         "created": "2026-07-01T12:00:00.000000Z", "waiting": 0, "failed": 1,
     }])  # fmt: skip
 
