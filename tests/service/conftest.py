@@ -2,13 +2,15 @@ import asyncio
 import json
 import pathlib
 import sys
+import time
 
 import httpx
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from running import Clock, service_at
+from postgres import server
+from running import Clock, place, service_at
 
 from tightrope.service.app import create_app
 from tightrope.service.runtime import keys
@@ -48,3 +50,20 @@ def served(tmp_path):
 
         send.app, send.service, send.keys = app, service, made
         yield send
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def path(request, tmp_path):
+    """A new SQLite file, and a PostgreSQL server of its own."""
+    if request.param == "sqlite":
+        yield place(tmp_path / "k.db")
+    else:
+        with server(durable=False) as url:
+            yield url
+
+
+@pytest.fixture
+def postgres_database(monkeypatch):
+    """A new database of the PostgreSQL server that all tests share."""
+    monkeypatch.setenv("TIGHTROPE_TEST_POSTGRES", "1")
+    return place(f"test-{time.monotonic_ns()}")

@@ -6,8 +6,7 @@ import time
 import pytest
 import sqlalchemy as sa
 from cuts import HOWS, Cuts
-from postgres import server
-from running import decide, place, reward, service_at
+from running import decide, reward, service_at
 from test_workers import GUARDED, NEVER, checked, create, wait_for
 
 from tiers import tiered
@@ -18,18 +17,6 @@ from tightrope.service.log.tables import claims, experiments
 from tightrope.service.log.verification import verify
 
 STATEMENTS = 200  # more than a run of `Pair.work` sends
-
-
-@pytest.fixture(scope="module")
-def url():
-    with server(durable=False) as found:
-        yield found
-
-
-@pytest.fixture
-def fresh(url, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_TEST_POSTGRES", "1")
-    return place(f"cuts-{time.monotonic_ns()}")
 
 
 def insist(work, *arguments):
@@ -137,8 +124,8 @@ def pair(url, clock):
 
 
 @pytest.mark.parametrize("how", tiered(HOWS, later={"before"}))
-def test_a_worker_may_be_struck_at_any_statement(fresh, clock, how):
-    with pair(fresh, clock) as both:
+def test_a_worker_may_be_struck_at_any_statement(postgres_database, clock, how):
+    with pair(postgres_database, clock) as both:
         seen = []
         for n in range(1, STATEMENTS):
             both.begin()
@@ -150,4 +137,4 @@ def test_a_worker_may_be_struck_at_any_statement(fresh, clock, how):
                 break
             seen += struck
         assert n < STATEMENTS and {"COMMIT", "INSERT INTO events", "INSERT INTO claims", "UPDATE experiments SET"} <= set(seen)
-    checked(fresh)
+    checked(postgres_database)

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from postgres import server
 from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at, state
 from test_promises import refused
 
@@ -158,15 +157,6 @@ def test_segments_change_no_decision(service):
         assert (first["arm"], first["propensity"]) == (second["arm"], second["propensity"])
         for name in ("price", "plain"):
             reward(service, f"d{n}", float(first["arm"] == "mid"), name)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def path(request, tmp_path):
-    if request.param == "sqlite":
-        yield place(tmp_path / "k.db")
-    else:
-        with server(durable=False) as url:
-            yield url
 
 
 def test_results_outlive_a_kill_and_an_erasure(path, clock):

@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import ipaddress
 import json
+import math
 import pathlib
 import re
 import socket
@@ -14,13 +15,13 @@ import time
 import types
 
 import pytest
-from postgres import server
 from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at
 from test_scopes import two
 
 from tightrope.service.board.view import sentence_of
+from tightrope.service.domain import events
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.notices import NOTICE_KINDS, Watch
+from tightrope.service.domain.notices import NOTICE_KINDS, Watch, asks_for_log
 from tightrope.service.domain.requests import ModeChange
 from tightrope.service.http.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
 from tightrope.service.log import webhooks
@@ -200,6 +201,15 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
     assert told([-5.0, -50.0], -float("inf")) == [False, False]
 
 
+def test_of_many_workers_the_bound_of_an_exchange_is_told():
+    watch, told = Watch(-1.0), []
+    for seq, bound in enumerate((None, 0.0, -1.5, -2.0, 0.0, -1.5), 1):
+        event = events.Exchanged(1, 1, 0, "", 1, 0, 0, bound)
+        assert asks_for_log(event.kind, b"", -1.0) and not asks_for_log(event.kind, b"", -math.inf)
+        told.append(watch.take(event, seq, 0) is not None)
+    assert told == [False, False, True, False, False, True]
+
+
 def test_a_promise_is_at_risk_when_the_log_contradicts_what_it_rests_on(service, clock, receiver):
     hook(service, receiver.url, ("promise.at_risk",))
     create(service, GUARDED | {"baseline_mean": 0.9, "rollout": {"mode": "shadow"}})
@@ -346,15 +356,6 @@ def test_a_forged_signature_an_old_one_and_another_body_are_known(service, clock
 
 
 # What is between a commit and a delivery ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def path(request, tmp_path):
-    if request.param == "sqlite":
-        yield place(tmp_path / "k.db")
-    else:
-        with server(durable=False) as url:
-            yield url
 
 
 def ready(service, name="price"):

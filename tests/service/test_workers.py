@@ -10,7 +10,6 @@ import sqlalchemy as sa
 from fleet import SPEC, Expired, Fleet, ledger_of, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from postgres import server
 from running import ask, crash, decide, place, probed, reward, service_at
 from running import create as create_cold
 
@@ -158,18 +157,6 @@ def test_the_true_budget_stays_whoever_dies_and_not_where_leases_are_free(monkey
 # The database --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def url():
-    with server(durable=False) as found:
-        yield found
-
-
-@pytest.fixture
-def fresh(url, monkeypatch):
-    monkeypatch.setenv("TIGHTROPE_TEST_POSTGRES", "1")
-    return place(f"workers-{time.monotonic_ns()}")
-
-
 GUARDED = SPEC | {"window": "1h", "default_reward": 0.0, "workers": 2}
 MEANS = {"base": 0.6, "a0": 0.9, "a1": 0.1, "a2": 0.2, "a3": 0.3, "a4": 0.4}
 
@@ -216,9 +203,9 @@ def checked(url, name="many"):
     return verified, replayed
 
 
-def test_two_workers_decide_learn_and_replay_to_the_bit(fresh, clock):
+def test_two_workers_decide_learn_and_replay_to_the_bit(postgres_database, clock):
     rng = np.random.default_rng(0)
-    with two(fresh, clock, snapshot_every=100) as services:
+    with two(postgres_database, clock, snapshot_every=100) as services:
         create(services[0], GUARDED)
         joined(*services)
         arms = []
@@ -233,16 +220,16 @@ def test_two_workers_decide_learn_and_replay_to_the_bit(fresh, clock):
         signed = certificate(standing, Histories(services[1].database).exactly("many", standing["seq"]), b"k" * 32, 0)
         assert signed["workers"] == {"most": 2, "logs": 2, "leases": {"1": 0, "2": 0}, "out": 0} and signed["decisions"] == 300
         assert signed["budget"]["bound"] >= 0.0 and signed["budget"]["lowest_bound"] >= -1e-9
-    verified, replayed = checked(fresh)
+    verified, replayed = checked(postgres_database)
     assert replayed.fingerprint == told and replayed.compared >= 2
     assert verified.events == replayed.journal.experiment.seq == seq
-    with service_at(fresh, clock) as again:  # from a snapshot
+    with service_at(postgres_database, clock) as again:  # from a snapshot
         joined(again)
         assert ask(again, commands.describe, name="many")["rewards"] == 300
 
 
-def test_a_repeated_id_has_one_answer_whichever_worker_is_asked(fresh, clock):
-    with two(fresh, clock, exchange=NEVER) as services:
+def test_a_repeated_id_has_one_answer_whichever_worker_is_asked(postgres_database, clock):
+    with two(postgres_database, clock, exchange=NEVER) as services:
         create(services[0], FREE | {"workers": 2})
         joined(*services)
         answers = [[], []]
@@ -264,12 +251,12 @@ def test_a_repeated_id_has_one_answer_whichever_worker_is_asked(fresh, clock):
         with services[0].database.read() as connection:
             made = connection.execute(sa.select(events.c.key).where(events.c.kind == "decided")).scalars().all()
             assert len(made) == len(set(made)) == 80
-    checked(fresh)
+    checked(postgres_database)
 
 
-def test_a_worker_that_sleeps_in_a_transaction_holds_nobody_up_for_long(fresh, clock, monkeypatch):
+def test_a_worker_that_sleeps_in_a_transaction_holds_nobody_up_for_long(postgres_database, clock, monkeypatch):
     monkeypatch.setattr("tightrope.service.log.claims.PATIENCE", 300)
-    with two(fresh, clock, exchange=NEVER) as (one, other):
+    with two(postgres_database, clock, exchange=NEVER) as (one, other):
         create(one, FREE | {"workers": 2})
         joined(one, other)
         with one.database.read() as connection:
@@ -283,11 +270,11 @@ def test_a_worker_that_sleeps_in_a_transaction_holds_nobody_up_for_long(fresh, c
             with pytest.raises(sa.exc.DBAPIError):
                 sleeping.execute(sa.select(claims.c.decision))
             sleeping.invalidate()
-    checked(fresh)
+    checked(postgres_database)
 
 
-def test_a_reward_may_come_to_any_worker_before_it_knows_the_decision(fresh, clock):
-    with two(fresh, clock, exchange=NEVER) as (one, other):
+def test_a_reward_may_come_to_any_worker_before_it_knows_the_decision(postgres_database, clock):
+    with two(postgres_database, clock, exchange=NEVER) as (one, other):
         create(one, FREE | {"workers": 2, "window": "1h", "default_reward": 0.25})
         joined(one, other)
         for n in range(6):
@@ -311,17 +298,17 @@ def test_a_reward_may_come_to_any_worker_before_it_knows_the_decision(fresh, clo
         with pytest.raises(Refused, match="waited for its reward until"):
             reward(other, "d3", 1.0, "many")
         wait_for(lambda: one.ask_now("many", lambda at: len(at.experiment.open)) == 0 or not one.writer.owned["many"].mine)
-    _, replayed = checked(fresh)
+    _, replayed = checked(postgres_database)
     experiment = replayed.journal.experiment
     assert experiment.session.decided == 6 and not experiment.open and not experiment.accounts.early
     ended = {id: entry.ended for id, entry in experiment.session._book.closed.items()}
     assert ended == {"d0": "rewarded", "d1": "expired", "d3": "expired", "d4": "expired", "d5": "expired"}
 
 
-def test_a_worker_that_is_gone_is_told_of_by_another_and_its_lease_is_charged_until_then(fresh, clock):
-    with service_at(fresh, clock, exchange=0.02, lease=0.6) as one:
+def test_a_worker_that_is_gone_is_told_of_by_another_and_its_lease_is_charged_until_then(postgres_database, clock):
+    with service_at(postgres_database, clock, exchange=0.02, lease=0.6) as one:
         create(one, GUARDED)
-        with service_at(fresh, clock, exchange=NEVER, exchange_every=10**9, lease=0.6) as other:
+        with service_at(postgres_database, clock, exchange=NEVER, exchange_every=10**9, lease=0.6) as other:
             joined(one, other)
             for n in range(50):
                 decide(one, f"d{n}", "many")
@@ -350,7 +337,7 @@ def test_a_worker_that_is_gone_is_told_of_by_another_and_its_lease_is_charged_un
         kept = {entry.decision for entry in entries_of(one) if entry.kind == "decided"}
         assert {f"f{n}" for n in range(5)} <= kept
         assert owned.fence < fence_of(one, "many#2")
-    checked(fresh)
+    checked(postgres_database)
 
 
 def exchanges(service):
@@ -367,8 +354,8 @@ def fence_of(service, name):
         return connection.execute(sa.select(experiments.c.fence).where(experiments.c.name == name)).scalar_one()
 
 
-def test_a_worker_that_slept_writes_nothing_more(fresh, clock):
-    with two(fresh, clock, tick=30.0, exchange=NEVER, lease=1.0) as (one, other):
+def test_a_worker_that_slept_writes_nothing_more(postgres_database, clock):
+    with two(postgres_database, clock, tick=30.0, exchange=NEVER, lease=1.0) as (one, other):
         create(one, FREE | {"workers": 2})
         other.writer._tick()
         other.leases.stop()
@@ -383,11 +370,11 @@ def test_a_worker_that_slept_writes_nothing_more(fresh, clock):
             decide(other, "c", "many")
         assert refused.value.status == 503
         assert decide(one, "a", "many")["id"] == "a" and decide(other, "c", "many")["id"] == "c"  # it has joined again
-    checked(fresh)
+    checked(postgres_database)
 
 
-def test_what_changes_the_experiment_goes_through_an_exchange(fresh, clock):
-    with two(fresh, clock, exchange=0.05) as (one, other):
+def test_what_changes_the_experiment_goes_through_an_exchange(postgres_database, clock):
+    with two(postgres_database, clock, exchange=0.05) as (one, other):
         create(one, FREE | {"workers": 2})
         joined(one, other)
         decide(one, "a", "many")
@@ -403,12 +390,12 @@ def test_what_changes_the_experiment_goes_through_an_exchange(fresh, clock):
         assert "new" in arms and "a1" not in arms
         ask(other, commands.change_status, "archive", name="many")
         wait_for(lambda: one.ask_now("many", lambda at: at.experiment.status) == "archived")
-    checked(fresh)
+    checked(postgres_database)
 
 
-def test_webhooks_and_segments_read_the_logs_of_all_workers(fresh, clock):
+def test_webhooks_and_segments_read_the_logs_of_all_workers(postgres_database, clock):
     segmented = FREE | {"workers": 2, "segments": {"country": ["de"]}}
-    with two(fresh, clock, exchange=0.05, webhook_networks=("127.0.0.0/8",)) as services:
+    with two(postgres_database, clock, exchange=0.05, webhook_networks=("127.0.0.0/8",)) as services:
         one, other = services
         with one.database.write() as connection:
             hook = webhooks.create(connection, 1, "http://127.0.0.1:9/", ("mode.changed", "experiment.stopped"), None, "").id
@@ -435,10 +422,10 @@ def test_webhooks_and_segments_read_the_logs_of_all_workers(fresh, clock):
             row = store.row_of(connection, "many")
             exported = table(connection, row, rebuild(connection, row, "many").experiment)
         assert sorted(exported["decision"]) == sorted(f"d{n}" for n in range(30)) and None not in exported["reward"]
-    checked(fresh)
+    checked(postgres_database)
 
 
-def test_features_have_one_form_for_all_workers(fresh, clock):
+def test_features_have_one_form_for_all_workers(postgres_database, clock):
     spec = {
         "name": "many",
         "policy": "LinUCB",
@@ -446,7 +433,7 @@ def test_features_have_one_form_for_all_workers(fresh, clock):
         "dimension": 2,
         "workers": 2,
     }
-    with two(fresh, clock, exchange=NEVER) as (one, other):
+    with two(postgres_database, clock, exchange=NEVER) as (one, other):
         create(one, spec)
         joined(one, other)
         decide(one, "d0", "many", context=[[0.5, 0.25], [0.25, 0.5]])
@@ -456,7 +443,7 @@ def test_features_have_one_form_for_all_workers(fresh, clock):
         with pytest.raises(Refused, match="context is missing"):
             decide(other, "d3", "many")
         reward(other, "d0", 1.0, "many")
-    checked(fresh)
+    checked(postgres_database)
 
 
 @pytest.mark.parametrize(
@@ -470,14 +457,14 @@ def test_features_have_one_form_for_all_workers(fresh, clock):
         ("experiments", "UPDATE experiments SET seq = seq - 1 WHERE name = 'many#1'"),
     ],
 )  # fmt: skip
-def test_what_was_changed_is_noticed(fresh, clock, change):
-    with service_at(fresh, clock, exchange=NEVER) as one:
+def test_what_was_changed_is_noticed(postgres_database, clock, change):
+    with service_at(postgres_database, clock, exchange=NEVER) as one:
         create(one, GUARDED)
         for n in range(40):
             decide(one, f"d{n}", "many")
             if n == 36:
                 one.writer.owned["many"].exchanged = -float("inf")
-        database = Database(place(fresh))
+        database = Database(place(postgres_database))
         with database.write() as connection:
             row = store.row_of(connection, "many")
             assert verify(connection, row, "many").errors == ()
@@ -486,8 +473,8 @@ def test_what_was_changed_is_noticed(fresh, clock, change):
         database.close()
 
 
-def test_a_log_is_verified_while_it_grows(fresh, clock):
-    with two(fresh, clock) as services:
+def test_a_log_is_verified_while_it_grows(postgres_database, clock):
+    with two(postgres_database, clock) as services:
         create(services[0], GUARDED)
         joined(*services)
         ended = threading.Event()
@@ -509,12 +496,12 @@ def test_a_log_is_verified_while_it_grows(fresh, clock):
                 thread.join()
 
 
-def test_a_third_process_is_told_where_to_go(fresh, clock):
+def test_a_third_process_is_told_where_to_go(postgres_database, clock):
     with contextlib.ExitStack() as stack:
-        one, other = stack.enter_context(two(fresh, clock, address="http://one:1"))
+        one, other = stack.enter_context(two(postgres_database, clock, address="http://one:1"))
         create(one, FREE | {"workers": 2})
         joined(one, other)
-        third = stack.enter_context(service_at(fresh, clock))
+        third = stack.enter_context(service_at(postgres_database, clock))
         with pytest.raises(Refused, match="served by another process") as refused:
             decide(third, "a", "many")
         assert refused.value.status == 503 and refused.value.address == "http://one:1"
@@ -534,11 +521,11 @@ def held(url):
     database.close()
 
 
-def test_who_cannot_join_says_so_and_its_other_experiments_go_on(fresh, clock):
-    with service_at(fresh, clock, exchange=0.02) as one, service_at(fresh, clock, tick=1000.0) as other:
+def test_who_cannot_join_says_so_and_its_other_experiments_go_on(postgres_database, clock):
+    with service_at(postgres_database, clock, exchange=0.02) as one, service_at(postgres_database, clock, tick=1000.0) as other:
         create(one, FREE | {"workers": 2})
         create(other, {"name": "other", "policy": "UCB", "arms": [{"id": "a"}, {"id": "b"}]})
-        with held(fresh), probed(other) as waits:
+        with held(postgres_database), probed(other) as waits:
             end = time.monotonic() + 2.0
             while time.monotonic() < end:
                 with pytest.raises(Refused, match="telling each other just now") as refused:
@@ -547,7 +534,7 @@ def test_who_cannot_join_says_so_and_its_other_experiments_go_on(fresh, clock):
                 decide(one, None, "many")
         assert len(waits) > 20 and sorted(waits)[len(waits) // 2] < 0.05  # an attempt to join takes that long, but there are two a second
         wait_for(lambda: insisted(other, "a"))
-    checked(fresh)
+    checked(postgres_database)
 
 
 def insisted(service, id):
@@ -555,15 +542,15 @@ def insisted(service, id):
         return decide(service, id, "many")["id"] == id
 
 
-def test_who_has_read_a_log_and_cannot_tell_the_others_yet_does_not_read_it_again(fresh, clock, monkeypatch):
+def test_who_has_read_a_log_and_cannot_tell_the_others_yet_does_not_read_it_again(postgres_database, clock, monkeypatch):
     reads, holding = [], contextlib.ExitStack()
-    with holding, service_at(fresh, clock, exchange=0.02) as one, service_at(fresh, clock, tick=1000.0) as other:
+    with holding, service_at(postgres_database, clock, exchange=0.02) as one, service_at(postgres_database, clock, tick=1000.0) as other:
         create(one, FREE | {"workers": 2})
         read = other.writer._read
 
         def and_somebody_locks(*arguments):
             reads.append(read(*arguments))
-            holding.enter_context(held(fresh))
+            holding.enter_context(held(postgres_database))
             return reads[-1]
 
         monkeypatch.setattr(other.writer, "_read", and_somebody_locks)
@@ -575,26 +562,26 @@ def test_who_has_read_a_log_and_cannot_tell_the_others_yet_does_not_read_it_agai
         holding.close()
         wait_for(lambda: insisted(other, "a"))
         assert len(reads) == 1
-    checked(fresh)
+    checked(postgres_database)
 
 
-def test_a_log_that_is_whole_again_is_read_again(fresh, clock, monkeypatch):
+def test_a_log_that_is_whole_again_is_read_again(postgres_database, clock, monkeypatch):
     monkeypatch.setattr("tightrope.service.runtime.writer.READ_AGAIN", 0.2)
-    with service_at(fresh, clock, exchange=0.02) as one:
+    with service_at(postgres_database, clock, exchange=0.02) as one:
         create(one, GUARDED)
         decide(one, "a", "many")
         wait_for(lambda: not one.writer.owned["many"].journal.pending)
-    database = Database(place(fresh))
+    database = Database(place(postgres_database))
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE events SET seq = 77 WHERE key = 'a'")
-    with service_at(fresh, clock, exchange=0.02) as one:
+    with service_at(postgres_database, clock, exchange=0.02) as one:
         with pytest.raises(Refused, match="event 2 of 'many' is missing"):
             decide(one, "b", "many")
         with database.write() as connection:
             connection.exec_driver_sql("UPDATE events SET seq = 1 WHERE key = 'a'")
         wait_for(lambda: insisted(one, "b"))
     database.close()
-    checked(fresh)
+    checked(postgres_database)
 
 
 REFUSED = {
@@ -621,8 +608,8 @@ def test_what_many_workers_cannot_keep_is_refused_with_a_remedy(case):
     assert str(refused.value).endswith(".") and ("workers = 1" in str(refused.value) or "give" in str(refused.value))
 
 
-def test_what_one_of_many_workers_does_not_do_is_refused(fresh, clock):
-    with service_at(fresh, clock, exchange=0.02) as one:
+def test_what_one_of_many_workers_does_not_do_is_refused(postgres_database, clock):
+    with service_at(postgres_database, clock, exchange=0.02) as one:
         create(one, GUARDED)
         for asked, words in (
             ({"subject": "u"}, "could not be erased"),

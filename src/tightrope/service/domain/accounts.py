@@ -77,10 +77,11 @@ class KnownRounds:
 
     def bound(self, out: int) -> float:
         """Lower bound of the budget, whatever was or will be made under leases of so many decisions."""
-        told = self.rewards, self.explored, self.owed, float(out), self.charge, self.sigma, self.delta, self.freedman
-        return float(leased_bound(*told))
+        return float(leased_bound(*self._sums(out)))
 
     def room(self, out: int, most: int) -> int:
         """How many more decisions may be leased, while so many are out."""
-        told = self.rewards, self.explored, self.owed, float(out), self.charge, self.sigma, self.delta, self.freedman
-        return int(lease_room(*told, most))
+        return int(lease_room(*self._sums(out), most))
+
+    def _sums(self, out: int) -> tuple[float, float, float, float, float, float, float, bool]:
+        return self.rewards, self.explored, self.owed, float(out), self.charge, self.sigma, self.delta, self.freedman

@@ -192,9 +192,7 @@ class History:
         baseline = None if self.spec is None else self.spec.baseline
         productions = event.rollout is not None and not event.rollout.policy_served
         self.baseline_decisions += productions or (isinstance(baseline, str) and names == (baseline,))
-        if event.budget is not None:
-            self.budget = event.budget
-            self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
+        self._note_budget(event.budget)
         mean = event.asked.get("baseline_mean", None if self.spec is None else self.spec.baseline_mean)
         others = names != baselines_of(event.asked, baseline)
         self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean, event.asked.get("segments", {}))
@@ -300,9 +298,12 @@ class History:
             self.observed.late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
     def _exchanged(self, event: events.Exchanged, time: int) -> None:
-        if event.bound is not None:
-            self.budget = event.bound
-            self.lowest_budget = event.bound if self.lowest_budget is None else min(self.lowest_budget, event.bound)
+        self._note_budget(event.bound)
+
+    def _note_budget(self, bound: float | None) -> None:
+        if bound is not None:
+            self.budget = bound
+            self.lowest_budget = bound if self.lowest_budget is None else min(self.lowest_budget, bound)
 
     def _erased(self, event: events.Erased, time: int) -> None:
         if event.longest is None:
