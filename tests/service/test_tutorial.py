@@ -12,7 +12,7 @@ from running import Process
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tutorials" / "safe-price-test.md"
 CALLS = PAGE.parents[1] / "how-to" / "call-the-service.md"
 ANSWER = re.compile(r"```json\n(.*?)```", flags=re.DOTALL)
-SERVICE = PAGE.parents[1] / "how-to" / "run-the-service.md"
+SERVICE = PAGE.parents[1] / "how-to" / "service-features.md"
 
 
 def test_every_command_of_the_tutorial_works(tmp_path):

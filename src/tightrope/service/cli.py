@@ -3,10 +3,11 @@
 import contextlib
 import pathlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..core.types import JsonObject
 from .extras import require
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def check_certificate(
     tell_of_certificate(given, errors, "this service")
 
 
-def tell_of_certificate(given: dict[str, Any], errors: list[str], signer: str) -> None:
+def tell_of_certificate(given: JsonObject, errors: list[str], signer: str) -> None:
     """Print what is wrong with a certificate, or who signed it."""
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")

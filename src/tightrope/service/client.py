@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ..core.types import JsonObject
 from .decision_ids import new_id
 from .extras import require
 
@@ -106,7 +107,7 @@ class Client:
 
     # Experiments ------------------------------------------------------------------------------------------------------------
 
-    def create(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+    def create(self, spec: Mapping[str, Any]) -> JsonObject:
         """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing.
 
         The service compiles the policy first, so this may take a minute.
@@ -119,7 +120,7 @@ class Client:
         """Names of all experiments."""
         return [one["name"] for one in self._send("GET", "/v1/experiments")["experiments"]]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The experiment: spec, status, arms, counts."""
         return self._send("GET", self._path())
 
@@ -139,7 +140,7 @@ class Client:
 
     def create_webhook(
         self, url: str, events: Sequence[str] | None = None, experiments: Sequence[str] | None = None, note: str = ""
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> JsonObject:  # fmt: skip
         """Tell an address what happens in experiments from now on. events: "mode.changed", "promise.at_risk", "winner.known" and
         "experiment.stopped"; None: all. experiments: names and patterns such as "shop-*"; None: all that the key is for. The `secret` of
         the answer, which messages are signed with, is shown only this once."""
@@ -147,7 +148,7 @@ class Client:
                  "experiments": None if experiments is None else list(experiments), "note": note}  # fmt: skip
         return self._send("POST", "/v1/webhooks", {name: value for name, value in given.items() if value is not None})
 
-    def webhooks(self) -> list[dict[str, Any]]:
+    def webhooks(self) -> list[JsonObject]:
         """All webhooks that the key is for, with how many of their messages wait and have failed."""
         return list(self._send("GET", "/v1/webhooks")["webhooks"])
 
@@ -155,7 +156,7 @@ class Client:
         """Tell it nothing any more."""
         self._send("DELETE", f"/v1/webhooks/{id}")
 
-    def deliveries(self, webhook: int, limit: int = 100) -> list[dict[str, Any]]:
+    def deliveries(self, webhook: int, limit: int = 100) -> list[JsonObject]:
         """The last messages of a webhook, the newest first, and what became of them."""
         return list(self._send("GET", f"/v1/webhooks/{webhook}/deliveries", params={"limit": limit})["deliveries"])
 
@@ -227,7 +228,7 @@ class Client:
         self, context: Any, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None, deferred: bool,
         subject: str | None, baseline: str | None, baseline_mean: float | None,
         segments: Mapping[str, str] | None,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> JsonObject:  # fmt: skip
         given = {
             "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
             "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
@@ -245,7 +246,7 @@ class Client:
 
     def reward(self, id: str, value: float | Mapping[str, float], reward_id: str | None = None) -> bool:
         """What came of a decision; a set's by arm. Returns False where the same was taken in before."""
-        body: dict[str, Any] = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
+        body: JsonObject = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
         if reward_id is not None:
             body["reward_id"] = reward_id
         return bool(self._send("POST", self._path("/rewards"), body)["learned"])
@@ -276,24 +277,24 @@ class Client:
 
     # Reading ----------------------------------------------------------------------------------------------------------------
 
-    def explain(self, decision: str | None = None) -> dict[str, Any]:
+    def explain(self, decision: str | None = None) -> JsonObject:
         """Per-arm arrays as `Session.explain` gives them, now or just before a decision; `arms` are their ids."""
         answer = self._send("GET", self._path("/explain"), params={} if decision is None else {"decision": decision})
         return {"arms": answer["arms"]} | {name: arrays(value) for name, value in answer["explanation"].items()}
 
-    def recommend(self) -> dict[str, Any]:
+    def recommend(self) -> JsonObject:
         """The arm that an identification policy names, and what supports it, as `Session.recommend` tells; `arm` is its id."""
         return self._send("GET", self._path("/recommendation"))
 
-    def state(self, seq: int | None = None) -> dict[str, Any]:
+    def state(self, seq: int | None = None) -> JsonObject:
         """Counts and the fingerprint of the state, now or after an event of the past."""
         return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
 
-    def segments(self) -> dict[str, Any]:
+    def segments(self) -> JsonObject:
         """Results by segment: counts in `segments`, and in `arms` a line for every arm in each, with mean, interval and lift."""
         return self._send("GET", self._path("/segments"))
 
-    def log(self, first: int = 1) -> Iterator[dict[str, Any]]:
+    def log(self, first: int = 1) -> Iterator[JsonObject]:
         """Events from one on."""
         at: int | None = first
         while at is not None:
@@ -301,20 +302,20 @@ class Client:
             yield from part["events"]
             at = part["next"]
 
-    def evaluate(self, arm: str, **options: Any) -> dict[str, Any]:
+    def evaluate(self, arm: str, **options: Any) -> JsonObject:
         """What always playing an arm would have earned; options: baseline, estimator, lowest, highest, alpha."""
         return self._send("GET", self._path("/evaluate"), params={"arm": arm} | options)
 
     def evaluate_policy(
         self, policy: Mapping[str, Any] | None = None, session: bytes | None = None, method: str | None = None, **options: Any
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """What any policy would have earned.
 
         policy: as in a policy file of `tightrope evaluate`, such as {"policy": "LinTS"} with a method, or {"probabilities": [0.5, 0.5]}.
         session: what Session.to_bytes wrote, judged at its present state. method: "replay" or "simulate", for a policy that learns.
         options: baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two minutes.
         """
-        body: dict[str, Any] = {} if policy is None else {"policy": dict(policy)}
+        body: JsonObject = {} if policy is None else {"policy": dict(policy)}
         if session is not None:
             body["session"] = base64.b64encode(session).decode()
         if method is not None:
@@ -334,7 +335,7 @@ class Client:
 
     def _send(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, timeout: float | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """One request, sent again while the service is away or busy."""
         limit = self.timeout if timeout is None else timeout
         pause, why = FIRST_PAUSE, ""
@@ -367,7 +368,7 @@ class Client:
         raise Unavailable(f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why}).")
 
 
-def read(answer: httpx.Response) -> dict[str, Any]:
+def read(answer: httpx.Response) -> JsonObject:
     """The JSON of an answer. Raises Rejected where it is not the service's."""
     try:
         body = answer.json()
@@ -422,9 +423,9 @@ def rejected(status: int, body: Mapping[str, Any]) -> Rejected:
     return Rejected(status, str(error.get("code")), str(error.get("message")), error.get("field"))
 
 
-def taken(result: Mapping[str, Any]) -> dict[str, Any]:
+def taken(result: Mapping[str, Any]) -> JsonObject:
     """The answer of a batch's item, or its error."""
     if result["status"] != 200:
         raise rejected(result["status"], result)
-    found: dict[str, Any] = result["answer"]
+    found: JsonObject = result["answer"]
     return found

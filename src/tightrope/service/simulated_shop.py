@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..core.types import JsonObject
+
 COST = 6.0  # of the thing that is sold
 UNIT = 10.0  # a margin of so much is a reward of 1
 BUYERS = {"9.90": 0.50, "10.90": 0.46, "11.90": 0.43, "12.90": 0.30, "14.90": 0.12}  # who pays a price
@@ -48,10 +50,10 @@ class Shop:
 
     def spec(
         self, name: str, guarded: bool = True, rollout: bool = True, policy: Any = None, seed: int = 1, workers: int = 1
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The experiment of this shop. guarded: with the promise. rollout: begin as an apprentice, then rules. workers: that decide at
         once."""
-        spec: dict[str, Any] = {
+        spec: JsonObject = {
             "name": name, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1} if policy is None else policy,
             "arms": [{"id": arm} for arm in self.buyers], "baseline": self.baseline,
             "window": "1h", "default_reward": 0.0, "seed": seed,

@@ -4,8 +4,8 @@ It says no more than the numbers of the page: where they do not support an answe
 """
 
 import math
-from typing import Any
 
+from ...core.types import JsonObject
 from ..domain import lead
 from ..domain.history import ERROR, History
 from ..domain.lead import BoundedDifference, Bounds, Forecast
@@ -16,7 +16,7 @@ SPANS = ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 SURE = f"at {100 * (1 - ERROR):g} %"
 
 
-def answer_of(standing: dict[str, Any], history: History, bounds: Bounds | None) -> str:
+def answer_of(standing: JsonObject, history: History, bounds: Bounds | None) -> str:
     """The sentence. bounds: of the arms' means; None: arms have none that stay."""
     identified = standing.get("identified")
     if identified is not None:
@@ -40,7 +40,7 @@ def no_leader(history: History) -> str:
     return "what an arm earns depends on the round, so no single arm leads"
 
 
-def against(estimate: dict[str, Any] | None) -> str:
+def against(estimate: JsonObject | None) -> str:
     """Policy against baseline, where arms cannot be compared."""
     if estimate is None:
         return ""
@@ -52,7 +52,7 @@ def against(estimate: dict[str, Any] | None) -> str:
     return f"a decision of the policy earns {more(gap)} than one of the baseline ({between(gap)}); which is better is {sure} at {chance}"
 
 
-def leading(standing: dict[str, Any], history: History, bounds: Bounds) -> list[str]:
+def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]:
     """Which arm leads, by how much, how sure that is, and when it will be known."""
     if not history.rewards:
         return ["it cannot be said yet which arm leads: no reward has come"]
@@ -74,7 +74,7 @@ def leading(standing: dict[str, Any], history: History, bounds: Bounds) -> list[
     return [first, *sureness(standing, history, bounds, found)]
 
 
-def sureness(standing: dict[str, Any], history: History, bounds: Bounds, found: lead.Lead) -> list[str]:
+def sureness(standing: JsonObject, history: History, bounds: Bounds, found: lead.Lead) -> list[str]:
     """How sure the lead is, and when it will be known."""
     best = "that it is the best of the arms that are played" if history.unplayed else "that it is the best arm"
     drift, delays = history.observed.drift(), history.observed.telling_delays()
@@ -122,7 +122,7 @@ def cost(history: History, bounds: Bounds) -> str:
     return f"whether it has cost anything cannot be said yet: {said}"
 
 
-def recommendation(identified: dict[str, Any], status: str) -> list[str]:
+def recommendation(identified: JsonObject, status: str) -> list[str]:
     """An identification policy's answer, by its own stopping rule."""
     arm, gap, left = identified["arm"], identified["gap_bound"], identified["samples_remaining"]
     if identified["status"] == "certified":

@@ -1,14 +1,13 @@
 """What a change will do, in sentences for the page that asks whether it is meant."""
 
-from typing import Any
-
+from ...core.types import JsonObject
 from ..domain.certificate import promised
 from ..domain.history import History
 from ..domain.requests import ArmChange, ModeChange
 from ..domain.rollout import JUDGED, MODES, PLAYED
 from .charts import short
 
-Standing = dict[str, Any]
+Standing = JsonObject
 SERVED = {
     "apprentice": "Production is served; the policy learns from it.",
     "shadow": "Production is served; the log notes what the policy would have played.",

@@ -1,10 +1,11 @@
 """`/docs`: every operation of the API on one page, from its OpenAPI description, without scripts from elsewhere."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import Request, Response
 
+from ...core.types import JsonObject
 from .routes import page
 
 FAILED = 400  # statuses from here on are refusals
@@ -38,7 +39,7 @@ class Operation(NamedTuple):
 
 def operations_page(request: Request) -> Response:
     """The page of the running application."""
-    schema: dict[str, Any] = request.app.openapi()
+    schema: JsonObject = request.app.openapi()
     groups: dict[str, list[Operation]] = {}
     for path, methods in schema["paths"].items():
         for method, call in methods.items():
@@ -46,7 +47,7 @@ def operations_page(request: Request) -> Response:
     return page("operations.html", groups=groups, version=schema["info"]["version"])
 
 
-def operation(method: str, path: str, call: dict[str, Any], models: dict[str, Any]) -> Operation:
+def operation(method: str, path: str, call: JsonObject, models: JsonObject) -> Operation:
     """One call of the description. models: by name."""
     body = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     model = models.get(name_of(body), body)
@@ -61,17 +62,17 @@ def operation(method: str, path: str, call: dict[str, Any], models: dict[str, An
     examples = model.get("examples", [])
     answers = [(status, "done" if int(status) < FAILED else one["description"]) for status, one in call["responses"].items()]
     return Operation(
-        method, path, call.get("description", call["summary"]), parameters, fields,
+        method, path, call["description"] if "description" in call else call["summary"], parameters, fields,
         json.dumps(examples[0], indent=2, ensure_ascii=False) if examples else "", answers,
     )  # fmt: skip
 
 
-def name_of(schema: dict[str, Any]) -> str:
+def name_of(schema: JsonObject) -> str:
     """The model that a schema refers to; empty where it refers to none."""
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
-def words_of(schema: dict[str, Any]) -> str:
+def words_of(schema: JsonObject) -> str:
     """What a value may be, in a few words."""
     if "$ref" in schema:
         return name_of(schema)

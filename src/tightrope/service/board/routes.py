@@ -15,6 +15,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 
 from ...core import registry
+from ...core.types import JsonObject
 from ..domain.errors import Refused
 from ..domain.history import History
 from ..domain.requests import ArmChange, ModeChange
@@ -184,7 +185,7 @@ async def all_experiments(request: Request) -> Response:
     return page("experiments.html", experiments=listed, archived=archived, asked=asked, may=may, hooks=hooks, token=token(service, request))
 
 
-def webhook_lines(service: Service, key: Key) -> list[dict[str, Any]]:
+def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
     """The webhooks that a key may see, and why the last message of each did not arrive. Addresses may be secrets: only their hosts."""
     with service.database.read() as connection:
         counts, lines = webhooks.counts(connection), []
@@ -262,14 +263,14 @@ async def experiment_page(request: Request, name: str, key: Key, refused: Refuse
     return page("experiment.html", status, **shown, token=token(service, request), refused=told, typed=typed)
 
 
-async def look(service: Service, name: str, key: Key) -> dict[str, Any]:
+async def look(service: Service, name: str, key: Key) -> JsonObject:
     """What the page shows to the holder of a key, as of now."""
     standing = await service.ask(name, commands.standing)
-    shown: dict[str, Any] = await with_history(service, name, standing, functools.partial(page_of, standing))
+    shown: JsonObject = await with_history(service, name, standing, functools.partial(page_of, standing))
     return shown | {"may": key.role == "admin" and standing["status"] != "archived"}
 
 
-async def with_history(service: Service, name: str, standing: dict[str, Any], read: Callable[[History], Any]) -> Any:
+async def with_history(service: Service, name: str, standing: JsonObject, read: Callable[[History], Any]) -> Any:
     """What a function makes of the history of an experiment up to an event at least, in a thread for reading."""
 
     def work() -> Any:
@@ -334,7 +335,7 @@ class Counted(StreamingResponse):
             _streams.discard(self.mark)
 
 
-def rendered(shown: dict[str, Any]) -> dict[str, str]:
+def rendered(shown: JsonObject) -> dict[str, str]:
     """The changing parts of the page, by id."""
     return {part: templates().get_template(f"part_{part}.html").render(path=PATH, **shown) for part in SECTIONS}
 
@@ -367,7 +368,7 @@ async def confirm(request: Request, name: str) -> Response:
     return page("confirm.html", name=name, token=token(service, request), **await proposal(service, name, given))
 
 
-async def proposal(service: Service, name: str, given: dict[str, str]) -> dict[str, Any]:
+async def proposal(service: Service, name: str, given: dict[str, str]) -> JsonObject:
     """The question that a change is: what it will do, and the form that does it. Raises Refused where it may not be."""
     action = given.get("action", "")
     if action == "mode":
@@ -393,7 +394,7 @@ async def proposal(service: Service, name: str, given: dict[str, str]) -> dict[s
     return {"action": action, "fields": fields, "question": question, "button": button, "sentences": sentences, "changes": changes_it}
 
 
-def mode_as_of_now(transaction: Transaction, change: ModeChange) -> tuple[ModeChange, bool, dict[str, Any]]:
+def mode_as_of_now(transaction: Transaction, change: ModeChange) -> tuple[ModeChange, bool, JsonObject]:
     """A change of the mode with the share that it would have, whether it changes anything, and how things stand."""
     if change.mode == "capped" and change.share is None:
         change = change.model_copy(update={"share": transaction.experiment.rollout.share})
@@ -445,7 +446,7 @@ def arm_change(given: dict[str, str]) -> ArmChange:
 
 def mode_change(given: dict[str, str]) -> ModeChange:
     """A mode from the form's fields. Refused with 422 where they are not one."""
-    fields: dict[str, Any] = {"mode": given.get("mode"), "why": given.get("why", "")}
+    fields: JsonObject = {"mode": given.get("mode"), "why": given.get("why", "")}
     try:
         if given.get("share"):
             fields["share"] = float(given["share"]) / 100.0

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ...core.types import JsonObject
 from ..domain.errors import Refused, not_valid
 from ..domain.requests import ArmsRequest
 from ..domain.spec import ExperimentSpec
 
-Spec = dict[str, Any]
+Spec = JsonObject
 M = TypeVar("M", bound=BaseModel)
 FOR_EVER = "for ever"  # a window of null
 PLAIN = ("name", "policy", "baseline", "baseline_mean", "alpha", "window", "default_reward")  # fields of the spec itself

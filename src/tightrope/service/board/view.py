@@ -2,10 +2,10 @@
 
 import itertools
 import math
-from typing import Any
 
 from markupsafe import Markup
 
+from ...core.types import JsonObject
 from ..domain.assumptions import CONTRADICTED, assumptions
 from ..domain.certificate import charge
 from ..domain.history import History, Point
@@ -92,7 +92,7 @@ def share_chart(history: History, points: list[Point], styles: list[str]) -> tup
     return charts.stacked(edges, shares, order, names, words), list(zip(order, names, strict=True))
 
 
-def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[dict[str, Any]]:
+def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[JsonObject]:
     """The table of arms."""
     rows = []
     for k, (id, arm) in enumerate(history.arms.items()):
@@ -105,7 +105,7 @@ def arm_rows(history: History, statuses: dict[str, str], styles: list[str], boun
     return rows
 
 
-def interval_chart(rows: list[dict[str, Any]], baseline: float | None) -> Markup | None:
+def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | None:
     """Bounds of every arm's mean."""
     known = [row for row in rows if row["low"] is not None and row["rewards"]]
     if not known:
@@ -123,7 +123,7 @@ def delay_chart(delays: list[int]) -> Markup | None:
     return charts.bars(BARS, delays, f"How long rewards took: {words}", "from decision to reward")
 
 
-def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
+def difference_chart(estimate: JsonObject | None) -> Markup | None:
     """Policy against baseline."""
     if estimate is None or estimate["difference"] is None:
         return None
@@ -133,7 +133,7 @@ def difference_chart(estimate: dict[str, Any] | None) -> Markup | None:
     return charts.intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0)
 
 
-def bounds_of_arms(standing: dict[str, Any], history: History) -> list[tuple[float, float]] | None:
+def bounds_of_arms(standing: JsonObject, history: History) -> list[tuple[float, float]] | None:
     """Bounds of the arms' means, in their order; None where they have no one mean."""
     identified = standing.get("identified")
     if identified is None:
@@ -141,13 +141,13 @@ def bounds_of_arms(standing: dict[str, Any], history: History) -> list[tuple[flo
     return [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
 
 
-def sentence_of(standing: dict[str, Any], history: History) -> str:
+def sentence_of(standing: JsonObject, history: History) -> str:
     """The first card, alone."""
     bounds = bounds_of_arms(standing, history)
     return answer_of(standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True)))
 
 
-def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
+def page_of(standing: JsonObject, history: History) -> JsonObject:
     """Everything that the templates need. standing: of the live experiment, see `commands.standing`."""
     points, styles = history.curve(), style_of(history)
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
@@ -186,7 +186,7 @@ def page_of(standing: dict[str, Any], history: History) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def segment_groups(history: History) -> list[dict[str, Any]]:
+def segment_groups(history: History) -> list[JsonObject]:
     """The tables by segment: a name, and its lines."""
     if not history.segments:
         return []
@@ -217,7 +217,7 @@ def baseline_level(history: History) -> float | None:
     return seen if spec.baseline_mean is None else spec.baseline_mean
 
 
-def tiles(standing: dict[str, Any], history: History) -> list[tuple[str, str, str]]:
+def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     """The numbers on top: name, value, what it is."""
     rewards = history.rewards
     sets = history.spec is not None and history.spec.oracle is not None
@@ -243,7 +243,7 @@ def tiles(standing: dict[str, Any], history: History) -> list[tuple[str, str, st
     return shown
 
 
-def certificate_chart(certificate: dict[str, Any]) -> Markup | None:
+def certificate_chart(certificate: JsonObject) -> Markup | None:
     """The budget over time that a certificate states."""
     if certificate["budget"] is None or len(certificate["budget"]["over_time"]) < 2:
         return None

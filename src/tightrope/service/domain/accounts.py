@@ -5,6 +5,7 @@ A lease is a number of decisions that explore. How many may be out is derived in
 
 from typing import Any, Self
 
+from ...core.types import JsonObject
 from ...policies.conservative.holdings import ledger_of
 from ...policies.conservative.leases import lease_room, leased_bound
 from ...policies.conservative.ledger import FREEDMAN, value_of
@@ -37,19 +38,19 @@ class Accounts:
         if event.bound is not None:
             self.lowest = event.bound if self.lowest is None else min(self.lowest, event.bound)
 
-    def report(self, most: int) -> dict[str, Any]:
+    def report(self, most: int) -> JsonObject:
         """How many workers there may be, how many logs there are, and which leases are out."""
         leases = {str(worker): lease for worker, lease in sorted(self.leases.items())}
         return {"most": most, "logs": len(leases), "leases": leases, "out": self.out}
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> JsonObject:
         """All of it as JSON-ready data."""
         early = [[id, event.kind, event.body] for id, event in self.early.items()]
         workers = [[worker, last, self.leases[worker]] for worker, last in sorted(self.taken.items())]
         return {"workers": workers, "early": early, "bound": self.bound, "lowest": self.lowest}
 
     @classmethod
-    def unpack(cls, packed: dict[str, Any]) -> Self:
+    def unpack(cls, packed: JsonObject) -> Self:
         """What `pack` wrote."""
         accounts = cls()
         for worker, last, lease in packed["workers"]:

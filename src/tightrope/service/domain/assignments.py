@@ -1,7 +1,9 @@
 """Sticky assignment: which decision a subject goes on with, and what has come of those whose rewards are summed."""
 
 import heapq
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ...core.types import JsonObject
 
 
 class KeptDecision(NamedTuple):
@@ -59,11 +61,11 @@ class Assignments(dict[str, KeptDecision]):
         while self._ends and self._ends[0][0] <= now:
             self.forget_event(heapq.heappop(self._ends)[1])
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> JsonObject:
         """All of it as JSON-ready data."""
         return {"subjects": [[subject, *one] for subject, one in self.items()], "totals": [[id, *both] for id, both in self.totals.items()]}
 
-    def unpack(self, packed: dict[str, Any]) -> None:
+    def unpack(self, packed: JsonObject) -> None:
         """Become what `pack` gave."""
         for subject, *fields in packed["subjects"]:
             self.begin(subject, KeptDecision(*fields))

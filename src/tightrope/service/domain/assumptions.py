@@ -1,8 +1,9 @@
 """What a certificate's numbers rest on, in words, and what the log of the experiment says to each of it."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...core.types import JsonObject
 from ...evaluation.sequences import bounds_of
 from .history import History
 from .observations import BARS, ERROR
@@ -28,7 +29,7 @@ def unseen(says: str, why: str = "No log can show this.") -> Assumption:
 
 
 def assumptions(
-    holdings: dict[str, Any] | None, history: History, rollout: dict[str, Any], workers: dict[str, Any] | None = None
+    holdings: JsonObject | None, history: History, rollout: JsonObject, workers: JsonObject | None = None
 ) -> list[Assumption]:  # fmt: skip
     """What the certificate of an experiment rests on. workers: their leases, where there are many."""
     spec, seen = history.spec, history.observed
@@ -62,7 +63,7 @@ def plural(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def guarantees(holdings: dict[str, Any], spec: ExperimentSpec, history: History) -> list[Assumption]:
+def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> list[Assumption]:
     """What the budget rests on; docs/explanation/conservative-guarantee.md says why."""
     found = [noise(holdings["sigma"], spec, history)]
     if holdings["freedman"]:
@@ -92,7 +93,7 @@ def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
     return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in bounds.items()}
 
 
-def leases(workers: dict[str, Any]) -> Assumption:
+def leases(workers: JsonObject) -> Assumption:
     """Of many workers none explores without a lease."""
     out = workers["out"]
     says = (
@@ -211,7 +212,7 @@ def whether_it_comes(says: str, history: History) -> Assumption:
     return unseen(says, f"{plural(missing, 'decision')} ended without a reward; nobody knows what those would have been.")
 
 
-def default_is_earned(holdings: dict[str, Any] | None, rollout: dict[str, Any], spec: ExperimentSpec, history: History) -> Assumption:
+def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: ExperimentSpec, history: History) -> Assumption:
     """What is taken for a missing reward, against the rewards that came too late.
 
     Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from it, or the policy is compared with it:
@@ -293,7 +294,7 @@ def baseline_is_there(history: History) -> Assumption:
     return Assumption(says, HOLDS, "It was eligible in every round of the log.")
 
 
-def baseline_mean(holdings: dict[str, Any], spec: ExperimentSpec, history: History) -> Assumption:
+def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) -> Assumption:
     """The baseline earns what was said, or what was learned."""
     stated = holdings["baseline_mean"]
     if stated is None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Any
 
+from ...core.types import JsonObject
 from .assumptions import CONTRADICTED, Assumption, assumptions
 from .history import History
 from .signatures import agrees, fingerprint, public_key, sign, signed_with
@@ -14,7 +15,7 @@ SECRET_KIND = "tightrope certificate 1"  # signed with HMAC, before there were p
 SIGNATURES = {KIND: "ed25519", SECRET_KIND: "hmac_sha256"}  # the field of each kind
 
 
-def certificate(standing: dict[str, Any], history: History, key: bytes, issued: int) -> dict[str, Any]:
+def certificate(standing: JsonObject, history: History, key: bytes, issued: int) -> JsonObject:
     """A certificate of how an experiment stands. standing: of the live experiment, see `commands.standing`; history: up to the same event.
     key: the private one that signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
@@ -55,15 +56,15 @@ def certificate(standing: dict[str, Any], history: History, key: bytes, issued: 
     return body | {"sha256": hashlib.sha256(text).hexdigest(), "ed25519": sign(key, text)}
 
 
-def canonical(body: dict[str, Any]) -> bytes:
+def canonical(body: JsonObject) -> bytes:
     """The text that is signed: names in order, no spaces, numbers as Python writes them."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def read(text: str) -> dict[str, Any]:
+def read(text: str) -> JsonObject:
     """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands twice, of which readers may take either."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> JsonObject:
         found = dict(pairs)
         if len(found) < len(pairs):
             raise ValueError("a name stands twice.")
@@ -75,7 +76,7 @@ def read(text: str) -> dict[str, Any]:
     return found
 
 
-def check(given: dict[str, Any], public: bytes, secret: bytes | None = None) -> list[str]:
+def check(given: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
     """What is wrong with a certificate; nothing: it is one of this service, and nothing of it was changed. public: the service's key in
     PEM. secret: the service's, with which alone certificates of the first kind can be checked."""
     kind = str(given.get("kind"))
@@ -98,7 +99,7 @@ def check(given: dict[str, Any], public: bytes, secret: bytes | None = None) -> 
     return errors
 
 
-def charge(holdings: dict[str, Any] | None) -> str:
+def charge(holdings: JsonObject | None) -> str:
     """What open decisions count for, in words."""
     if holdings is None:
         return "Nothing: this policy keeps no budget."
@@ -114,7 +115,7 @@ def charge(holdings: dict[str, Any] | None) -> str:
     return f"{open['decisions']} open decisions of the policy count as having earned at least {charged:.6g}."
 
 
-def bound_if_shown(holdings: dict[str, Any], history: History) -> float:
+def bound_if_shown(holdings: JsonObject, history: History) -> float:
     """The lower bound of the budget if every cancelled decision was shown after all and earned nothing."""
     spec = history.spec
     most = history.reward_range[1] * (len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1)
@@ -122,7 +123,7 @@ def bound_if_shown(holdings: dict[str, Any], history: History) -> float:
     return float(holdings["budget_bound"] - (1.0 - holdings["alpha"]) * would_earn)
 
 
-def promise(holdings: dict[str, Any] | None, spec: dict[str, Any], assumed: list[Assumption]) -> str:
+def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumption]) -> str:
     """What is promised, in sentences, what it does not cover, and whether the log contradicts what it rests on."""
     broken = [one for one in assumed if one.verdict == CONTRADICTED]
     said = promised(holdings, spec)
@@ -131,7 +132,7 @@ def promise(holdings: dict[str, Any] | None, spec: dict[str, Any], assumed: list
     return f"{said} But the log contradicts what this rests on, so do not rely on it: " + " ".join(one.why for one in broken)
 
 
-def promised(holdings: dict[str, Any] | None, spec: dict[str, Any]) -> str:
+def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
     """What is promised, in a sentence, and what it does not cover."""
     if holdings is None:
         return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
@@ -166,7 +167,7 @@ def rounds(checkpoint: list[int], min_gap: int) -> str:
     return f"at checkpoints, after {listed} decisions and always after the last of them,"
 
 
-def unguarded(spec: dict[str, Any]) -> list[str]:
+def unguarded(spec: JsonObject) -> list[str]:
     """Arms other than the baseline that production plays."""
     production = (spec.get("rollout") or {}).get("production") or {}
     return [arm for arm in production if arm != spec.get("baseline")]

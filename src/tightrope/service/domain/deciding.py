@@ -1,10 +1,11 @@
 """Deciding: a function of an experiment, a request and the clock that returns an event. It draws from
 the session, and changes nothing else."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...core.types import JsonObject
 from ...session.decisions import Decision
 from .errors import Refused, about_one_row, invalid
 from .events import Decided, RolloutChoice
@@ -57,7 +58,7 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, asked, *more, drawn.draws, *rests), drawn)
 
 
-def check_of_many(experiment: Experiment, request: DecisionRequest, asked: dict[str, Any]) -> None:
+def check_of_many(experiment: Experiment, request: DecisionRequest, asked: JsonObject) -> None:
     """Refuse what many workers do not do together."""
     spec, name = experiment.spec, experiment.name
     for field, why in (("subject", "its data could not be erased"), ("deferred", "another worker could not know whether it was activated")):
@@ -82,7 +83,7 @@ def noted_budget(experiment: Experiment, watched: bool) -> float | None:
     return bound if watched or lowest is None or bound < lowest else None
 
 
-def check_round_baseline(experiment: Experiment, asked: dict[str, Any]) -> None:
+def check_round_baseline(experiment: Experiment, asked: JsonObject) -> None:
     """Refuse a baseline that is not the request's to choose: what a promise is measured against is the experiment's."""
     spec, name = experiment.spec, experiment.name
     field = "baseline" if "baseline" in asked else "baseline_mean"

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.types import JsonObject
+
 CODES = {
     400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 409: "conflict",
     410: "gone", 413: "too_large", 422: "invalid", 429: "too_many_requests", 500: "internal", 503: "unavailable",
@@ -23,7 +25,7 @@ class Refused(Exception):
         super().__init__(message)
         self.status, self.message, self.field, self.retry_after = status, message, field, retry_after
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         """The answer in JSON."""
         return {"error": {"code": CODES.get(self.status, "error"), "message": self.message, "field": self.field}}
 

@@ -7,6 +7,7 @@ Nobody changes a record once it is made; the classes are not frozen because a re
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
+from ...core.types import JsonObject
 from . import former
 from .spec import ExperimentSpec, Mode, completed
 
@@ -15,7 +16,7 @@ Kind = Literal[
     "expired", "closed", "late", "erased", "mode changed", "exchanged",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
-Body = dict[str, Any]
+Body = JsonObject
 Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id
 
 

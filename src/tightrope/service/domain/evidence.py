@@ -10,8 +10,9 @@ depends on the reward does not bias.
 
 import math
 from collections import OrderedDict
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
+from ...core.types import JsonObject
 from ...evaluation.sequences import ConfidenceSequence
 
 LEAST_ESS, LEAST_SHARE, MOST_UNREACHABLE = 100.0, 0.01, 0.05  # as in `tr.evaluate`: with less overlap nothing is said
@@ -100,10 +101,10 @@ class Evidence:
         low, high = self.difference()
         return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
 
-    def report(self, mode: str, rewards: tuple[float, float]) -> dict[str, Any]:
+    def report(self, mode: str, rewards: tuple[float, float]) -> JsonObject:
         """What is known, in units of the reward; estimates are null where the verdict refuses them."""
         n, scale, verdict = self.rounds, rewards[1] - rewards[0], self.verdict(mode)
-        report: dict[str, Any] = {"verdict": verdict, "rounds": n, "waiting": len(self.waiting), "effective_sample_size": self.ess(),
+        report: JsonObject = {"verdict": verdict, "rounds": n, "waiting": len(self.waiting), "effective_sample_size": self.ess(),
                                   "error": self.error, "policy": None, "baseline": None, "difference": None}  # fmt: skip
         if verdict not in ("better", "worse", "undecided"):
             return report
@@ -115,7 +116,7 @@ class Evidence:
             values[name] = {"value": rewards[0] + scale * mean, "se": scale * se}
         return report | values | {"difference": [scale * low, scale * high]}
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> JsonObject:
         """All of it in JSON's terms, as snapshots keep it."""
         better, worse = self.difference_scores.state
         ended = [
@@ -127,7 +128,7 @@ class Evidence:
                 "waiting": [[decision, *weights] for decision, weights in self.waiting.items()]}  # fmt: skip
 
     @classmethod
-    def unpack(cls, packed: dict[str, Any]) -> Self:
+    def unpack(cls, packed: JsonObject) -> Self:
         """The evidence that `pack` wrote."""
         evidence = cls(packed["error"])
         evidence.difference_scores.state = [list(packed["better"]), list(packed["worse"])]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...core.registry import built, described
+from ...core.types import JsonObject
 from ...numerics.states import copied
 from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
@@ -103,7 +104,7 @@ class Experiment:
         """Whether the next decision notes the bound of the budget in any case; the rules look right behind it."""
         return self.session.decided % WATCH == 0
 
-    def holdings(self) -> dict[str, Any] | None:
+    def holdings(self) -> JsonObject | None:
         """The lower bound of the budget and what it rests on; None where the policy keeps none."""
         if ledger_of(self.session.state) is None:
             return None
@@ -136,7 +137,7 @@ class Experiment:
         """When the window of a decision of now closes, in microseconds since 1970."""
         return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
-    def round(self, asked: dict[str, Any]) -> Round:
+    def round(self, asked: JsonObject) -> Round:
         """What a request says of its round, in the session's words."""
         if "context" in asked:
             asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
@@ -148,7 +149,7 @@ class Experiment:
         eligible[self.numbers[str(self.spec.baseline)]] = True
         return round._replace(eligible=eligible)
 
-    def asked(self, request: DecisionRequest) -> dict[str, Any]:
+    def asked(self, request: DecisionRequest) -> JsonObject:
         """What a request says, as the log keeps it: its segments by values that the spec knows."""
         asked = request.asked()
         if self.spec.segments is not None:
@@ -202,7 +203,7 @@ class Experiment:
             return events.Rewarded(id, total, None, None if said == total else said)
         return events.Expired(id, self.spec.default_reward)
 
-    def arms(self) -> Iterator[dict[str, Any]]:
+    def arms(self) -> Iterator[JsonObject]:
         """Every arm with its status."""
         retired = set(self.session.retired)
         for name in self.numbers:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainSerializer, Tag, model_validator
 
+from ...core.types import JsonObject
 from ...logs.encoding import (
     MOST_BUCKETS,
     MOST_LEVELS,
@@ -145,7 +146,7 @@ def _read(value: Any) -> Any:
     return FittedEncoder.read(value) if isinstance(value, Mapping) and _whole(value) == "encoder" else value
 
 
-def _fitted(value: "FittedEncoder | dict[str, Any]") -> FittedEncoder:
+def _fitted(value: "FittedEncoder | JsonObject") -> FittedEncoder:
     """The encoder of what a spec says. Raises ValueError where it makes too many features."""
     if not isinstance(value, FittedEncoder):
         columns: dict[str, Column] = {

@@ -8,11 +8,13 @@ new needs one in `ADDED`: what earlier versions did without it.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-SPEC: dict[str, Any] = {"cancel_within": None}  # fields of a spec
+from ...core.types import JsonObject
+
+SPEC: JsonObject = {"cancel_within": None}  # fields of a spec
 LEAST_BUDGET = -1.0  # of the rollout, also where the spec has none
 
-WIDE: dict[str, Any] = {"width": "theorem", "noise": 1.0, "shared": True}
-POLICIES: dict[str, dict[str, Any]] = {  # parameters, with which a policy of today does what that of then did without them
+WIDE: JsonObject = {"width": "theorem", "noise": 1.0, "shared": True}
+POLICIES: dict[str, JsonObject] = {  # parameters, with which a policy of today does what that of then did without them
     "C2UCB": {"alpha": 1.0, "noise": 1.0},
     "CKLUCB": {"loglog": 0.0},
     "CombLinTS": {"noise": 1.0},
@@ -28,7 +30,7 @@ POLICIES: dict[str, dict[str, Any]] = {  # parameters, with which a policy of to
 
 
 # Parameters that policies have since then, with which they do what they did before. Events that record every parameter lack them too.
-ADDED: dict[str, dict[str, Any]] = {name: {"intercept": False} for name in POLICIES if name != "CKLUCB"}
+ADDED: dict[str, JsonObject] = {name: {"intercept": False} for name in POLICIES if name != "CKLUCB"}
 ADDED |= {
     name: {"martingale_sigma": None, "index": "interval"}
     for name in ("Conservative", "CUCB", "CUCB2", "CUCB2T", "CLUCB", "CLUCB2", "CLUCB2T")
@@ -36,19 +38,19 @@ ADDED |= {
 ADDED["Safe"] = {"martingale_sigma": None}
 
 
-def policy_of_then(described: Mapping[str, Any]) -> dict[str, Any]:
+def policy_of_then(described: Mapping[str, Any]) -> JsonObject:
     """A policy as a spec of an earlier version describes it, with what that version took for what is not said; policies inside it too."""
     return _completed(described, (ADDED, POLICIES))
 
 
-def policy_as_recorded(described: Mapping[str, Any]) -> dict[str, Any]:
+def policy_as_recorded(described: Mapping[str, Any]) -> JsonObject:
     """A policy as an event records it, with what its version did where a parameter is newer than the event; policies inside it too."""
     return _completed(described, (ADDED,))
 
 
-def _completed(described: Mapping[str, Any], tables: Sequence[Mapping[str, dict[str, Any]]]) -> dict[str, Any]:
+def _completed(described: Mapping[str, Any], tables: Sequence[Mapping[str, JsonObject]]) -> JsonObject:
     given = {name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
-    taken: dict[str, Any] = {}
+    taken: JsonObject = {}
     for table in tables:
         taken |= table.get(str(described.get("policy")), {})
     return taken | given

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ...core.types import JsonObject
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
 from . import events
 from .features import FeatureReader, numbers_of
@@ -115,7 +116,7 @@ class History:
         self.total, self.outside = 0.0, 0  # of all rewards; how many were outside the declared range
         self.budget: float | None = None
         self.lowest_budget: float | None = None
-        self.modes: list[dict[str, Any]] = []
+        self.modes: list[JsonObject] = []
         self.points: list[Point] = []
         self.stride = 1
         self.open: dict[str, OpenLine] = {}

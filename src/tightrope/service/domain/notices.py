@@ -6,8 +6,9 @@ told once when it begins, and again only when it has ended in between (a winner:
 
 import json
 import math
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Literal, NamedTuple, Self, get_args
 
+from ...core.types import JsonObject
 from . import events
 from .assumptions import CONTRADICTED, assumptions
 from .history import History
@@ -24,7 +25,7 @@ class Notice(NamedTuple):
     seq: int
     time: int
     what: str
-    data: dict[str, Any]
+    data: JsonObject
 
 
 class Watch:
@@ -74,7 +75,7 @@ class Watch:
         what = f"The lower bound of the budget, {bound:.4g}, fell below {self.least_budget:g}."
         return Notice("promise.at_risk", seq, time, what, {"because": "budget", "bound": bound, "least": self.least_budget})
 
-    def look(self, standing: dict[str, Any], history: History) -> list[Notice]:
+    def look(self, standing: JsonObject, history: History) -> list[Notice]:
         """What is so now and was not told yet. standing: of the live experiment, see `commands.standing`."""
         found = []
         if standing["holdings"] is not None:
@@ -93,7 +94,7 @@ class Watch:
         return found
 
 
-def known_winner(standing: dict[str, Any], history: History) -> str | None:
+def known_winner(standing: JsonObject, history: History) -> str | None:
     """The arm that is known to be the best: by the stopping rule of an identification policy, else by the intervals of the arms."""
     identified = standing["identified"]
     if identified is not None:

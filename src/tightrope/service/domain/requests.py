@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
 
+from ...core.types import JsonObject
 from .errors import Refused, not_valid
 from .features import RawRow
 from .notices import NoticeKind
@@ -70,7 +71,7 @@ class DecisionRequest(Strict):
     )
     subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> JsonObject:
         """What a repeated request must say again: all but the id, without defaults."""
         if self.model_fields_set <= {"id"}:
             return {}
@@ -106,7 +107,7 @@ class Batch(Strict):
             items = _listed(text, field)
             if not items:
                 raise
-            read: dict[str, Any] = {field: [_alone(model, item) for item in items]}
+            read: JsonObject = {field: [_alone(model, item) for item in items]}
             return cls.model_construct(**read)
 
 
@@ -195,7 +196,7 @@ class EvaluationRequest(Strict):
         }
     )
 
-    policy: dict[str, Any] | None = Field(
+    policy: JsonObject | None = Field(
         default=None,
         description='As in a policy file of `tightrope evaluate`: {"policy": name, and its parameters}, which learns while it plays; '
         '{"probabilities": one for every arm, or "uniform"}; or {"arm": id}.',

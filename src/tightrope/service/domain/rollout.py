@@ -7,11 +7,12 @@ learns from what was served, and the logged propensity is the chance with which 
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core import streams
+from ...core.types import JsonObject
 from .errors import Refused
 from .events import Decided, ModeChanged, Reward
 from .evidence import Evidence, Weights
@@ -131,7 +132,7 @@ class Rollout:
 
     # Reading --------------------------------------------------------------------------------------------------------------
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> JsonObject:
         """Mode, rules and evidence."""
         return {
             "mode": self.mode,
@@ -143,14 +144,14 @@ class Rollout:
             "estimate": self.evidence.report(self.mode, self.rewards) if self.mode in JUDGED else None,
         }
 
-    def pack(self) -> dict[str, Any]:
+    def pack(self) -> JsonObject:
         """All of it in JSON's terms, as snapshots keep it."""
         return {"mode": self.mode, "share": self.share, "held": self.sent_back, "stage": self.stage, "seen": self.rewards_in_mode,
                 "decided": self.decisions, "usual": self.baseline_decisions, "budget": self.budget,
                 "lowest": self.lowest_budget, "armed": self.armed,
                 "gate": self.evidence.pack()}  # fmt: skip
 
-    def unpack(self, packed: dict[str, Any]) -> None:
+    def unpack(self, packed: JsonObject) -> None:
         """Become what `pack` wrote."""
         self.mode, self.share, self.sent_back, self.stage = packed["mode"], packed["share"], packed["held"], packed["stage"]
         self.rewards_in_mode, self.decisions, self.baseline_decisions = packed["seen"], packed["decided"], packed["usual"]

@@ -4,8 +4,7 @@ The policy is one for all of them. Intervals hold for all arms in all segments a
 difference that is only chance more often than the error says.
 """
 
-from typing import Any
-
+from ...core.types import JsonObject
 from ...evaluation.sequences import bounds_of
 from .errors import Refused
 from .history import ERROR, ArmHistory, History
@@ -30,9 +29,9 @@ def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None,
     return {name: said[name] if said.get(name) in values else OTHER for name, values in segments.items()}
 
 
-def segment_report(history: History) -> dict[str, Any]:
+def segment_report(history: History) -> JsonObject:
     """Counts of every segment, and of every arm in each of them with its mean, interval and difference from the baseline."""
-    counts: list[dict[str, Any]] = []
+    counts: list[JsonObject] = []
     places: list[tuple[str, str, str, ArmHistory | None]] = []
     for name, values in history.segments.items():
         for value, segment in values.items():

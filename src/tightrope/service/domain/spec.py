@@ -10,7 +10,7 @@ from ...core import checks
 from ...core.durations import LONGEST, seconds_of
 from ...core.policy import Policy, accepts
 from ...core.registry import built, find
-from ...core.types import Oracle
+from ...core.types import JsonObject, Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
 from ...core.verbs import reward_range
 from ...logs.encoding import FittedEncoder
@@ -164,7 +164,7 @@ class ExperimentSpec(Strict):
     }]})  # fmt: skip
 
     name: Name
-    policy: str | dict[str, Any] = Field(description='"UCB", or {"policy": "UCB", "alpha": 0.5}: a name that `tightrope policies` lists.')
+    policy: str | JsonObject = Field(description='"UCB", or {"policy": "UCB", "alpha": 0.5}: a name that `tightrope policies` lists.')
     arms: Arms | None = Field(default=None, description="Without arms every decision brings its own candidates with their features.")
     dimension: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
         default=None, description="d, where every decision brings (d,) features of each arm."
@@ -174,7 +174,7 @@ class ExperimentSpec(Strict):
         description="In place of dimension, where decisions bring rows of values by name: a kind for each column, {country: category, age: "
         "number}, with levels, range and so on; or what tr.Encoder.to_dict returned. Stored as an encoder in full.",
     )
-    oracle: dict[str, Any] | None = Field(default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
+    oracle: JsonObject | None = Field(default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.')
     horizon: Annotated[int, Field(ge=1, le=2**53)] | None = Field(
         default=None, description="Expected number of decisions, for widths that use it."
     )
@@ -184,7 +184,7 @@ class ExperimentSpec(Strict):
         default=None,
         description="Share of the baseline's reward that may be lost: the policy is kept by Safe (unless it keeps a budget itself).",
     )
-    guarantee: dict[str, Any] = Field(default_factory=dict, description="More parameters of Safe, such as sigma, delta, open.")
+    guarantee: JsonObject = Field(default_factory=dict, description="More parameters of Safe, such as sigma, delta, open.")
     floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None, description="Least probability of every eligible arm (Explore)."
     )
@@ -244,21 +244,21 @@ class ExperimentSpec(Strict):
         """The same where decisions bring numbers in place of values by name: it has the same state and the same kernels."""
         return self.model_copy(update={"features": None, "dimension": self.row_length})
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> JsonObject:
         """JSON-ready data without the fields that have their defaults; two specs are the same if these are."""
         return self.model_dump(mode="json", exclude_defaults=True) | {"window": self.window}
 
-    def said(self) -> dict[str, Any]:
+    def said(self) -> JsonObject:
         """JSON-ready data of the fields that were given."""
         return self.model_dump(mode="json", exclude_unset=True)
 
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> JsonObject:
         """What is taken for each field that `plain` leaves out, also for those of the rollout. `workers` is not among them: the form of a
         log says whether there is one."""
         return _left_out(self.model_dump(mode="json", exclude={"workers"}), self.plain())
 
     @property
-    def described_policy(self) -> dict[str, Any]:
+    def described_policy(self) -> JsonObject:
         """The policy by its name, with its parameters."""
         return {"policy": self.policy} if isinstance(self.policy, str) else dict(self.policy)
 
@@ -291,7 +291,7 @@ class ExperimentSpec(Strict):
         return (0.0, 1.0) if self.alpha is not None or self.keeps_budget else None
 
 
-def _left_out(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+def _left_out(whole: JsonObject, part: JsonObject) -> JsonObject:
     found = {name: item for name, item in whole.items() if name not in part}
     inside = {
         name: _left_out(item, part[name]) for name, item in whole.items() if isinstance(item, dict) and isinstance(part.get(name), dict)
@@ -299,7 +299,7 @@ def _left_out(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     return found | {name: item for name, item in inside.items() if item}
 
 
-def completed(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+def completed(given: JsonObject, defaults: JsonObject) -> JsonObject:
     """What `plain` gave, with what `defaults` gave beside it."""
     both = {name for name, item in given.items() if isinstance(item, dict) and isinstance(defaults.get(name), dict)}
     return defaults | given | {name: completed(given[name], defaults[name]) for name in both}
@@ -318,9 +318,9 @@ def former_policy(spec: ExperimentSpec) -> Policy:
     return _made_policy(spec, policy_of_then(spec.described_policy))
 
 
-def _made_policy(spec: ExperimentSpec, described: dict[str, Any]) -> Policy:
+def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
     numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
-    known: dict[str, Any] = {}
+    known: JsonObject = {}
     if spec.baseline is not None:
         ids = [spec.baseline] if isinstance(spec.baseline, str) else spec.baseline
         missing = next((one for one in ids if one not in numbers), None)
@@ -530,7 +530,7 @@ def check_spec(spec: ExperimentSpec) -> None:
 
 def made_session(spec: ExperimentSpec, policy: Policy | None = None) -> Session:
     """The session that a spec describes. policy: that it plays; None: as the spec says. Raises ValueError in the library's words."""
-    described: dict[str, Any] = {"arms": None, "dimension": spec.row_length}
+    described: JsonObject = {"arms": None, "dimension": spec.row_length}
     names = None
     if spec.arms is not None:
         names = [arm.id for arm in spec.arms]

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ...core.types import JsonObject
+
 
 def example(**data: Any) -> ConfigDict:
     """A model's example."""
@@ -12,7 +14,7 @@ def example(**data: Any) -> ConfigDict:
 
 D1 = "7aabe52e7fb5a4e4a71dbf004dbcf7c2c821b452aa28456e346a5ce15f0388ad"  # digests of the examples
 D2 = "008acd548af1048d5eb87d62923d3159ea259f5dc046aafba7cd5dd9112b7ad3"
-EXPERIMENT: dict[str, Any] = {
+EXPERIMENT: JsonObject = {
     "name": "checkout-price", "status": "running", "mode": "shadow",
     "spec": {
         "name": "checkout-price", "policy": "BetaThompson", "arms": [{"id": "9.90"}, {"id": "11.90"}], "baseline": "9.90",
@@ -23,7 +25,7 @@ EXPERIMENT: dict[str, Any] = {
     "arms": [{"id": "9.90", "status": "active"}, {"id": "11.90", "status": "active"}],
     "decisions": 3, "rewards": 2, "open": 1, "seq": 6, "digest": D1,
 }  # fmt: skip
-ESTIMATE: dict[str, Any] = {
+ESTIMATE: JsonObject = {
     "verdict": "not enough overlap: effective sample size 3 of 3; wait, or raise the share.", "rounds": 3, "waiting": 0,
     "effective_sample_size": 3.0, "error": 0.0125, "policy": None, "baseline": None, "difference": None,
 }  # fmt: skip
@@ -55,8 +57,8 @@ class ExperimentAnswer(BaseModel):
     name: str
     status: Literal["running", "paused", "archived"]
     mode: Literal["apprentice", "shadow", "capped", "full"]
-    spec: dict[str, Any]
-    policy: dict[str, Any]
+    spec: JsonObject
+    policy: JsonObject
     arms: list[ArmAnswer]
     decisions: int
     rewards: int
@@ -133,8 +135,8 @@ class BatchItem(BaseModel):
     """One item of a batch: its answer, or its error."""
 
     status: int
-    answer: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
+    answer: JsonObject | None = None
+    error: JsonObject | None = None
 
 
 class BatchAnswer(BaseModel):
@@ -169,7 +171,7 @@ class ExplanationAnswer(BaseModel):
     arms: list[str]
     decision: str | None
     event: int | None
-    explanation: dict[str, Any]
+    explanation: JsonObject
 
 
 class RecommendationAnswer(BaseModel):
@@ -195,7 +197,7 @@ class LogLine(BaseModel):
     kind: str
     time: str
     decision: str | None
-    body: dict[str, Any]
+    body: JsonObject
     body_digest: str
     digest: str
 
@@ -239,7 +241,7 @@ class AuditLine(BaseModel):
     note: str
     experiment: str | None
     action: str
-    detail: dict[str, Any]
+    detail: JsonObject
 
 
 class AuditAnswer(BaseModel):
@@ -418,10 +420,10 @@ class RolloutAnswer(BaseModel):
     share: float
     held: bool
     rewards_in_mode: int
-    rules: dict[str, Any]
+    rules: JsonObject
     least_budget: float | None
     budget_bound: float | None
-    estimate: dict[str, Any] | None
+    estimate: JsonObject | None
 
 
 class AssumptionAnswer(BaseModel):
@@ -452,8 +454,8 @@ class CertificateAnswer(BaseModel):
     kind: str
     experiment: str
     issued: str
-    log: dict[str, Any]
-    budget: dict[str, Any] | None
+    log: JsonObject
+    budget: JsonObject | None
     promise: str
     assumptions: list[AssumptionAnswer]
     public_key: str

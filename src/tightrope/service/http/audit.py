@@ -1,11 +1,12 @@
 """Who changed what."""
 
 import itertools
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AwareDatetime
 
+from ...core.types import JsonObject
 from ..domain.requests import TEXT
 from ..domain.times import microseconds
 from ..log import audit
@@ -29,7 +30,7 @@ async def read_audit(
     if experiment is not None:
         key.check(experiment)
 
-    def work() -> list[dict[str, Any]]:
+    def work() -> list[JsonObject]:
         with service.database.read() as connection:
             rows = audit.read(connection, first, experiment, None if since is None else microseconds(since))
             shown = (row for row in rows if key.experiments is None or (row.experiment is not None and key.covers(row.experiment)))

@@ -7,6 +7,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
+from ...core.types import JsonObject
 from ..domain.errors import Refused
 from ..domain.requests import TEXT
 from ..log.audit import Author
@@ -38,7 +39,7 @@ class ErrorAnswer(BaseModel):
     error: ErrorDetail
 
 
-Replies = dict[int | str, dict[str, Any]]
+Replies = dict[int | str, JsonObject]
 
 
 def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
@@ -50,7 +51,7 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
         500: "an error of the service itself", 503: "nothing was done, try again; see Retry-After",
     }  # fmt: skip
     every = sorted({400, 401, 403, 405, 413, 422, 429, 503, *statuses})
-    text: dict[str, Any] = {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
+    text: JsonObject = {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
     found: Replies = {success: text if model is None else {"model": model}}
     return found | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
 

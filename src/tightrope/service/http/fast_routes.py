@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
+from ...core.types import JsonObject
 from ..domain.errors import Refused, not_valid
 from ..domain.requests import Batch
 from .common import check_key, refusal
@@ -35,7 +36,7 @@ class FastRoute(APIRoute):
             try:
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
                 known = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
-                given: dict[str, Any] = {name: request.path_params[name] for name in parts}
+                given: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     given[name] = read(await request.body())
                     if isinstance(given[name], Batch):

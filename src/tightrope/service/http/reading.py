@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from sqlalchemy.engine import Connection
 
 from ...core.files import plain
+from ...core.types import JsonObject
 from ..domain.errors import Refused, invalid, unknown_experiment
 from ..domain.events import Decided
 from ..domain.requests import ALPHA, BASELINE, HIGHEST, LOWEST, TEXT, EraseRequest, Estimator, EvaluationRequest
@@ -64,7 +65,7 @@ async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     return answer(await read_beside(service, name, lambda connection, row: state_answer(past(connection, row, name, seq))))
 
 
-def state_answer(journal: Journal) -> dict[str, Any]:
+def state_answer(journal: Journal) -> JsonObject:
     """A state as the service shows it."""
     return commands.summary(journal) | {"time": timestamp(journal.experiment.time), "fingerprint": fingerprint(journal).hex()}
 
@@ -85,7 +86,7 @@ async def explain(
             raise invalid(error) from None
         return answer({"arms": list(view.names or ()), "decision": None, "event": None, "explanation": plain(found)})
 
-    def read(connection: Connection, row: int) -> dict[str, Any]:
+    def read(connection: Connection, row: int) -> JsonObject:
         before = before_decision(connection, row, name, decision)
         if before is None:
             raise Refused(404, f"decision = {decision!r} is not a decision of experiment {name!r}.", "decision")
@@ -119,7 +120,7 @@ async def read_log(
 ) -> Response:  # fmt: skip
     """Events in their order, with the digests that chain them. next: where to go on; null at the end."""
 
-    def read(connection: Connection, row: int) -> dict[str, Any]:
+    def read(connection: Connection, row: int) -> JsonObject:
         entries = list(store.read(connection, row, first - 1, first - 1 + limit))
         lines = [
             {"seq": e.seq, "kind": e.kind, "time": timestamp(e.time), "decision": e.decision, "body": e.body,
@@ -148,7 +149,7 @@ async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery
     times."""
     from ...evaluation.evaluate import evaluate as judge
 
-    def read(connection: Connection, row: int) -> dict[str, Any]:
+    def read(connection: Connection, row: int) -> JsonObject:
         table, baseline = log_to_judge(connection, row, name, asked)
         return judge(table, asked.arm, baseline=baseline, estimator=asked.estimator, alpha=asked.alpha).record()
 

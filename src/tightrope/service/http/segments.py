@@ -1,9 +1,8 @@
 """Results by segment."""
 
-from typing import Any
-
 from fastapi import APIRouter, Response
 
+from ...core.types import JsonObject
 from ..domain.errors import Refused
 from ..domain.segments import segment_report
 from ..runtime import commands
@@ -20,7 +19,7 @@ async def read_segments(name: Name, service: Served) -> Response:
     if "segments" not in described["spec"]:
         raise Refused(409, f"experiment = {name!r} has no segments; create one with segments in its spec.", "experiment")
 
-    def work() -> dict[str, Any]:
+    def work() -> JsonObject:
         lock, history = service.histories.until(name, described["seq"])
         with lock:
             return {"event": history.seq, **segment_report(history)}

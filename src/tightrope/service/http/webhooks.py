@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from sqlalchemy.engine import Connection
 
+from ...core.types import JsonObject
 from ..domain.errors import Refused, invalid
 from ..domain.notices import NOTICE_KINDS
 from ..domain.requests import WebhookRequest
@@ -23,7 +24,7 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the webh
 MOST_WEBHOOKS = 100
 
 
-def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> dict[str, Any]:
+def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
     """A webhook as the API shows it."""
     mine = counts.get(hook.id, {})
     return {
@@ -33,7 +34,7 @@ def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> dict[str, Any
     }  # fmt: skip
 
 
-def delivery_line(one: Delivery) -> dict[str, Any]:
+def delivery_line(one: Delivery) -> JsonObject:
     """A message as the API shows it."""
     return {
         "id": one.message, "experiment": one.experiment, "type": one.event, "created": timestamp(one.created), "status": one.status,
@@ -100,7 +101,7 @@ async def create_webhook(asked: WebhookRequest, request: Request, service: Serve
 async def list_webhooks(request: Request, service: Served) -> Response:
     """All webhooks that the key is for."""
 
-    def work() -> list[dict[str, Any]]:
+    def work() -> list[JsonObject]:
         with service.database.read() as connection:
             counts = webhooks.counts(connection)
             return [described(hook, counts) for hook in webhooks.all_webhooks(connection) if request.state.key.covers_all(hook.experiments)]

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ...core.types import JsonObject
 from ..extras import require
 
 require(("openfeature", "httpx"), "openfeature")
@@ -92,7 +93,7 @@ class TightropeProvider(AbstractProvider):
             raise TypeMismatchError(f"arm = {decision.arm!r} of {flag!r} is not of the type that was asked for.") from None
 
     def _decide(self, flag: str, context: EvaluationContext | None) -> RemoteDecision:
-        given: dict[str, Any] = {} if context is None else dict(context.attributes)
+        given: JsonObject = {} if context is None else dict(context.attributes)
         subject = None if context is None else context.targeting_key
         try:
             decision = self.client_for(flag).decide(

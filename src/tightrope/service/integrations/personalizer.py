@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...core.types import JsonObject
 from ..domain.requests import DecisionRequest
 from ..domain.strict import Strict
 from ..http.answers import example
@@ -27,7 +28,7 @@ class Action(Strict):
     """Something that can be shown."""
 
     id: Id
-    features: list[dict[str, Any]] = Field(default_factory=list, max_length=100)
+    features: list[JsonObject] = Field(default_factory=list, max_length=100)
 
 
 class RankRequest(Strict):
@@ -40,7 +41,7 @@ class RankRequest(Strict):
     }]})  # fmt: skip
 
     actions: Annotated[list[Action], Field(min_length=1, max_length=1000)]
-    contextFeatures: list[dict[str, Any]] = Field(default_factory=list, max_length=100)
+    contextFeatures: list[JsonObject] = Field(default_factory=list, max_length=100)
     excludedActions: list[Id] = Field(default_factory=list, max_length=1000)
     eventId: Id | None = None
     deferActivation: bool = False
@@ -97,7 +98,7 @@ def asked(request: RankRequest, dimension: int, id: str | None) -> DecisionReque
     return DecisionRequest(id=id, context=rows, excluded=request.excludedActions or None, deferred=request.deferActivation)
 
 
-def flat(field: str, features: list[dict[str, Any]]) -> Iterator[tuple[str, float]]:
+def flat(field: str, features: list[JsonObject]) -> Iterator[tuple[str, float]]:
     """Named numbers of features of any kind: a number has its value, a text or truth value is a name with 1."""
     todo: list[tuple[str, Any, int]] = [(field, item, 0) for item in reversed(features)]
     count = 0

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ...core.types import JsonObject
 from ..domain import events
 from ..domain.times import timestamp
 from .tables import audit
@@ -37,22 +38,22 @@ class AuditEntry(NamedTuple):
     action: str
     detail: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """As programs read it."""
         return self._asdict() | {"time": timestamp(self.time), "detail": json.loads(self.detail)}
 
 
-def arms_added(event: Any) -> dict[str, Any]:
+def arms_added(event: Any) -> JsonObject:
     """New arms, by name as far as they are few."""
     return {"count": len(event.arms), "arms": [arm["id"] for arm in event.arms[:LISTED]]}
 
 
-def mode_changed(event: Any) -> dict[str, Any]:
+def mode_changed(event: Any) -> JsonObject:
     """A mode and where it came from."""
     return {"mode": event.mode, "share": event.share, "before": event.before, "why": event.why}
 
 
-ACTIONS: dict[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {  # what is a change by somebody, and what is told of it
+ACTIONS: dict[type, tuple[str, Callable[[Any], JsonObject]]] = {  # what is a change by somebody, and what is told of it
     events.Created: ("create", lambda event: {"policy": event.spec["policy"]}),
     events.ArmsAdded: ("add arms", arms_added),
     events.ArmChanged: ("change arm", lambda event: {"arm": event.arm, "status": event.status}),
@@ -72,7 +73,7 @@ def note_event(connection: Connection, time: int, author: Author, experiment: st
         note(connection, time, author, experiment, action, tell(event) | {"event": seq})
 
 
-def note(connection: Connection, time: int, author: Author, experiment: str | None, action: str, detail: dict[str, Any]) -> None:
+def note(connection: Connection, time: int, author: Author, experiment: str | None, action: str, detail: JsonObject) -> None:
     """Write a row."""
     connection.execute(sa.insert(audit).values(
         time=time, key=author.key, note=author.note, experiment=experiment, action=action, detail=json.dumps(detail)))  # fmt: skip

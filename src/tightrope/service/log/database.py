@@ -14,6 +14,8 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
+from ...core.types import JsonObject
+
 BUSY = 10_000  # milliseconds that a connection waits for another's write
 SCRUB_WAIT = 100  # milliseconds that an attempt to empty the write-ahead log keeps others waiting
 SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
@@ -25,7 +27,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = checked_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        options: dict[str, Any] = {"pool_pre_ping": True} if not self.sqlite else {}
+        options: JsonObject = {"pool_pre_ping": True} if not self.sqlite else {}
         self.engine = sa.create_engine(self.url, **options)
         if self.sqlite:
             sa.event.listen(self.engine, "connect", _prepare)

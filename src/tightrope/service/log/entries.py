@@ -1,10 +1,11 @@
 """Entries of the log: events with their number and time, each sealed by a digest over the one before."""
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic_core import from_json, to_json
 
+from ...core.types import JsonObject
 from ..domain.events import TYPES, Decided, Event, decision_of
 
 START = bytes(32)  # the digest before the first entry
@@ -24,9 +25,9 @@ class LogEntry(NamedTuple):
     digest: bytes
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         """The event's body."""
-        body: dict[str, Any] = from_json(self.text)
+        body: JsonObject = from_json(self.text)
         return body
 
     @property

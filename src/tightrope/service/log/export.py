@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 
 from ... import logs
 from ...core import files
+from ...core.types import JsonObject
 from ...logs import dsjson
 from ..domain.events import Cancelled, Decided, Expired, Rewarded
 from ..domain.experiment import Experiment
@@ -20,7 +21,7 @@ from . import store
 from .recovery import rebuild
 
 
-def table(connection: Connection, row: int, experiment: Experiment) -> dict[str, Any]:
+def table(connection: Connection, row: int, experiment: Experiment) -> JsonObject:
     """One row for each arm that was played and whose decision has ended: decision, round, time, arm, propensity, reward, and `segment_..`
     for each segment of the spec.
 
@@ -88,7 +89,7 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
     if session.catalogue:
         raise ValueError(f"experiment = {name!r} brings new candidates with every call, so its log has no arms to compare.")
     data = table(connection, row, experiment)
-    frame: dict[str, Any] = {
+    frame: JsonObject = {
         "arm": np.array(data["arm"], dtype=object),
         "reward": np.array([np.nan if value is None else value for value in data["reward"]], dtype=np.float64),
         "propensity": np.array(data["propensity"], dtype=np.float64),
@@ -131,7 +132,7 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
     return path
 
 
-def split(context: Any, arms: list[str] | None, columns: list[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def split(context: Any, arms: list[str] | None, columns: list[str]) -> tuple[JsonObject, dict[str, JsonObject]]:
     """What a request's features say of all actions, and of each by its name. Values stay as they were sent; numbers stand in `x`.
     columns: names of values; those that a request left out are null."""
     if context is None:
@@ -142,7 +143,7 @@ def split(context: Any, arms: list[str] | None, columns: list[str]) -> tuple[dic
     return {}, {arm: named(one, columns) for arm, one in rows.items()}
 
 
-def named(features: Any, columns: list[str]) -> dict[str, Any]:
+def named(features: Any, columns: list[str]) -> JsonObject:
     """A row of features by name."""
     return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
 

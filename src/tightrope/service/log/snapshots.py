@@ -7,6 +7,7 @@ import numpy as np
 from pydantic_core import from_json, to_json
 
 from ...core import streams
+from ...core.types import JsonObject
 from ...session.codec import flatten
 from ...session.session import Session
 from ...session.store import version
@@ -17,7 +18,7 @@ from .journal import Journal
 FORM = 2  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
 
 
-def rest_of(journal: Journal) -> dict[str, Any]:
+def rest_of(journal: Journal) -> JsonObject:
     """What the session does not hold, as JSON-ready data."""
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}

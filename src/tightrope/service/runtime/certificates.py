@@ -1,17 +1,16 @@
 """Issuing certificates: the writer says how the experiment stands, the log tells its history up to that event."""
 
-from typing import Any
-
+from ...core.types import JsonObject
 from ..domain.certificate import certificate
 from . import commands
 from .service import Service
 
 
-async def issue(service: Service, name: str) -> dict[str, Any]:
+async def issue(service: Service, name: str) -> JsonObject:
     """The certificate of an experiment as of its last event."""
     standing = await service.ask(name, commands.standing)
 
-    def work() -> dict[str, Any]:
+    def work() -> JsonObject:
         lock, history = service.histories.until(name, standing["seq"])
         with lock:
             if history.seq == standing["seq"]:
@@ -19,5 +18,5 @@ async def issue(service: Service, name: str) -> dict[str, Any]:
         history = service.histories.exactly(name, standing["seq"])
         return certificate(standing, history, service.private_key, service.settings.clock())
 
-    issued: dict[str, Any] = await service.in_thread("reading", work)
+    issued: JsonObject = await service.in_thread("reading", work)
     return issued

@@ -1,7 +1,6 @@
 """Changes that are tried beside the writer before they are made: a new experiment, and arms that come later."""
 
-from typing import Any
-
+from ...core.types import JsonObject
 from ..domain.errors import invalid
 from ..domain.requests import ArmsRequest
 from ..domain.spec import ExperimentSpec
@@ -11,19 +10,19 @@ from .service import Service
 from .warm_up import check_growth, warm_up
 
 
-async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, dict[str, Any]]:
+async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:
     """The experiment of a spec, compiled before it begins, and whether it is new. Raises Refused."""
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-    made: tuple[bool, dict[str, Any]] = await service.ask(
+    made: tuple[bool, JsonObject] = await service.ask(
         spec.name, lambda transaction: commands.create(transaction, spec), spec=spec, author=author
     )
     return made
 
 
-async def add_arms(service: Service, name: str, request: ArmsRequest, author: Author) -> dict[str, Any]:
+async def add_arms(service: Service, name: str, request: ArmsRequest, author: Author) -> JsonObject:
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
     known = {arm.id for arm in (*(spec.arms or ()), *more)}
@@ -31,5 +30,5 @@ async def add_arms(service: Service, name: str, request: ArmsRequest, author: Au
         await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in known)])
     except ValueError as error:
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
-    arms: dict[str, Any] = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)
+    arms: JsonObject = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)
     return arms

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.registry import described
+from ...core.types import JsonObject
 from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
@@ -26,7 +27,7 @@ from ..log.recovery import Snapshot, write_snapshot
 from .exchanges import SharedExperiment, refuse_of_many
 from .writer import DECISION, ENDING, UNFINISHED, Transaction, Unfinished
 
-Json = dict[str, Any]
+Json = JsonObject
 CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
 SLACK = MICROSECONDS  # by which a time server may set a clock back
 

@@ -7,6 +7,7 @@ import signal
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ...core.types import JsonObject
 from ...logs import Log
 from ..domain.errors import Refused, invalid
 from ..domain.requests import EvaluationRequest
@@ -16,7 +17,7 @@ NICENESS = 10  # of the process, so that decisions go first
 REMEDY = "export the log and judge it with tightrope evaluate, where nobody waits"
 
 
-def judge_apart(log: Log, asked: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> dict[str, Any]:
+def judge_apart(log: Log, asked: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> JsonObject:
     """What `tr.evaluate` finds, or for a policy that learns `tr.evaluate_learner`. baseline: an arm that it would replace.
 
     Raises Refused with the library's sentence, and where it takes longer than so many seconds.
@@ -38,7 +39,7 @@ def judge_apart(log: Log, asked: EvaluationRequest, baseline: str | None, second
         ours.close()
     if refused:
         raise invalid(ValueError(answer))
-    found: dict[str, Any] = answer
+    found: JsonObject = answer
     return found
 
 
@@ -52,7 +53,7 @@ def _judge(connection: Connection, log: Log, asked: EvaluationRequest, baseline:
         connection.send((True, str(error)))
 
 
-def _record(log: Log, asked: EvaluationRequest, baseline: str | None) -> dict[str, Any]:
+def _record(log: Log, asked: EvaluationRequest, baseline: str | None) -> JsonObject:
     from ...core.policy import is_policy, label
     from ...evaluation.evaluate import evaluate
     from ...evaluation.learners import evaluate_learner

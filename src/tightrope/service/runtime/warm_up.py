@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.policy import label
+from ...core.types import JsonObject
 from ..domain.deciding import decide
 from ..domain.errors import Refused
 from ..domain.events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, Rewarded
@@ -172,7 +173,7 @@ def look(journal: Journal) -> None:
 
 def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
     """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried. one_row: for all arms."""
-    given: dict[str, Any] = {}
+    given: JsonObject = {}
     ids = [arm.id for arm in spec.arms or ()]
     if spec.dimension is not None:
         if spec.arms is None:
@@ -183,8 +184,8 @@ def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[Dec
         rows: Any = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
         given = {"context": [short] * spec.dimension if one_row else rows}
     spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
-    masks: list[dict[str, Any]] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
-    baselines: list[dict[str, Any]] = [{}]
+    masks: list[JsonObject] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
+    baselines: list[JsonObject] = [{}]
     if spec.rounds_have_baselines and ids:
         baselines += [{"baseline": ids[0]}, {"baseline": ids[0], "baseline_mean": 0.5}]
     for baseline in baselines:

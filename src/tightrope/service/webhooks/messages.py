@@ -3,17 +3,17 @@
 import base64
 import hashlib
 import hmac
-from typing import Any
 
 from pydantic_core import to_json
 
+from ...core.types import JsonObject
 from ..domain.notices import Notice
 from ..domain.times import MICROSECONDS, timestamp
 
 
 def body_of(notice: Notice, experiment: str, board: str | None) -> bytes:
     """The body, in JSON. board: the sentence of the board's first card."""
-    data: dict[str, Any] = {"experiment": experiment, "event": notice.seq, "what": notice.what, "board": board, **notice.data}
+    data: JsonObject = {"experiment": experiment, "event": notice.seq, "what": notice.what, "board": board, **notice.data}
     return to_json({"type": notice.kind, "timestamp": timestamp(notice.time), "data": data}, inf_nan_mode="null")
 
 

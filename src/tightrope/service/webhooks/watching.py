@@ -7,10 +7,10 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import sqlalchemy as sa
 
+from ...core.types import JsonObject
 from ..domain.errors import Refused
 from ..domain.history import History
 from ..domain.notices import Notice, Watch, asks_for_log
@@ -29,7 +29,7 @@ ARCHIVED_PERIOD = 60.0  # seconds between two searches for archived experiments
 ANSWER_SECONDS = 30.0  # that the writer may take to say how an experiment stands
 STORED_AFTER = 10_000  # events without a message after which the place in the log is written
 
-Standing = dict[str, Any]
+Standing = JsonObject
 Tell = Callable[[Standing, History], str]
 
 
@@ -156,9 +156,9 @@ class Watcher(threading.Thread):
         lock, history = self.histories.until(name, standing["seq"])
         return standing, history, lock
 
-    def _asked(self, name: str, act: Callable[[Transaction], dict[str, Any]]) -> dict[str, Any] | None:
+    def _asked(self, name: str, act: Callable[[Transaction], JsonObject]) -> JsonObject | None:
         """What the writer answers; None where it cannot now."""
-        ticket: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
+        ticket: concurrent.futures.Future[JsonObject] = concurrent.futures.Future()
         if self.service.closing or not self.service.writer.is_alive():
             return None
         self.service.writer.ask(Command(name, act, (), ticket))
