@@ -83,3 +83,17 @@ def test_rewards_of_a_log_may_be_true_or_false():
     frame = pd.DataFrame({"arm": ["a", "b"] * 4, "reward": [True, False] * 4, "propensity": 0.5})
     (chunk,) = tr.logs.from_frame(frame).chunks()
     assert chunk.reward.tolist() == [1.0, 0.0] * 4
+
+
+def test_the_id_of_a_decision_in_place_of_an_arm_is_named():
+    for arms in (3, ["a", "b"]):
+        session = tr.Session(tr.UCB(), arms=arms)
+        decision = session.decide()
+        for _ in range(2):  # open, then closed
+            with pytest.raises(ValueError, match=r"arm = '#1' is the id of a decision, not an arm; tell its reward by reward\(id, value\)"):
+                session.update(decision.id, 0.5)
+            session.reward(decision.id, 0.5)
+    session = tr.Session(tr.UCB(), arms=["#1", "b"])  # an arm may have such a name
+    session.decide()
+    session.update("#1", 0.5)
+    assert session.state.pulls[0] == 1
