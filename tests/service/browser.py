@@ -47,7 +47,8 @@ class Browser:
                 break
             time.sleep(0.05)
         self.leaving = contextlib.ExitStack()
-        self.socket = self.leaving.enter_context(connect(pages[0]["webSocketDebuggerUrl"], max_size=None))
+        # beside busy processes a browser may be long in answering, also to a ping
+        self.socket = self.leaving.enter_context(connect(pages[0]["webSocketDebuggerUrl"], max_size=None, ping_interval=None))
         self.ids = itertools.count(1)
         self.errors, self.asked, self.loaded = [], [], False
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -57,7 +58,7 @@ class Browser:
         number = next(self.ids)
         self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
-            told = json.loads(self.socket.recv(30))
+            told = json.loads(self.socket.recv(120))
             if told.get("id") == number:
                 assert "error" not in told, told
                 return told["result"]
@@ -147,7 +148,7 @@ class Browser:
             self.do("Browser.close")
         with contextlib.suppress(Exception):
             self.leaving.close()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stderr.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
