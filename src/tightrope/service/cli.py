@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.types import JsonObject
 from .extras import require
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
+    from ..core.types import JsonObject
     from .log.database import Database
 
 Db = Annotated[str, typer.Option(envvar="TIGHTROPE_DB", help="An SQLite file, or postgresql://user@host/name.")]
@@ -285,7 +285,7 @@ def check_certificate(
     tell_of_certificate(given, errors, "this service")
 
 
-def tell_of_certificate(given: JsonObject, errors: list[str], signer: str) -> None:
+def tell_of_certificate(given: "JsonObject", errors: list[str], signer: str) -> None:
     """Print what is wrong with a certificate, or who signed it."""
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")
