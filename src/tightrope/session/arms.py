@@ -124,10 +124,14 @@ class Names:
         other._number = self._number | {text: k for k, text in enumerate(more, len(self.texts))}
         return other
 
+    def __contains__(self, text: object) -> bool:
+        """Whether an arm is called so."""
+        return text in self._number
+
     def number(self, argument: str, value: object, count: int) -> int:
         """The arm of a name or number."""
         if isinstance(value, str):
-            if value in self._number:
+            if value in self:
                 return self._number[value]
             if self.texts is None:
                 raise ValueError(f"{argument} = {checks.show(value)} is a name, but these arms have numbers from 0 to {count - 1} only.")

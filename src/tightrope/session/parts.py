@@ -273,7 +273,7 @@ class SessionParts:
     def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Reward]:
         count = self._agent.number if given is None else self._rounds.count(given)
         called = self._rounds.names
-        if isinstance(arm, str) and arm not in (called.texts or ()) and self._book.known(arm) is not None:
+        if isinstance(arm, str) and arm not in called and self._book.known(arm) is not None:
             raise ValueError(f"arm = {checks.show(arm)} is the id of a decision, not an arm; tell its reward by reward(id, value).")
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):

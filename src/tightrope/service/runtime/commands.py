@@ -27,7 +27,6 @@ from ..log.recovery import Snapshot, write_snapshot
 from .exchanges import SharedExperiment, refuse_of_many
 from .writer import DECISION, ENDING, UNFINISHED, Transaction, Unfinished
 
-Json = JsonObject
 CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
 SLACK = MICROSECONDS  # by which a time server may set a clock back
 
@@ -35,7 +34,7 @@ SLACK = MICROSECONDS  # by which a time server may set a clock back
 # Experiments ---------------------------------------------------------------------------------------------------------------
 
 
-def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, Json]:
+def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonObject]:
     """The experiment of a spec, and whether it is new."""
     if not transaction.experiment.is_of(spec):
         raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
@@ -45,12 +44,12 @@ def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, Json]:
     return new, describe(transaction)
 
 
-def describe(transaction: Transaction) -> Json:
+def describe(transaction: Transaction) -> JsonObject:
     """An experiment with its counts."""
     return summary(transaction.settled)
 
 
-def summary(journal: Journal) -> Json:
+def summary(journal: Journal) -> JsonObject:
     """What an experiment is and how far it has come."""
     experiment = journal.experiment
     return {
@@ -75,7 +74,7 @@ STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the statu
 }
 
 
-def change_status(transaction: Transaction, what: str) -> Json:
+def change_status(transaction: Transaction, what: str) -> JsonObject:
     """Pause, resume or archive."""
     transaction.settle()
     if check_status_change(transaction, what):
@@ -92,7 +91,7 @@ def check_status_change(transaction: Transaction, what: str) -> bool:
     return experiment.status != after
 
 
-def add_arms(transaction: Transaction, request: ArmsRequest) -> Json:
+def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
     transaction.settle()
     transaction.experiment.check_alive()
@@ -135,7 +134,7 @@ def check_point(experiment: Experiment, arm: ArmSpec) -> None:
         )
 
 
-def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> Json:
+def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> JsonObject:
     """Retire, mask or restore an arm."""
     transaction.settle()
     if check_arm_change(transaction, arm, change):
@@ -177,7 +176,7 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
 # Decisions -----------------------------------------------------------------------------------------------------------------
 
 
-def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
+def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
     """The decision of an id: made now, or the same answer as before."""
     if request.id is not None:  # ids that the service makes are new
         made = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
@@ -203,7 +202,7 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
     return decision_answer(prepared.event, entry.seq)
 
 
-def decided_elsewhere(transaction: Transaction, id: str, request: DecisionRequest) -> Json:
+def decided_elsewhere(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
     """The answer of a decision that another worker has just made under this id."""
     if decision_entry(transaction.entries(id)) is None:
         raise Refused(503, f"id = {id!r} is being decided by another worker; send the same request again.", "id", retry_after=1)
@@ -220,7 +219,7 @@ def begin_alone(transaction: Transaction) -> None:
             owned.alone = True
 
 
-def assigned(transaction: Transaction, request: DecisionRequest) -> Json | None:
+def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject | None:
     """The answer of the decision that a request's subject goes on with; None where it is decided for anew: the first time, after its time,
     and where its arm cannot be played."""
     experiment, subject = transaction.experiment, request.subject
@@ -247,13 +246,13 @@ class Each:
     """
 
     def __init__(
-        self, items: Sequence[tuple[str | None, Any]], do: Callable[[Transaction, Any], Json], claim: str | None = None
+        self, items: Sequence[tuple[str | None, Any]], do: Callable[[Transaction, Any], JsonObject], claim: str | None = None
     ) -> None:  # fmt: skip
         self.items, self.do, self.claim = items, do, claim
-        self.results: list[Json] = []
+        self.results: list[JsonObject] = []
         self.written = 0  # items whose events are on disk
 
-    def __call__(self, transaction: Transaction) -> Unfinished | Json:
+    def __call__(self, transaction: Transaction) -> Unfinished | JsonObject:
         results = self.results
         self.written = len(results)
         while len(results) < len(self.items):
@@ -266,7 +265,7 @@ class Each:
                     return UNFINISHED
         return {"results": results}
 
-    def _one(self, transaction: Transaction, item: Any) -> Json:
+    def _one(self, transaction: Transaction, item: Any) -> JsonObject:
         try:
             if isinstance(item, Refused):
                 raise item
@@ -274,7 +273,7 @@ class Each:
         except Refused as error:
             return {"status": error.status, **error.body()}
 
-    def failed(self, refused: Refused) -> Json | Refused:
+    def failed(self, refused: Refused) -> JsonObject | Refused:
         """The answer where a part could not be written: what was before it stands."""
         if not self.written:
             return refused
@@ -287,7 +286,7 @@ def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
     return next((entry for entry in entries if entry.kind == "decided"), None)
 
 
-def decision_answer(event: events.Decided, seq: int) -> Json:
+def decision_answer(event: events.Decided, seq: int) -> JsonObject:
     """What a client is told of a decision. seq: its place in the log."""
     return {
         "id": event.decision,
@@ -328,7 +327,7 @@ def known(transaction: Transaction, id: str) -> list[LogEntry]:
     return entries
 
 
-def activate(transaction: Transaction, id: str) -> Json:
+def activate(transaction: Transaction, id: str) -> JsonObject:
     """A deferred decision counts from now on, and its window begins."""
     transaction.experiment.check_alive()
     decision = waiting(transaction, id)
@@ -342,7 +341,7 @@ def activate(transaction: Transaction, id: str) -> Json:
     return {"id": id, "expires_at": timestamp(transaction.experiment.open[id].deadline)}
 
 
-def cancel(transaction: Transaction, id: str) -> Json:
+def cancel(transaction: Transaction, id: str) -> JsonObject:
     """It was never shown: the policy is as it was without it, but for its random stream. Later than `cancel_within` it counts as shown:
     who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
@@ -375,7 +374,7 @@ def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
 # Rewards -------------------------------------------------------------------------------------------------------------------
 
 
-def reward(transaction: Transaction, request: RewardRequest) -> Json:
+def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     """Learn what came of a decision."""
     transaction.experiment.check_alive()
     sticky = transaction.experiment.spec.sticky
@@ -404,7 +403,7 @@ def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None
     return decision
 
 
-def add_reward(transaction: Transaction, request: RewardRequest) -> Json:
+def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     """Add to the sum of a decision, which is learned when its window closes."""
     experiment, id, value, name = transaction.experiment, request.decision_id, request.value, request.reward_id
     if isinstance(value, dict):
@@ -483,16 +482,16 @@ class Erasure:
         self.transaction: Transaction  # of the part that is under way
         self.parts = self._work()
 
-    def __call__(self, transaction: Transaction) -> Unfinished | Json:
+    def __call__(self, transaction: Transaction) -> Unfinished | JsonObject:
         self.transaction = transaction
         refuse_of_many(transaction.owned, "subject", "which take no data of a subject, so there is nothing to erase")
         try:
             return next(self.parts)
         except StopIteration as end:
-            done: Json = end.value
+            done: JsonObject = end.value
             return done
 
-    def _work(self) -> Generator[Unfinished, None, Json]:
+    def _work(self) -> Generator[Unfinished, None, JsonObject]:
         blanked: list[tuple[int, str, bool]] = []  # number, digest, whether the round goes
         longest, light = 0.0, self.transaction.owned.light
         for chunk in self._decisions():
@@ -588,7 +587,7 @@ def follow_rules(transaction: Transaction) -> None:
         transaction.record(events.ModeChanged(rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode))
 
 
-def change_mode(transaction: Transaction, change: ModeChange, seen: str | None = None) -> Json:
+def change_mode(transaction: Transaction, change: ModeChange, seen: str | None = None) -> JsonObject:
     """Change the mode by command. seen: the mode that whoever asks for it saw; None: it does not matter."""
     refuse_of_many(transaction.owned, "mode", "which have no rollout")
     rollout = transaction.experiment.rollout
@@ -630,7 +629,7 @@ def reads(act: Callable[[Transaction], Any]) -> Callable[[Transaction], Any]:
 
 
 @reads
-def describe_rollout(transaction: Transaction) -> Json:
+def describe_rollout(transaction: Transaction) -> JsonObject:
     """Mode, rules and evidence."""
     experiment = transaction.settled.experiment
     holdings = experiment.holdings()
@@ -638,7 +637,7 @@ def describe_rollout(transaction: Transaction) -> Json:
 
 
 @reads
-def standing(transaction: Transaction) -> Json:
+def standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.settled.experiment
     behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
@@ -647,7 +646,7 @@ def standing(transaction: Transaction) -> Json:
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 
-def identification(session: Session) -> Json | None:
+def identification(session: Session) -> JsonObject | None:
     """How far an identification policy is: its bounds by arm and what it says; None for other policies, and where it says nothing."""
     if not type(session.policy).TRAITS.stops or session.names is None:
         return None
@@ -657,7 +656,7 @@ def identification(session: Session) -> Json | None:
         return None
     named = {side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True)) for side in ("lower", "upper")}
     numbers = {name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
-    finite: Json = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    finite: JsonObject = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
     ends = [float(end) for end in recommended.get("samples_range", (math.nan, math.nan))]
     finite |= {"samples_range": [end if math.isfinite(end) else None for end in ends]}
     return finite | {"arm": session.names[recommended["arm"]], "status": recommended["status"], **named}
@@ -672,7 +671,7 @@ def session_view(transaction: Transaction) -> Session:
     return transaction.settled.experiment.session.view()
 
 
-def list_open(transaction: Transaction) -> Json:
+def list_open(transaction: Transaction) -> JsonObject:
     """Open decisions, the first to expire first."""
     waiting = transaction.settled.experiment.open
     first = itertools.islice(waiting.items(), MOST)
