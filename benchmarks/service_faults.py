@@ -1,5 +1,5 @@
 """Random faults against a running service: kill -9, duplicates, reordering, delay, malformed requests, clock jumps,
-failing commits, masked arms; some decisions are deferred, then activated or cancelled.
+failing commits, arms that are masked, added and retired, erasures; some decisions are deferred, then activated or cancelled.
 
 python benchmarks/service_faults.py [--faults 10000] [--seed 0] [--workers]
 

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import sys
@@ -32,10 +33,11 @@ SPEC = {
     "name": NAME, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.4}, "window": "10m", "default_reward": 0.25, "seed": 11,
     "arms": [{"id": f"arm-{k}"} for k in range(5)],
 }  # fmt: skip
-KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full", "mask")
+KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full", "mask", "arm", "erase")
 SOCKETS = 6
 SECOND = 10**6
 WINDOW = 600 * SECOND
+MOST_ADDED = 12  # arms beside those of the spec that are not retired at once
 
 
 class Broken(AssertionError):
@@ -107,7 +109,7 @@ class Wire:
 class Request:
     """What was asked, for the check of its answer."""
 
-    kind: str  # "decide", "reward", "activated", "cancelled", "mask", "garbage"
+    kind: str  # "decide", "reward", "activated", "cancelled", "mask", "arm", "retire", "erase", "garbage"
     id: str
     path: str
     body: bytes
@@ -144,6 +146,12 @@ class Driver:
         self.deferred: list[str] = []  # decisions of late that were asked to be deferred
         self.steps: set[tuple[str, str]] = set()  # since the last check: what was activated or cancelled
         self.masked: set[str] = set()
+        self.arms = 5  # ever, by their numbers
+        self.live: list[str] = []  # that were added and not retired
+        self.retired: set[str] = set()
+        self.subject = 0  # whose data decisions are now; the twin has seen all of those before
+        self.erasable: list[str] = []
+        self.erased: set[str] = set()  # since the last check
         self.twin = Journal(NAME)
         self.log: dict[str, dict] = {}  # what the log says of each decision
         self.count: collections.Counter[str] = collections.Counter()
@@ -197,6 +205,8 @@ class Driver:
         asked: dict[str, object] = {"id": id}
         if self.rng.random() < 0.3:
             asked["excluded"] = [f"arm-{self.rng.integers(5)}"]
+        if self.rng.random() < 0.3:
+            asked["subject"] = f"person-{self.subject}"
         if self.rng.random() < 0.2:
             asked["deferred"] = True
             self.deferred = [*self.deferred[-50:], id]
@@ -213,6 +223,16 @@ class Driver:
         if self.rng.random() < 0.6:
             return Request("activated", id, f"decisions/{id}/activate", b"")
         return Request("cancelled", id, f"decisions/{id}", b"", method="DELETE")
+
+    def erasure(self) -> Request:
+        who = self.erasable[int(self.rng.integers(len(self.erasable)))]
+        return Request("erase", who, "erase", json.dumps({"subject": who}).encode())
+
+    def change_of_arms(self) -> Request:
+        if len(self.live) < MOST_ADDED:
+            return Request("arm", f"arm-{self.arms}", "arms", json.dumps({"arms": [{"id": f"arm-{self.arms}"}]}).encode())
+        arm = self.live[int(self.rng.integers(len(self.live)))]
+        return Request("retire", arm, f"arms/{arm}", b'{"status": "retired"}', method="PATCH")
 
     def batch(self) -> list[Request]:
         return [self.step() if self.deferred and self.rng.random() < 0.15 else self.usual() for _ in range(SOCKETS)]
@@ -264,7 +284,8 @@ class Driver:
                 self.rewards[request.id] = request.value
                 self.open.pop(request.id, None)
         elif request.kind == "reward" and status == 410:
-            self.late.add(request.id)
+            if b"its subject was erased" not in body:  # the log has no more of that decision
+                self.late.add(request.id)
             self.open.pop(request.id, None)
         elif request.kind == "reward" and status == 409:
             self.open.pop(request.id, None)
@@ -274,6 +295,16 @@ class Driver:
                 self.open[request.id] = self.now()
         elif request.kind == "mask" and status == 200:
             self.masked ^= {request.id}
+        elif request.kind == "arm" and status in (201, 409):  # 409: it was there when the request came again
+            if request.id not in self.live:
+                self.live.append(request.id)
+                self.arms += 1
+        elif request.kind == "retire" and status == 200:
+            if request.id in self.live:
+                self.live.remove(request.id)
+                self.retired.add(request.id)
+        elif request.kind == "erase" and status == 200:
+            self.erased.add(request.id)
         elif request.kind in ("activated", "cancelled") and status in (409, 410):
             pass  # it had ended
         elif not (request.kind in ("reward", "activated", "cancelled") and status == 404 and request.id not in self.before):
@@ -287,6 +318,11 @@ class Driver:
 
     def do_kill(self) -> None:
         requests = self.batch()
+        chance = self.rng.random()
+        if chance < 0.2 and self.erasable:
+            requests[-1] = self.erasure()
+        elif chance < 0.4:
+            requests[-1] = self.change_of_arms()
         self.send(requests, kill=True)
         self.start()
         self.settled()
@@ -328,6 +364,12 @@ class Driver:
         status = b'{"status": "active"}' if arm in self.masked else b'{"status": "masked"}'
         self.send([*self.batch()[1:], Request("mask", arm, f"arms/{arm}", status, method="PATCH")])
 
+    def do_arm(self) -> None:
+        self.send([*self.batch()[1:], self.change_of_arms()])
+
+    def do_erase(self) -> None:
+        self.send([*self.batch()[1:], self.erasure()] if self.erasable else self.batch())
+
     def move(self, by: int) -> None:
         self.offset += by
         temporary = self.folder / "clock.new"
@@ -358,10 +400,34 @@ class Driver:
                 raise Broken(f"{id} was acknowledged as {step}, but the log has {self.log[id]}.")
         if self.masked != self.twin.experiment.masked:
             raise Broken(f"arms {sorted(self.masked)} were masked, but the log has {sorted(self.twin.experiment.masked)}.")
-        for seen in (self.acknowledged, self.rewards, self.late, self.steps):
+        self.check_arms()
+        self.check_erasures()
+        if self.subject > 0:  # requests that a kill ended are sent again, so data of the subject before may still have come
+            self.erasable = [*self.erasable[-20:], f"person-{self.subject - 1}"]
+        self.subject += 1
+        for seen in (self.acknowledged, self.rewards, self.late, self.steps, self.erased):
             seen.clear()
         self.answers = dict(list(self.answers.items())[-500:])
         self.open = dict(list(self.open.items())[-200:])
+
+    def check_arms(self) -> None:
+        """Arms that were added or retired are so in the log."""
+        statuses = {arm["id"]: arm["status"] for arm in self.twin.experiment.arms()}
+        for arm in self.live:
+            if arm not in statuses:
+                raise Broken(f"{arm} was added, but the log has only {sorted(statuses)}.")
+        for arm in self.retired:
+            if statuses.get(arm) != "retired":
+                raise Broken(f"{arm} was retired, but the log says {statuses.get(arm)}.")
+
+    def check_erasures(self) -> None:
+        """Of a subject that was erased nothing is left in the tables, nor in the bytes of the file and of its log of writes."""
+        files = [path for path in (pathlib.Path(self.db), pathlib.Path(f"{self.db}-wal")) if path.exists()]
+        held = b"".join(path.read_bytes() for path in files) if self.erased else b""
+        for who in self.erased:
+            if re.search(rb"%s(?![0-9])" % who.encode(), held):
+                raise Broken(f"the data of {who} was erased, but the files of the database have it.")
+            self.erasable = [one for one in self.erasable if one != who]
 
     def catch_up(self, until: int) -> None:
         """Bring the twin to an event of the log."""

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from faults import KINDS, Broken, Driver
@@ -41,4 +42,24 @@ def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
         driver.settled()
     monkeypatch.setattr("faults.fingerprint", lambda journal: b"other")
     with pytest.raises(Broken, match="not that of a replay"):
+        driver.settled()
+    driver.acknowledged.clear()
+    monkeypatch.setattr("faults.fingerprint", lambda journal: b"")
+    driver.twin.experiment = SimpleNamespace(masked=set(), arms=lambda: [{"id": "arm-5", "status": "active"}])
+    driver.retired.add("arm-5")
+    with pytest.raises(Broken, match="arm-5 was retired, but the log says active"):
+        driver.settled()
+    driver.retired.clear()
+    driver.live.append("arm-6")
+    with pytest.raises(Broken, match="arm-6 was added"):
+        driver.settled()
+    driver.live.clear()
+    driver.erased.add("person-1")
+    with open(driver.db, "ab") as file:
+        file.write(b"person-12")
+    driver.settled()
+    driver.erased.add("person-1")
+    with open(f"{driver.db}-wal", "ab") as file:
+        file.write(b"person-1,")
+    with pytest.raises(Broken, match="the data of person-1 was erased"):
         driver.settled()
