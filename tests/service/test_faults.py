@@ -54,12 +54,12 @@ def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
     with pytest.raises(Broken, match="arm-6 was added"):
         driver.settled()
     driver.live.clear()
-    driver.erased.add("person-1")
+    driver.erased.add("person 1.")
     with open(driver.db, "ab") as file:
-        file.write(b"person-12")
+        file.write(b"person 12.")
     driver.settled()
-    driver.erased.add("person-1")
+    driver.erased.add("person 1.")
     with open(f"{driver.db}-wal", "ab") as file:
-        file.write(b"person-1,")
-    with pytest.raises(Broken, match="the data of person-1 was erased"):
+        file.write(b"person 1.,")
+    with pytest.raises(Broken, match="the data of person 1. was erased"):
         driver.settled()
