@@ -61,5 +61,5 @@ def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
     driver.erased.add("person 1.")
     with open(f"{driver.db}-wal", "ab") as file:
         file.write(b"person 1.,")
-    with pytest.raises(Broken, match="the data of person 1. was erased"):
+    with pytest.raises(Broken, match=r"the data of person 1\. was erased"):
         driver.settled()
