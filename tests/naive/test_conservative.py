@@ -314,3 +314,77 @@ def test_a_cancelled_decision_leaves_no_trace():
             assert one["open"] == pytest.approx(other["open"], abs=1e-9)
     with pytest.raises(ValueError, match="no decision of this arm is open"):
         withdraw(policy, init(policy, arms), Context(), 1)
+
+
+class Unbounded(Naive):
+    """Of arms nothing is known but that they earn at least 0."""
+
+    def intervals(self, unknown):
+        return np.zeros(self.K), np.full(self.K, np.inf), None
+
+
+class Learner:
+    """A policy by itself, in rounds that show the arms' features."""
+
+    def __init__(self, policy, K, d):
+        self.policy, self.state, self.rng = policy, init(policy, Arms(K, None, d)), np.random.default_rng(0)
+
+    def select(self, context):
+        return int(select(self.policy, self.state, context, self.rng))
+
+    def update(self, context, arm, reward):
+        self.state = update(self.policy, self.state, context, arm, reward)
+
+
+@pytest.mark.parametrize("kind", ["independent", "contexts"])
+def test_segments_play_the_arms_of_a_twin_with_a_ledger_for_each(kind):
+    """One learner for all rounds; a guarantee of each segment that sees its own rounds only, with its part of delta."""
+    data, events, n, K = np.random.default_rng(14), set(), 3, 4
+    for selection, rounds, given in itertools.product(SELECTIONS, ({}, {"checkpoint": 5}), ("each", "all", "none")):
+        if kind == "contexts" and given == "none":
+            continue
+        means, b = data.random((n, K)) * 0.6 + 0.2, 1
+        each = {"each": means[:, b], "all": np.full(n, 0.4), "none": [None] * n}[given]
+        inner = tr.UCB(sigma=0.1) if kind == "independent" else tr.LinUCB(width="theorem", noise=0.1)
+        safe = tr.Safe(
+            inner, baseline=b, baseline_mean=0.4 if given == "all" else None, alpha=0.4, delta=0.15, sigma=0.05,
+            selection=selection, **rounds,
+        )  # fmt: skip
+        policy = tr.SafeSegments(safe, segments=n, baseline_means=means[:, b] if given == "each" else None)
+        assert policy.guard.delta == pytest.approx(0.05)
+        twins = [twin_of(policy.guard, K, None) for _ in range(n)]
+        if kind == "contexts":
+            for twin in twins:
+                twin.__class__ = Unbounded
+        for twin in twins:  # a mean that is said for the round stands for no round to come
+            twin.floor = 0.0 if given != "none" else None
+        d = 0 if kind == "independent" else 2
+        learner, session = Learner(inner, K, d), tr.Session(policy, arms=K, dimension=d or None)
+        for _ in range(150):
+            s = int(data.integers(n))
+            context = Context(data.normal(size=(K, d)) if d else None, segment=s)
+            mu = None if each[s] is None else float(each[s])
+            (arm, in_S), allowed, *_ = twins[s].decide(b, mu, wanted=learner.select(context))
+            report = session.explain(context)
+            assert report["safe"].tolist() == allowed.tolist()
+            assert session.select(context) == arm
+            events.add((report["event"], arm == b))
+            reward = float(np.clip(means[s, arm] + 0.05 * data.standard_normal(), 0, 1))
+            session.update(arm, reward)
+            learner.update(context, arm, reward)
+            twins[s].feed(arm, reward, in_S, b, mu)
+        assert session.state.ledgers.ledger["rounds"].tolist() == [len(twin.history) for twin in twins]
+    assert {("ucb", False), ("baseline", True)} <= events
+
+
+def test_one_segment_is_safe_itself():
+    data, means = np.random.default_rng(15), np.array([0.3, 0.5, 0.8])
+    safe = tr.Safe(tr.UCB(sigma=0.1), baseline=1, alpha=0.2, sigma=0.1)
+    sessions = tr.Session(safe, arms=3), tr.Session(tr.SafeSegments(safe, segments=1), arms=3)
+    for _ in range(300):
+        arm, other = (session.select() for session in sessions)
+        assert arm == other
+        reward = float(data.random() < means[arm])
+        for session in sessions:
+            session.update(arm, reward)
+    assert sessions[0].state.guarded.ledger[0] == sessions[1].state.ledgers.ledger[0]

@@ -10,6 +10,8 @@ from running import PRICES, Process, ask, crash, create, decide, error, place, r
 from test_promises import refused
 
 from tightrope.service.board.view import page_of
+from tightrope.service.domain.assumptions import assumptions
+from tightrope.service.domain.certificate import certificate
 from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.segments import segment_report
 from tightrope.service.domain.spec import ExperimentSpec, check_spec
@@ -232,3 +234,89 @@ def test_the_how_to(tmp_path, monkeypatch):
         exec(block.replace("http://127.0.0.1:8080", process.url), names)
     assert [row["value"] for row in names["results"]["segments"]] == ["de", "fr", "other", "phone", "other"]
     assert sum(row["decisions"] for row in names["results"]["segments"]) == 2 * 300
+
+
+# A promise for each value of a segment -----------------------------------------------------------------------------------
+
+PROMISED = SPEC | {
+    "policy": "BetaThompson", "alpha": 0.2, "guarantee": {"sigma": 0.5, "delta": 0.06}, "promise_by": "country",
+    "baseline_means": {"de": 0.3, "fr": 0.3, "other": 0.3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"promise_by": "region"}, "promise_by = 'region' is not in segments"),
+        ({"alpha": None, "guarantee": {}}, "promise_by keeps a promise by Safe; give alpha"),
+        ({"baseline": None}, "one arm that is the baseline"),
+        ({"workers": 2}, "promise_by does not go with workers = 2"),
+        ({"baseline_mean": 0.3}, "baseline_mean = 0.3 was given beside baseline_means"),
+        ({"baseline_means": {"de": 0.3, "fr": 0.3}}, "'other' is missing"),
+        ({"baseline_means": {"de": 0.3, "fr": 0.3, "other": 0.3, "it": 0.3}}, "'it' is missing or is none of them"),
+        ({"promise_by": None}, "baseline_means was given without promise_by"),
+        ({"dimension": 2, "baseline_means": None, "policy": "LinTS"}, "promise_by needs what the baseline earns"),
+    ],
+)
+def test_a_promise_that_cannot_be_kept_by_segment_is_refused(change, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        check_spec(ExperimentSpec.model_validate(PROMISED | change))
+
+
+def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_show(service, clock):
+    create(service, PROMISED)
+    rng, true, plays = np.random.default_rng(3), dict.fromkeys(("de", "fr", "other"), 0.0), {"de": {}, "fr": {}, "other": {}}
+    means = MEANS | {"other": {"low": 0.3, "mid": 0.0, "high": 0.0}}
+    for n in range(1500):
+        country = str(rng.choice(["de", "fr", "it"]))
+        place = country if country != "it" else "other"
+        made = decide(service, f"d{n}", segments={"country": country})
+        clock.now += 10**6
+        reward(service, f"d{n}", float(rng.random() < means[place][made["arm"]]))
+        true[place] += means[place][made["arm"]] - 0.8 * 0.3
+        plays[place][made["arm"]] = plays[place].get(made["arm"], 0) + 1
+    standing = ask(service, commands.standing)
+    bounds = dict(zip(("de", "fr", "other"), standing["holdings"]["segments"], strict=True))
+    for place, bound in bounds.items():
+        assert -1.0 <= bound <= true[place] + 1e-9
+    assert standing["holdings"]["budget_bound"] == min(bounds.values())
+    assert all(sum(plays[place].values()) - plays[place]["low"] > 20 for place in plays)  # and each explores
+    history = service.histories.until("price", standing["seq"])[1]
+    made = certificate(standing, history, b"k" * 32, 0)
+    assert [(one["value"], one["bound"]) for one in made["budget"]["segments"]] == [*bounds.items()]
+    assert "in every country by itself" in made["promise"] and made["budget"]["lowest_bound"] <= min(bounds.values())
+    (means_are,) = [one for one in made["assumptions"] if one["says"].startswith("The baseline earns on average, by country")]
+    assert means_are["verdict"] == "agrees"
+    page = page_of(standing, history)
+    assert [one["value"] for one in page["segments"][0]["promises"]] == ["de", "fr", "other"] and page["segments"][1]["promises"] == []
+    assert "It keeps a promise in every country by itself" in page["segments_note"]
+    assert any(why.startswith("rewards in hand in the country with the least") for _, _, why in page["tiles"])
+
+
+def test_a_wrong_mean_of_one_value_is_contradicted(service, clock):
+    create(service, PROMISED | {"baseline_means": {"de": 0.3, "fr": 0.9, "other": 0.3}})
+    rng = np.random.default_rng(4)
+    for n in range(900):
+        decide(service, f"d{n}", segments={"country": str(rng.choice(["de", "fr"]))}, eligible=["low"])
+        clock.now += 10**6
+        reward(service, f"d{n}", float(rng.random() < 0.3))
+    standing = ask(service, commands.standing)
+    history = service.histories.until("price", standing["seq"])[1]
+    found = assumptions(standing["holdings"], history, standing["rollout"])
+    (broken,) = [one for one in found if one.verdict == "contradicted"]
+    assert broken.why.endswith("in country fr.")
+
+
+def test_a_restart_and_a_replay_keep_every_ledger(tmp_path, clock):
+    path = place(tmp_path / "a.db")
+    with service_at(path, clock) as first:
+        create(first, PROMISED)
+        for n in range(60):
+            decide(first, f"d{n}", segments={"country": ("de", "fr", "it")[n % 3]})
+            if n % 4:
+                reward(first, f"d{n}", float(n % 2))
+        ask(first, commands.cancel, "d0")
+        before = ask(first, commands.standing)["holdings"]["segments"], state(first)
+        crash(first)
+    with service_at(path, clock) as second:
+        assert (ask(second, commands.standing)["holdings"]["segments"], state(second)) == before

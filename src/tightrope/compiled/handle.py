@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 WORDS = types.Array(types.uint64, 1, "C")
 NUMBERED = types.Array(types.int64, 1, "C")
-KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64)  # of a context's fields
+# of a context's fields
+KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64, types.int64)
 new: Any = structref.new  # a struct whose fields are empty
 NUMBERS = (types.Integer, types.Float, types.Boolean)
 

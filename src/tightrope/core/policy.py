@@ -197,7 +197,7 @@ def is_policy(value: object) -> TypeGuard[Policy]:
 
 def parameters(value: Policy) -> dict[str, object]:
     """Parameters of a policy as the user wrote them."""
-    return {name: field.decode(stored) for (name, field), stored in zip(type(value).FIELDS.items(), value, strict=True)}
+    return {name: field.decode(getattr(value, name)) for name, field in type(value).FIELDS.items()}
 
 
 def label(value: Policy) -> str:

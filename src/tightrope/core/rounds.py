@@ -21,12 +21,15 @@ class Context(NamedTuple):
         This round's baseline arm; None: the policy's own.
     baseline_mean : float
         Its known mean this round, in units of reward.
+    segment : int
+        Which of a `SafeSegments`'s segments the round belongs to, counted from 0; None: of none.
     """
 
     features: np.ndarray | None = None
     eligible: np.ndarray | None = None
     baseline: int | None = None
     baseline_mean: float | None = None
+    segment: int | None = None
 
     def __repr__(self) -> str:
         return f"Context({', '.join(f'{name}={show(value)}' for name, value in self._asdict().items() if value is not None)})"

@@ -88,7 +88,38 @@ tolerance = verb(Policy.tolerance, compiled=False)
 
 describe = verb(Problem.describe, compiled=False)
 private = verb(Problem.private, compiled=False)
-observe = verb(Problem.observe)
+_observed = verb(Problem.observe)
+
+
+def observe(problem, t, rng):
+    """Context of round t, with all of its fields: compiled code, which knows no defaults, leaves out those that a problem does not give."""
+    return Context(*_observed(problem, t, rng))
+
+
+@shared_overload(observe, PART)
+def _observe(problem, t, rng):
+    return lambda problem, t, rng: whole(_observed(problem, t, rng))
+
+
+def whole(context):
+    """A context with all of its fields."""
+    return Context(*context)
+
+
+@shared_overload(whole, PART, inline="always")
+def _whole(context):
+    completions = (
+        lambda context: Context(None, None, None, None, None),
+        lambda context: Context(context[0], None, None, None, None),
+        lambda context: Context(context[0], context[1], None, None, None),
+        lambda context: Context(context[0], context[1], context[2], None, None),
+        lambda context: Context(context[0], context[1], context[2], context[3], None),
+        lambda context: context,
+    )
+    return completions[len(context)]
+
+
+observe.verb, observe.answers = _observed.verb, _observed.answers
 play = verb(Problem.play)
 mean = verb(Problem.mean)
 regret = verb(Problem.regret)

@@ -11,6 +11,7 @@ from .classic.robustucb import RobustUCB
 from .classic.ucb import UCB
 from .conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .conservative.safe import Safe
+from .conservative.safesegments import SafeSegments
 from .conservative.safesets import SafeSets
 from .exploration.explore import Explore
 from .identification.frankwolfesampling import FrankWolfeSampling
@@ -87,6 +88,7 @@ __all__ = [
     "LogisticTS",
     "RobustUCB",
     "Safe",
+    "SafeSegments",
     "SafeSets",
     "SoftUCB",
     "SquareCB",

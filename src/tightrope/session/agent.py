@@ -22,7 +22,7 @@ from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, 
 from ..numerics.states import copied
 from .codec import flatten
 
-PLAINLY = (True, True, True, True)  # which of a context's fields a round does not show
+PLAINLY = (True,) * len(PLAIN)  # which of a context's fields a round does not show
 ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
 ARM_AND_REWARD = (types.int64, types.float64)
 COUNTED_ARM_AND_REWARD = (types.boolean, types.int64, types.float64)
@@ -357,12 +357,12 @@ def _fits(features, eligible, number, arm):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _propose(handle, features, eligible, baseline, baseline_mean, number, counted):  # type: ignore[no-untyped-def]
+def _propose(handle, features, eligible, baseline, baseline_mean, segment, number, counted):  # type: ignore[no-untyped-def]
     """counted: take what is proposed at once, in a round whose decision is only counted."""
     if not _fits(features, eligible, number, 0):
         return -1, UNPLAYABLE, True
     _ready(handle)
-    before, context = handle.before, Context(features, eligible, baseline, baseline_mean)
+    before, context = handle.before, Context(features, eligible, baseline, baseline_mean, segment)
     arm = int(select(handle.policy, handle.state, context, handle.rng))
     if not 0 <= arm < number or not allowed(eligible, arm):
         handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
@@ -379,29 +379,29 @@ def _propose(handle, features, eligible, baseline, baseline_mean, number, counte
 
 
 @jit
-def _take(handle, features, eligible, baseline, baseline_mean, number, arm):  # type: ignore[no-untyped-def]
+def _take(handle, features, eligible, baseline, baseline_mean, segment, number, arm):  # type: ignore[no-untyped-def]
     if not _fits(features, eligible, number, arm):
         return False
-    handle.state = commit(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+    handle.state = commit(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm)
     handle.tally[DECIDED] += 1
     return True
 
 
 @jit
-def _withdraw(handle, features, eligible, baseline, baseline_mean, number, arm):  # type: ignore[no-untyped-def]
+def _withdraw(handle, features, eligible, baseline, baseline_mean, segment, number, arm):  # type: ignore[no-untyped-def]
     if not _fits(features, eligible, number, arm):
         return False
-    handle.state = withdraw(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm)
+    handle.state = withdraw(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm)
     handle.tally[WITHDRAWN] += 1
     return True
 
 
 @jit
-def _update(handle, features, eligible, baseline, baseline_mean, number, counted, arm, reward):  # type: ignore[no-untyped-def]
+def _update(handle, features, eligible, baseline, baseline_mean, segment, number, counted, arm, reward):  # type: ignore[no-untyped-def]
     """counted: the reward of a decision that was only counted; False is returned where none of the arm waits."""
     if not _fits(features, eligible, number, arm) or (counted and handle.waiting[arm] <= 0):
         return False
-    handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
+    handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm, reward)
     if counted:
         handle.waiting[arm] -= 1
     handle.tally[REWARDS] += 1
@@ -409,10 +409,10 @@ def _update(handle, features, eligible, baseline, baseline_mean, number, counted
 
 
 @jit
-def _inform(handle, features, eligible, baseline, baseline_mean, number, arm, reward):  # type: ignore[no-untyped-def]
+def _inform(handle, features, eligible, baseline, baseline_mean, segment, number, arm, reward):  # type: ignore[no-untyped-def]
     if not _fits(features, eligible, number, arm):
         return False
-    handle.state = inform(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean), arm, reward)
+    handle.state = inform(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm, reward)
     handle.tally[REWARDS] += 1
     return True
 

@@ -51,7 +51,7 @@ class PackedRounds:
 
     def __init__(self, first: Context) -> None:
         self.places: dict[int, int] = {}  # by the context's id
-        self.columns: dict[str, list[Any]] = {"rows": [], "mask": [], "baseline": [], "baseline_mean": []}
+        self.columns: dict[str, list[Any]] = {"rows": [], "mask": [], "baseline": [], "baseline_mean": [], "segment": []}
         self.features: list[np.ndarray] = []
         self.masks: list[np.ndarray] = []
         self.place(first)
@@ -64,16 +64,16 @@ class PackedRounds:
         place = self.places.setdefault(id(context), len(self))
         if place == len(self):
             rows, mask = size_of(context)
-            self.enter(1, rows, mask, context.features, context.eligible, context.baseline, context.baseline_mean)
+            self.enter(1, rows, mask, *context)
         return place
 
     def enter(
         self, n: int, rows: int | None, mask: int | None, features: np.ndarray | None, masks: np.ndarray | None,
-        baseline: int | None = None, mean: float | None = None,
+        baseline: int | None = None, mean: float | None = None, segment: int | None = None,
     ) -> None:  # fmt: skip
         """Enter n rounds of these sizes. features, masks: of all, one after another."""
-        for name, value in (("rows", rows), ("mask", mask), ("baseline", baseline), ("baseline_mean", mean)):
-            self.columns[name].extend([value] * n)
+        for column, value in zip(self.columns.values(), (rows, mask, baseline, mean, segment), strict=True):
+            column.extend([value] * n)
         if features is not None:
             self.features.append(features)
         if masks is not None:
@@ -300,7 +300,7 @@ def chance_of(value: float | list[float] | None, arm: Any) -> Chance:
 
 def visible_part(context: Context, sizes: Size | None) -> Context:
     """What a decision was shown of its round, read-only. sizes: rows and length of the mask, where later arms were added."""
-    X, mask, baseline, mean = context
+    X, mask = context.features, context.eligible
     if X is None and mask is None and sizes is None:
         return context
     if sizes is not None:
@@ -311,7 +311,7 @@ def visible_part(context: Context, sizes: Size | None) -> Context:
         if (X is None) != (rows is None) or (rows or 0) > most_rows or (marks is not None and (mask is None or marks > most_marks)):
             raise ValueError(f"a decision was shown {rows} rows and a mask of {marks}, which its round does not have.")
         X, mask = None if X is None else X[:rows], None if marks is None or mask is None else mask[:marks]
-    return Context(locked(X), locked(mask), baseline, mean)
+    return context._replace(features=locked(X), eligible=locked(mask))
 
 
 def unpack_rounds(columns: "RoundColumns", arrays: dict[str, np.ndarray], rounds: Rounds) -> list[Context]:
@@ -320,7 +320,7 @@ def unpack_rounds(columns: "RoundColumns", arrays: dict[str, np.ndarray], rounds
     row, mark, contexts, arms = 0, 0, [], rounds.arms
     if features is not None:
         features = checks.matrix("features of rounds", features, shape=(None, arms.dimension))
-    for rows, marks, baseline, mean in columns.entries():
+    for rows, marks, baseline, mean, segment in columns.entries():
         X, mask, count = None, None, arms.number
         if rows is not None:
             number = max(rows, 1) if rounds.catalogue else arms.rows
@@ -336,7 +336,7 @@ def unpack_rounds(columns: "RoundColumns", arrays: dict[str, np.ndarray], rounds
             mark += marks
         if baseline is not None and baseline >= count:
             raise ValueError(f"baseline = {baseline} is not a whole number from 0 to {count - 1}.")
-        contexts.append(Context(X, mask, baseline, mean))
+        contexts.append(Context(X, mask, baseline, mean, segment))
     if row != (0 if features is None else len(features)) or mark != (0 if masks is None else len(masks)) or not contexts:
         raise ValueError("the file's features and masks are not those of its rounds.")
     return contexts

@@ -460,7 +460,7 @@ def shown(context: Context) -> Context:
     """A context for the caller, whose arrays cannot be written."""
     if context.features is None and context.eligible is None:
         return context
-    return Context(locked(context.features), locked(context.eligible), context.baseline, context.baseline_mean)
+    return context._replace(features=locked(context.features), eligible=locked(context.eligible))
 
 
 def locked(array: A) -> A:

@@ -62,20 +62,21 @@ class Columns(Strict):
 class RoundColumns(Columns):
     """What rounds showed; their arrays stand in the file's `rounds.features` and `rounds.eligible`."""
 
-    OPTIONAL = ("rows", "mask", "baseline", "baseline_mean")
+    OPTIONAL = ("rows", "mask", "baseline", "baseline_mean", "segment")
     number: Count
     rows: list[Count | None] | None
     mask: list[Count | None] | None
     baseline: list[Count | None] | None
     baseline_mean: list[Number | None] | None
+    segment: list[Count | None] | None = None  # files from before segments have none
 
     def size(self) -> int:
         """How many rounds."""
         return self.number
 
-    def entries(self) -> Iterable[tuple[int | None, int | None, int | None, float | None]]:
-        """(rows, mask, baseline, baseline_mean) of each."""
-        return zip(*map(self.of, (self.rows, self.mask, self.baseline, self.baseline_mean)), strict=True)
+    def entries(self) -> Iterable[tuple[int | None, int | None, int | None, float | None, int | None]]:
+        """(rows, mask, baseline, baseline_mean, segment) of each."""
+        return zip(*map(self.of, (self.rows, self.mask, self.baseline, self.baseline_mean, self.segment)), strict=True)
 
 
 class DecisionColumns(Columns):

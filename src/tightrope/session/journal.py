@@ -301,6 +301,8 @@ def decided(session: Session, decision: Decision, names: Sequence[str] | None) -
         line["baseline"] = seen.baseline
     if seen is not None and seen.baseline_mean is not None:
         line["baseline_mean"] = seen.baseline_mean
+    if seen is not None and seen.segment is not None:
+        line["segment"] = seen.segment
     if names is not None:
         line["names"] = names
     if decision.draws is not None:
@@ -373,10 +375,10 @@ def replay(session: Session, entry: JsonObject) -> None:
 
 def decide_again(session: Session, entry: JsonObject) -> None:
     """Take the arm of the file, after the policy has drawn as it did then."""
-    mask, given = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean")]
-    X, baseline, mean = given
+    mask, given = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean", "segment")]
+    X, baseline, mean, segment = given
     eligible = None if mask is None else mask_of_text(mask)
-    context = None if given == [None] * 3 else Context(None if X is None else np.array(X), None, baseline, mean)
+    context = None if given == [None] * 4 else Context(None if X is None else np.array(X), None, baseline, mean, segment)
     p, error = (math.nan if entry[name] is None else entry[name] for name in ("p", "se"))
     rows, draws, names = session.encoder is not None, entry.get("draws"), entry.get("names")
     session.follow(entry["arm"], entry["id"], context, eligible, names, p, error, draws=draws, encoded=rows)

@@ -87,9 +87,11 @@ class Rounds:
         labels = None if names is None else checked_names("names", names, count)
         calling = self.names if labels is None else Names(labels)
         mask = self._mask(given.eligible if eligible is None else eligible, calling, count, past)
-        baseline, mean = (last if context is None else given)[2:]
+        usual = last if context is None else given
+        baseline, mean, segment = usual.baseline, usual.baseline_mean, given.segment
         number = None if baseline is None else calling.number("baseline", baseline, count)
-        context = Context(features, mask, number, None if mean is None else checks.real("baseline_mean", mean))
+        known = None if mean is None else checks.real("baseline_mean", mean)
+        context = Context(features, mask, number, known, None if segment is None else checks.integer("segment", segment, least=0))
         return Shown(context, labels, common)
 
     def _features(self, given: object, begun: bool) -> np.ndarray | None:
@@ -159,9 +161,9 @@ class Rounds:
         if features is None:
             if not decided:
                 return self
-            # a mask is no news to the next round, a baseline is
+            # a mask and a segment are no news to the next round, a baseline is
             lasting = context.baseline is not None or context.baseline_mean is not None
-            return self.changed(last=context._replace(eligible=None) if lasting else PLAIN)
+            return self.changed(last=context._replace(eligible=None, segment=None) if lasting else PLAIN)
         arms, equal = self.arms, self.equal
         if self.catalogue and arms.number != self.count(context):
             arms = arms._replace(number=self.count(context))

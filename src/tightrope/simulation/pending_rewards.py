@@ -45,6 +45,7 @@ class PendingRewards(NamedTuple):
     eligible: np.ndarray | None  # (n, K)
     baseline: np.ndarray | None  # (n,)
     baseline_mean: np.ndarray | None  # (n,)
+    segment: np.ndarray | None  # (n,)
 
 
 def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Problem) -> "Pending":
@@ -115,6 +116,7 @@ def deliver_pending(pending, policy, state, t):
             entry_or_none(pending.eligible, slot),
             entry_or_none(pending.baseline, slot),
             entry_or_none(pending.baseline_mean, slot),
+            entry_or_none(pending.segment, slot),
         )
         state = update(policy, state, context, pending.arm[slot], pending.reward[slot])
     return state
@@ -136,6 +138,7 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
     keep(pending.eligible, slot, context.eligible)
     keep(pending.baseline, slot, context.baseline)
     keep(pending.baseline_mean, slot, context.baseline_mean)
+    keep(pending.segment, slot, context.segment)
     counts.open += 1
     rise(pending, counts.open - 1)
     return state

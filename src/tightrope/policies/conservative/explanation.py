@@ -1,6 +1,7 @@
 """An explanation in this family: the numbers of the round's decision, and one sentence."""
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,9 +13,12 @@ from .guarantee import TOLERANCE, Guaranteed
 from .independent import Independent
 from .ledger import BASELINE, EVENTS, LOWER, MARTINGALE, OWN, UNSAFE, baseline_of, bound_open, budget_bound, noise_radius
 from .linear import LinearLedger
+from .trivial import TrivialLedger
+
+ArmLedger: TypeAlias = Independent | LinearLedger | TrivialLedger
 
 
-def explanation(policy: Guaranteed, state: Independent | LinearLedger, context: Context, first: int, arm: int, event: int) -> Explanation:
+def explanation(policy: Guaranteed, state: ArmLedger, context: Context, first: int, arm: int, event: int) -> Explanation:
     """Report on a state whose `bound_round` has just run: `first` is what the learner wanted, `arm` what is played, `event` why."""
     ledger, bounds = state.ledger[0], state.bounds
     baseline, mean = (number.item() if isinstance(number, np.generic) else number for number in baseline_of(policy, context))
@@ -22,8 +26,10 @@ def explanation(policy: Guaranteed, state: Independent | LinearLedger, context: 
     budget = float(budget_bound(state, policy, context, baseline, mean))
     if isinstance(state, LinearLedger):
         estimate, width, beta = state.model.mean.copy(), bounds.upper - state.model.mean, float(ledger.beta)
-    else:
+    elif isinstance(state, Independent):
         estimate, width, beta = np.where(state.pulls > 0, state.mean, np.nan), bounds.upper - state.mean, math.nan
+    else:
+        estimate, width, beta = np.full(total.size, np.nan), bounds.upper.copy(), math.nan
     report = intervals(estimate, width)
     report["lower"], report["upper"] = bounds.lower.copy(), bounds.upper.copy()
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
@@ -42,7 +48,7 @@ def explanation(policy: Guaranteed, state: Independent | LinearLedger, context: 
     }
 
 
-def open_decisions(policy: Guaranteed, state: Independent | LinearLedger) -> Explanation:
+def open_decisions(policy: Guaranteed, state: ArmLedger) -> Explanation:
     """How many rounds await their reward, and what they count for.
 
     `decisions` of the learner, rounds of the `baseline`; what the learner's are `charged` at is their part of the lower bound of what was

@@ -8,26 +8,32 @@ import numpy as np
 from ...core.types import Explanation, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import solve
-from .explanation import open_decisions
+from .explanation import ArmLedger, open_decisions
 from .guarantee import Guaranteed, bound_round
 from .independent import Independent
 from .ledger import CONFIDENCE, COUNT_NOTHING, FREEDMAN, LOWER, MARTINGALE, baseline_of, budget_bound, value_of
 from .linear import LinearLedger, martingale_and_open
+from .safe import SafeState
+from .safesegments import SafeSegments, SegmentState, segment_ledger
 from .set_guarantee import SetState, norm, set_beta, set_radius
+from .trivial import TrivialLedger
 
 
-def ledger_of(state: State) -> Independent | LinearLedger | SetState | None:
-    """The part of a state that keeps a ledger: the state itself, or what `Safe` put around another policy; None where there is none."""
-    found = getattr(state, "guarded", state)
-    return found if isinstance(found, Independent | LinearLedger | SetState) else None
+def ledger_of(state: State) -> ArmLedger | SetState | None:
+    """The part of a state that keeps a ledger: the state itself, or what `Safe` or `SafeSegments` put around another policy; None where
+    there is none."""
+    found = state.ledgers if isinstance(state, SegmentState) else getattr(state, "guarded", state)
+    return found if isinstance(found, Independent | LinearLedger | TrivialLedger | SetState) else None
 
 
 def holdings(policy: Any, state: State) -> Explanation | None:
     """The lower bound of the budget (`budget_bound`), what is `open`, and what the promise rests on; None where nothing keeps a ledger.
 
     The bound is about the rounds so far, so nothing is asked of the round to come. state: one of the caller's own, which is written into.
-    O(K), with features O(K d + d^2), for sets O(M d^3).
+    O(K), with features O(K d + d^2), for sets O(M d^3). Of segments the bound is the least of all, and `segments` has that of each; O(n K).
     """
+    if isinstance(state, SegmentState):
+        return holdings_by_segment(policy, state)
     kept = ledger_of(state)
     if kept is None:
         return None
@@ -38,7 +44,8 @@ def holdings(policy: Any, state: State) -> Explanation | None:
         "checkpoint": policy.checkpoint.tolist(),
         "min_gap": policy.min_gap,
         "sets": sets,
-        "norms": None if isinstance(kept, Independent) else [policy.theta_bound, policy.arm_bound],
+        "norms": [policy.theta_bound, policy.arm_bound] if isinstance(kept, LinearLedger | SetState) else None,
+        "estimates": not isinstance(kept, TrivialLedger),
         "freedman": policy.martingale == FREEDMAN and (sets or policy.bound == MARTINGALE),
         "lower": not sets and policy.open == LOWER,
         "baseline_mean": None if math.isnan(policy.baseline_mean) else policy.baseline_mean,
@@ -46,12 +53,27 @@ def holdings(policy: Any, state: State) -> Explanation | None:
     }
 
 
-def means_are_known(policy: Guaranteed, kept: Independent | LinearLedger) -> bool:
+def holdings_by_segment(policy: SafeSegments, state: SegmentState) -> Explanation:
+    """The same for n segments, of which each has a ledger."""
+    each = []
+    for s in range(policy.segments):
+        guard = policy.guard
+        if policy.baseline_means.size:
+            guard = guard._replace(baseline_mean=float(policy.baseline_means[s]))
+        found = holdings(guard, SafeState(segment_ledger(state.ledgers, s), state.learner))
+        assert found is not None
+        each.append(found)
+    least = min(each, key=lambda one: one["budget_bound"])
+    opened = {name: sum(one["open"][name] for one in each) for name in least["open"]}
+    return least | {"open": opened, "delta": policy.inner.delta, "segments": [one["budget_bound"] for one in each]}
+
+
+def means_are_known(policy: Guaranteed, kept: ArmLedger) -> bool:
     """Whether rounds bring the known means of their baselines."""
-    return bool(value_of(kept.ledger[0].promised)) or (isinstance(kept, Independent) and policy.baseline < 0)
+    return bool(value_of(kept.ledger[0].promised)) or (not isinstance(kept, LinearLedger) and policy.baseline < 0)
 
 
-def bound_of_arms(policy: Guaranteed, kept: Independent | LinearLedger) -> tuple[float, Explanation]:
+def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanation]:
     """The bound, and what is open, for single arms."""
     features = (
         np.zeros((kept.bounds.lower.size, kept.model.features.shape[1])) if isinstance(kept, LinearLedger) and not kept.fixed else None
@@ -67,7 +89,7 @@ def bound_of_arms(policy: Guaranteed, kept: Independent | LinearLedger) -> tuple
     return bound, open_decisions(policy, kept)
 
 
-def own_bound(policy: Guaranteed, kept: Independent | LinearLedger, context: Context) -> float:
+def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
     """The part of the bound that is about the learner's own arms. Means are at least 0, so what was earned is too, also where the policy
     decides by a bound below (clip = "paper": psi is charged before anything was explored)."""
     if isinstance(kept, LinearLedger) and math.isnan(baseline_of(policy, context)[1]):

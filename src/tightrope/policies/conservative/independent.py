@@ -10,7 +10,7 @@ trivial one, 0: they are played from what is in hand, and what they earn counts 
 import math
 from typing import NamedTuple
 
-from ...compiled.kernels import lean
+from ...compiled.kernels import jit, lean
 from ...core.kinds import Count, Extended, RewardSum
 from .ledger import (
     CONFIDENCE,
@@ -21,6 +21,7 @@ from .ledger import (
     Bounds,
     Ledger,
     bound_open,
+    bounds_of_segment,
     floor_of,
     known_slack,
     martingale_bound,
@@ -105,6 +106,11 @@ class Independent(NamedTuple):
         bound_arm(self, policy, arm)
         if self.ledger[0].stale == arm:
             self.ledger[0].stale = -1.0
+
+    @jit
+    def in_segment(self, s):
+        bounds = bounds_of_segment(self.bounds, s)
+        return Independent(self.ledger[s : s + 1], bounds, self.open[s], self.own[s], self.pulls[s], self.sums[s], self.mean[s])
 
     @lean
     def budget_bound(self, policy, context, baseline, mean):

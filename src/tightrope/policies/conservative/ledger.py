@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...compiled.kernels import lean
-from ...core.dispatch import lean_verb
+from ...compiled.kernels import jit, lean
+from ...core.dispatch import lean_verb, verb
 from ...core.kinds import ArmIndexOrNone, Count, Extended, Finite, Kind, Record, Scratch
 from ...core.verbs import either
 
@@ -65,6 +65,12 @@ class Bounds(NamedTuple):
     total: Extended  # (K,) TOT(a)
     index: Scratch  # type: ignore[assignment]  # (K,)
     offer: Scratch  # (K,)
+
+
+@jit
+def bounds_of_segment(bounds, s):
+    """Views of the bounds of segment s."""
+    return Bounds(bounds.lower[s], bounds.upper[s], bounds.total[s], bounds.index[s], bounds.offer[s])
 
 
 def new_ledger(number: int) -> np.ndarray:
@@ -195,6 +201,11 @@ def close_decision(state, policy, context, arm):
 @lean_verb
 def learn_reward(state, policy, context, arm, reward):
     """Take a reward into the estimates."""
+
+
+@verb
+def in_segment(state, s):
+    """The ledger of segment s, where every array of the state has an axis of segments before its own: views of them."""
 
 
 @lean_verb

@@ -53,12 +53,13 @@ from .independent import Independent
 from .ledger import BASELINE, OWN, learn_reward
 from .linear import LinearLedger
 from .safesets import SafeSets
+from .trivial import TrivialLedger
 
 DRAWS, LEAST_DRAWS, DRAWN_SCORES = 800, 100, 2_400_000  # behind one propensity: fewer of them for many arms
 
 
 class SafeState(NamedTuple):
-    guarded: Independent | LinearLedger
+    guarded: Independent | LinearLedger | TrivialLedger
     inner: Annotated[State, StateOf("inner")]
 
 

@@ -7,11 +7,11 @@ from markupsafe import Markup
 
 from ...core.types import JsonObject
 from ..domain.assumptions import CONTRADICTED, assumptions
-from ..domain.certificate import charge
+from ..domain.certificate import by_segment, charge
 from ..domain.history import History, Point
 from ..domain.lead import Bounds, against_baseline
 from ..domain.observations import BARS
-from ..domain.segments import NOTE, segment_report
+from ..domain.segments import note_of, segment_report
 from ..domain.times import timestamp
 from . import charts
 from .answer import answer_of
@@ -175,7 +175,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "segments": segment_groups(history), "segments_note": NOTE,
+        "segments": segment_groups(history, standing), "segments_note": note_of(history.spec),
         "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
         "rewarded": history.rewarded,
@@ -186,12 +186,21 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
     }  # fmt: skip
 
 
-def segment_groups(history: History) -> list[JsonObject]:
-    """The tables by segment: a name, and its lines."""
+def segment_groups(history: History, standing: JsonObject) -> list[JsonObject]:
+    """The tables by segment: a name, its lines, and the bound of each promise where its values have one."""
     if not history.segments:
         return []
     rows = segment_report(history)["arms"]
-    return [{"name": name, "rows": [row for row in rows if row["segment"] == name]} for name in history.segments]
+    holdings, spec = standing["holdings"], standing["spec"]
+    promises = [] if holdings is None or "segments" not in holdings else by_segment(holdings, spec)
+    return [
+        {
+            "name": name,
+            "rows": [row for row in rows if row["segment"] == name],
+            "promises": [one for one in promises if one["segment"] == name],
+        }
+        for name in history.segments
+    ]
 
 
 def clock(microseconds: int) -> str:
@@ -232,7 +241,9 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     ]
     if standing["holdings"] is not None:
         holdings = standing["holdings"]
-        shown.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"rewards in hand, alpha {holdings['alpha']:g}"))
+        by = standing["spec"].get("promise_by")
+        where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
+        shown.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
     if standing.get("workers") is not None:
         workers = standing["workers"]
         leased = f"decide; leases of {workers['out']:,} decisions are out" if standing["holdings"] is not None else "decide"

@@ -3,9 +3,11 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from ...core.types import JsonObject
-from ...evaluation.sequences import bounds_of
-from .history import History
+from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from .history import History, SegmentHistory
 from .observations import BARS, ERROR
 from .rounds import baselines_of
 from .spec import ExperimentSpec
@@ -70,8 +72,14 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         found.append(deviations(spec, history))
     if not holdings["sets"]:
         found.append(means_in_unit(spec, history))
-    if holdings["norms"] is None:
-        found.append(steady("What an arm earns on average does not change during the experiment.", history))
+    if not holdings["estimates"]:
+        pass  # the bound asks nothing of the arms
+    elif holdings["norms"] is None:
+        if spec.promise_by is None:
+            found.append(steady("What an arm earns on average does not change during the experiment.", history))
+        else:
+            says = f"What an arm earns on average in a {spec.promise_by} does not change during the experiment."
+            found.append(unseen(says, "The log is not looked at for this by segment."))
         if holdings["learned"]:
             found.append(at_most_one(spec, history))
     else:
@@ -82,7 +90,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
     elif holdings["norms"] is not None and spec.default_reward is None:
         found.append(whether_it_comes("Whether a reward arrives does not depend on what it is.", history))
     found.append(baseline_is_there(history))
-    found.append(baseline_mean(holdings, spec, history))
+    found.append(baseline_mean(holdings, spec, history) if spec.promise_by is None else means_by_segment(spec, history))
     return found
 
 
@@ -311,3 +319,39 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
     if not least <= stated <= most:
         return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}.")
     return Assumption(says, AGREES, f"By the log it earns between {least:.6g} and {most:.6g}.")
+
+
+def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
+    """The baseline earns in every segment what was said, or what was learned."""
+    by, values, stated = str(spec.promise_by), spec.promised_values or [], spec.baseline_means
+    if stated is None and spec.baseline_mean is None:
+        return Assumption(f"The baseline's mean is learned in every {by} by itself.", HOLDS, "Its rewards are data like any other.")
+    means = {value: float(spec.baseline_mean or 0.0) for value in values} if stated is None else stated
+    says = f"The baseline earns on average, by {by}: {', '.join(f'{value} {means[value]:.6g}' for value in values)}."
+    seen: dict[str, tuple[float, float]] = {}
+    if history.comparable:
+        low, high = history.reward_range
+        for value in values:
+            least, most = open_mean_bounds(history.segments[by][value], str(spec.baseline), ERROR / len(values))
+            seen |= {value: (low + (high - low) * least, low + (high - low) * most)} if least > 0.0 or most < 1.0 else {}
+    if not seen:
+        return unseen(says, "The log has no reward of the baseline to compare them with.")
+    for value, (least, most) in seen.items():
+        if not least <= means[value] <= most:
+            return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g} in {by} {value}.")
+    shown = ", ".join(f"{value} {least:.6g} to {most:.6g}" for value, (least, most) in seen.items())
+    return Assumption(says, AGREES, f"By the log it earns: {shown}.")
+
+
+def open_mean_bounds(segment: SegmentHistory, arm: str, error: float) -> tuple[float, float]:
+    """Bounds on the mean of an arm in a segment, scaled to [0, 1], whatever its open decisions will bring: what comes first may be what
+    comes quickly."""
+    seen = segment.arms.get(arm)
+    if seen is None or not seen.rewards:
+        return 0.0, 1.0
+    waiting = min(segment.open, seen.plays - seen.rewards)
+    worst, best = (ConfidenceSequence(ERROR, k=0.0, state=seen.mean.state) for _ in range(2))
+    worst.update(np.zeros(waiting), np.ones(waiting))
+    best.update(np.ones(waiting), np.zeros(waiting))
+    (least, _), (_, most) = bounds_of([worst, best], error)
+    return least, most

@@ -8,6 +8,7 @@ from ...core.types import JsonObject
 from .assumptions import CONTRADICTED, Assumption, assumptions
 from .history import History
 from .signatures import agrees, fingerprint, public_key, sign, signed_with
+from .spec import OTHER
 from .times import timestamp
 
 KIND = "tightrope certificate 2"
@@ -27,6 +28,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
             "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
             "lowest_bound": min(bound for bound in (holdings["budget_bound"], history.lowest_budget) if bound is not None),
             "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
+            **({} if "segments" not in holdings else {"segments": by_segment(holdings, spec)}),
             "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
         }  # fmt: skip
     body = {
@@ -36,7 +38,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "log": {"events": standing["seq"], "digest": standing["digest"], "time": timestamp(history.time)},
         "policy": standing["policy"],
         "baseline": spec.get("baseline"),
-        "baseline_mean": spec.get("baseline_mean"),
+        "baseline_mean": spec.get("baseline_mean", spec.get("baseline_means")),
         "budget": budget,
         "open": {"decisions": standing["open"], "charged": charge(holdings)},
         "decisions": history.decisions,
@@ -99,6 +101,13 @@ def check(given: JsonObject, public: bytes, secret: bytes | None = None) -> list
     return errors
 
 
+def by_segment(holdings: JsonObject, spec: JsonObject) -> list[JsonObject]:
+    """The bound of each promise, where the values of a segment have one each."""
+    name = spec["promise_by"]
+    values = [*spec["segments"][name], OTHER]
+    return [{"segment": name, "value": value, "bound": bound} for value, bound in zip(values, holdings["segments"], strict=True)]
+
+
 def charge(holdings: JsonObject | None) -> str:
     """What open decisions count for, in words."""
     if holdings is None:
@@ -140,9 +149,11 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
     where = rounds(holdings["checkpoint"], holdings["min_gap"])
     if others:
         where = ("whenever" if where == EVERY else f"{where}, where") + " the policy itself has played an arm other than the baseline,"
+    by = spec.get("promise_by")
+    whose = "of all decisions so far" if by is None else f"of the decisions so far in every {by} by itself, and in other together,"
     sure = (
-        f"With probability at least {1 - delta:.6g}, {where} the expected reward of all decisions so far is at least "
-        f"{1 - alpha:.6g} times what the baseline alone would have earned."
+        f"With probability at least {1 - delta:.6g}, {where} the expected reward {whose} is at least "
+        f"{1 - alpha:.6g} times what the baseline alone would have earned{'' if by is None else ' there'}."
     )
     if not others:
         return sure

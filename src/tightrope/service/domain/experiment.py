@@ -7,6 +7,7 @@ import numpy as np
 
 from ...core.registry import built, described
 from ...core.types import JsonObject
+from ...core.verbs import Context
 from ...numerics.states import copied
 from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
@@ -141,7 +142,12 @@ class Experiment:
         """What a request says of its round, in the session's words."""
         if "context" in asked:
             asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
-        return read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+        round = read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+        values = self.spec.promised_values
+        if values is None:
+            return round
+        context = Context() if round.context is None else round.context
+        return round._replace(context=context._replace(segment=values.index(asked["segments"][self.spec.promise_by])))
 
     def baseline_only(self, round: Round) -> Round:
         """The round of a worker that has no lease left."""

@@ -194,7 +194,7 @@ class History:
         productions = event.rollout is not None and not event.rollout.policy_served
         self.baseline_decisions += productions or (isinstance(baseline, str) and names == (baseline,))
         self._note_budget(event.budget)
-        mean = event.asked.get("baseline_mean", None if self.spec is None else self.spec.baseline_mean)
+        mean = event.asked.get("baseline_mean", self._baseline_mean(event))
         others = names != baselines_of(event.asked, baseline)
         self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean, event.asked.get("segments", {}))
         for segment in self._segments_of(self.open[event.decision]):
@@ -300,6 +300,12 @@ class History:
 
     def _exchanged(self, event: events.Exchanged, time: int) -> None:
         self._note_budget(event.bound)
+
+    def _baseline_mean(self, event: events.Decided) -> float | None:
+        """What the spec says that the baseline earns in a decision's round."""
+        if self.spec is None or self.spec.baseline_means is None:
+            return None if self.spec is None else self.spec.baseline_mean
+        return self.spec.baseline_means[event.asked["segments"][self.spec.promise_by]]
 
     def _note_budget(self, bound: float | None) -> None:
         if bound is not None:

@@ -8,13 +8,22 @@ from ...core.types import JsonObject
 from ...evaluation.sequences import bounds_of
 from .errors import Refused
 from .history import ERROR, ArmHistory, History
-from .spec import OTHER
+from .spec import OTHER, ExperimentSpec
 
-NOTE = (
+INTERVALS = (
     f"All intervals hold at all times, for all arms and segments at once, with probability {100 * (1 - ERROR):g} %. Where those of two "
     "arms overlap, the one that leads in a segment may lead by chance: of many segments some always do. The policy is one for all "
-    "segments, and its promise is about all decisions together, not about each segment."
+    "segments."
 )
+
+
+def note_of(spec: ExperimentSpec | None) -> str:
+    """How to read results by segment, and what is promised of each."""
+    if spec is None or not (spec.alpha is not None or spec.keeps_budget):
+        return INTERVALS
+    if spec.promise_by is None:
+        return f"{INTERVALS} Its promise is about all decisions together, not about each segment."
+    return f"{INTERVALS} It keeps a promise in every {spec.promise_by} by itself, and in other."
 
 
 def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None, experiment: str) -> dict[str, str]:
@@ -57,7 +66,7 @@ def segment_report(history: History) -> JsonObject:
             "segment": name, "value": value, "arm": id, "decisions": arm.plays, "rewards": arm.rewards,
             "mean": arm.total / arm.rewards if arm.rewards else None, "low": low, "high": high, "lift": lift,
         })  # fmt: skip
-    return {"error": ERROR, "note": NOTE, "segments": counts, "arms": rows}
+    return {"error": ERROR, "note": note_of(history.spec), "segments": counts, "arms": rows}
 
 
 def interval_of_each(history: History, cells: list[ArmHistory | None]) -> list[tuple[float, float] | None]:

@@ -217,6 +217,16 @@ class ExperimentSpec(Strict):
         description="Results by segment: up to five names, each with the values that are told apart, {country: [de, fr], device: [phone]}. "
         "Decisions say theirs; all other values are counted as other. The policy does not see them.",
     )
+    promise_by: SegmentName | None = Field(
+        default=None,
+        description="A name in segments: the promise of alpha is kept in each of its values by itself, other too, in place of one for all "
+        "decisions together. The policy is one for all.",
+    )
+    baseline_means: dict[SegmentValue, Number] | None = Field(
+        default=None,
+        description="In place of baseline_mean, where there is promise_by: what the baseline is known to earn in each of its values, and "
+        "in other.",
+    )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
@@ -263,6 +273,11 @@ class ExperimentSpec(Strict):
         return {"policy": self.policy} if isinstance(self.policy, str) else dict(self.policy)
 
     @property
+    def promised_values(self) -> list[str] | None:
+        """The values of a segment that have a promise each, in the order of their ledgers; None: there is one for all decisions."""
+        return None if self.promise_by is None or self.segments is None else [*self.segments.get(self.promise_by, ()), OTHER]
+
+    @property
     def keeps_budget(self) -> bool:
         """Whether the policy keeps a budget by itself, without Safe."""
         described = self.described_policy
@@ -281,7 +296,8 @@ class ExperimentSpec(Strict):
         said = None if self.rollout is None else self.rollout.least_budget
         if said is not None:
             return said
-        return -math.inf if self.row_length is not None and self.baseline_mean is None else LEAST_BUDGET
+        known = self.baseline_mean is not None or self.baseline_means is not None
+        return LEAST_BUDGET if known or self.row_length is None else -math.inf
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -345,7 +361,11 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
                 "guarantee was given without alpha; say which share of the baseline's reward may be lost, such as alpha = 0.05."
             )
         return policy
-    return find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
+    safe: Policy = find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
+    values, means = spec.promised_values, spec.baseline_means
+    if values is None:
+        return safe
+    return find("SafeSegments")(safe, segments=len(values), baseline_means=None if means is None else [means[value] for value in values])
 
 
 def check_baseline(spec: ExperimentSpec) -> None:
@@ -395,6 +415,38 @@ def check_segments(spec: ExperimentSpec) -> None:
     count = sum(len(values) for values in spec.segments.values())
     if count > MOST_VALUES:
         raise ValueError(f"segments has {count} values, but {MOST_VALUES} are the most of all segments together; leave rare ones out.")
+
+
+def check_promise_by(spec: ExperimentSpec) -> None:
+    """Raise ValueError where there can be no promise for each value of a segment."""
+    by = spec.promise_by
+    if by is None:
+        if spec.baseline_means is not None:
+            raise ValueError("baseline_means was given without promise_by; name the segment of these values, or give baseline_mean.")
+        return
+    values = spec.promised_values
+    if spec.segments is None or by not in spec.segments or values is None:
+        raise ValueError(f"promise_by = {by!r} is not in segments; give its values there, as segments = {{{by!r}: [..]}}.")
+    if spec.alpha is None or spec.keeps_budget:
+        raise ValueError("promise_by keeps a promise by Safe; give alpha of the experiment itself, and a policy that keeps no budget.")
+    if spec.oracle is not None:
+        raise ValueError("promise_by was given, but this experiment plays sets of arms, whose promise is one for all segments.")
+    if spec.workers > 1:
+        raise ValueError(f"promise_by does not go with workers = {spec.workers}: leases are for one promise; let one process decide.")
+    if not isinstance(spec.baseline, str):
+        raise ValueError("promise_by needs one arm that is the baseline in all rounds; give its id as baseline.")
+    if spec.row_length is not None and spec.baseline_mean is None and spec.baseline_means is None:
+        raise ValueError(
+            "promise_by needs what the baseline earns where decisions bring features; give baseline_means, a number for each value of "
+            f"{by}, or baseline_mean."
+        )
+    if spec.baseline_means is None:
+        return
+    if spec.baseline_mean is not None:
+        raise ValueError(f"baseline_mean = {spec.baseline_mean:g} was given beside baseline_means; give one of them.")
+    wrong = [*(value for value in values if value not in spec.baseline_means), *(one for one in spec.baseline_means if one not in values)]
+    if wrong:
+        raise ValueError(f"baseline_means must have the values {', '.join(values)}, each once; {wrong[0]!r} is missing or is none of them.")
 
 
 def check_sticky(spec: ExperimentSpec) -> None:
@@ -523,8 +575,9 @@ def check_spec(spec: ExperimentSpec) -> None:
     check_rollout(spec)
     check_features(spec)
     check_sticky(spec)
-    check_workers(spec)
     check_segments(spec)
+    check_promise_by(spec)
+    check_workers(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 
