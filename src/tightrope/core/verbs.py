@@ -14,6 +14,8 @@ each verb means and what answers where a class does not.
 One round is select (propose), commit (the action is taken), play, update (its reward is learned from).
 """
 
+from typing import Any
+
 import numpy as np
 from numba import types
 
@@ -91,7 +93,7 @@ private = verb(Problem.private, compiled=False)
 _observed = verb(Problem.observe)
 
 
-def observe(problem, t, rng):
+def observe(problem: Any, t: Any, rng: Any) -> Any:
     """Context of round t, with all of its fields: compiled code, which knows no defaults, leaves out those that a problem does not give."""
     return Context(*_observed(problem, t, rng))
 
@@ -119,7 +121,6 @@ def _whole(context):
     return completions[len(context)]
 
 
-observe.verb, observe.answers = _observed.verb, _observed.answers
 play = verb(Problem.play)
 mean = verb(Problem.mean)
 regret = verb(Problem.regret)
@@ -134,7 +135,7 @@ VERBS: dict[str, Verb] = {
     item.verb.name: item.verb
     for item in (
         init, select, commit, withdraw, update, inform, event, explain, propensity, chances, grow, merge, reward_range, admit, stopped,
-        recommend, evidence, tolerance, describe, private, observe, play, mean, regret, lower_bound, begin, watch,
+        recommend, evidence, tolerance, describe, private, _observed, play, mean, regret, lower_bound, begin, watch,
     )
 }  # fmt: skip
 
