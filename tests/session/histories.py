@@ -30,6 +30,11 @@ def kinds():
         ),
         "CLUCB2": (tr.CLUCB2(baseline=1, baseline_mean=0.5, **safe), {"arms": X}, ""),
         "Safe": (tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, **safe), {"arms": 4}, ""),
+        "SafeSegments": (
+            tr.SafeSegments(tr.Safe(tr.BetaThompson(), baseline=0, **safe), segments=2, baseline_means=[0.4, 0.5]),
+            {"arms": 4},
+            "segments",
+        ),
         "C2UCB": (tr.C2UCB(), {"arms": X, "oracle": tr.oracles.TopK(2)}, "grow"),
         "SafeSets": (
             tr.SafeSets(tr.C2UCB(), baseline=[0, 1], baseline_mean=0.5, arm_bound=8.0, **safe),
@@ -132,11 +137,12 @@ def run(kind, seed, path, steps=25, between=None):
             usable = np.array([k not in retired for k in range(K)]) & (True if mask is None else mask)
             if usable.sum() < (2 if sets else 1):
                 continue
-            d = session.decide(features, mask, id=f"d{step}")
+            segment = int(rng.integers(2)) if "segments" in may else None
+            d = session.decide(Context(features, segment=segment), mask, id=f"d{step}")
             assert usable[d.arm].all()
             assert session.decide(id=f"d{step}") is d
             action = np.array(d.arm) if sets else d.arm
-            context = Context(features, usable)
+            context = Context(features, usable, segment=segment)
             made[d.id] = [context, action, list(d.arm) if sets else None]
             twin.decide(d.id, context, action)
         elif move in ("reward", "close", "cancel") and session.open:
@@ -185,10 +191,11 @@ def run(kind, seed, path, steps=25, between=None):
             if session._book.oldest_of(arms if sets else int(arms[0]), None) is not None:
                 continue
             value = rewards(arms)
-            session.update(arms if sets else int(arms[0]), value)
+            segment = int(rng.integers(2)) if "segments" in may else None
+            session.update(arms if sets else int(arms[0]), value, Context(segment=segment) if segment is not None else None)
             last = session._rounds.last
             shown = np.ones(K, dtype=bool) if last.eligible is None else last.eligible
-            twin.events.append(("inform", None, Context(eligible=shown), arms if sets else int(arms[0]), value))
+            twin.events.append(("inform", None, Context(eligible=shown, segment=segment), arms if sets else int(arms[0]), value))
     assert list(session.open) == [item[0] for item in twin.waiting if not item[2]]
     return session, twin
 
@@ -198,10 +205,13 @@ def differences(kind, session, twin):
     policy, _, may = kinds()[kind]
     state, told = twin.state(policy, session.arms, "features" in may, session.catalogue)
     features = np.random.default_rng(0).normal(size=(told.number, 3)) / 3 if "features" in may else None
-    here = session.explain(features)
-    mask = None if session._rounds.retired is None else ~session._rounds.retired
-    there = explain(policy, state, Context(features, mask), tr.core.streams.stream(session.seed, session.rounds, 3))
-    return [key for key in here if not (close(here[key], there[key]) or (key == "leader" and tied(there, here[key], there[key])))]
+    mask, found = None if session._rounds.retired is None else ~session._rounds.retired, []
+    for segment in range(2) if "segments" in may else [None]:
+        here = session.explain(Context(features, segment=segment))
+        draws = tr.core.streams.stream(session.seed, session.rounds, 3)
+        there = explain(policy, state, Context(features, mask, segment=segment), draws)
+        found += [key for key in here if not (close(here[key], there[key]) or (key == "leader" and tied(there, here[key], there[key])))]
+    return found
 
 
 def tied(report, first, second):

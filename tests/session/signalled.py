@@ -16,6 +16,7 @@ import numpy as np
 
 import tightrope as tr
 from session import histories
+from tightrope.core.verbs import Context
 from tightrope.session import store
 from tightrope.session.agent import CompiledAgent
 
@@ -113,6 +114,8 @@ def alike(session, now, twin, then):
         K, changing = one.arms.number, one._rounds.changing
         for step in range(3):
             features = rng.uniform(-0.5, 0.5, size=(K, 3)) if changing else None
+            if isinstance(one.policy, tr.SafeSegments):
+                features = Context(segment=step % 2)
             explained = one.explain(features, draws=10)
             made = one.decide(features, id=f"later {step}")
             told.append((repr(explained), np.array(made.arm).tolist(), np.array(made.propensity).tolist()))
@@ -136,8 +139,10 @@ class Moves:
         return tr.Session(self.policy, **self.given, seed=self.seed, default_reward=DEFAULT)
 
     def round(self, session):
-        """Arguments of a random round: features and mask."""
+        """Arguments of a random round: features, or a segment, and mask."""
         K, features, mask = session.arms.number, None, None
+        if "segments" in self.may:
+            features = Context(segment=int(self.rng.integers(2)))
         if "features" in self.may:
             K = int(self.rng.integers(2, 7)) if session.catalogue else K
             features = self.rng.normal(size=(K, 3))
@@ -197,7 +202,9 @@ class Moves:
         arms = np.array(session.open[id].arm) if id != "none" else int(self.rng.integers(2))
         arms = np.atleast_1d(arms) if session.arms.oracle is not None else int(arms)
         value = self.reward(session, arms)
-        context = session.open[id].context.features if id != "none" and "features" in self.may else None
+        context = session.open[id].context if id != "none" else None
+        if "segments" not in self.may:
+            context = context.features if context is not None and "features" in self.may else None
         return lambda s: s.update(arms, value, context)
 
     def call_cancel(self, session):

@@ -17,6 +17,7 @@ LATER = (
     "CUCB, lower",
     "CUCB2, mean unknown",
     "Safe",
+    "SafeSegments",
     "SafeSets",
     "ESCB",
     "LinGapE",
@@ -50,7 +51,9 @@ def rounds(rng, session, may, n):
     K, contexts = session.arms.number, None
     if "catalogue" in may:
         return [rng.uniform(-0.5, 0.5, size=(int(rng.integers(2, 6)), 3)) for _ in range(n)], None
-    if "common" in may:
+    if "segments" in may:
+        contexts = [tr.Context(segment=int(rng.integers(2))) for _ in range(n)]
+    elif "common" in may:
         contexts = rng.uniform(-0.5, 0.5, size=(n, 3))
     elif "features" in may:
         contexts = rng.uniform(-0.5, 0.5, size=(n, K, 3))

@@ -60,6 +60,8 @@ def test_a_planted_difference_is_found(tmp_path):
 def test_a_cancelled_decision_leaves_no_trace(kind):
     policy, given, may = histories.kinds()[kind]
     features = np.random.default_rng(0).normal(size=(5, 3)) / 3 if "features" in may else None
+    if "segments" in may:
+        features = tr.Context(segment=1)
     reports = []
     for cancelled in (False, True):
         session = tr.Session(policy, **given, seed=3)

@@ -439,6 +439,28 @@ def test_sets_have_no_violation_with_and_without_open_decisions(late):
             assert (watched["events"][:, -1, :2].sum(axis=1) > 0).any(), name  # it does play its own
 
 
+def test_every_segment_keeps_its_promise_where_one_ledger_for_all_breaks_it():
+    """An arm that is good in nine rounds of ten is bad in the rare segment: one ledger lets the common segment pay for it."""
+    means, common, baseline, alpha, runs, rounds = np.array([[0.5, 0.9], [0.5, 0.1]]), 0.9, 0.5, 0.2, 60, 1500
+    safe = tr.Safe(tr.UCB(), baseline=0, baseline_mean=baseline, alpha=alpha, sigma=0.5)
+    lowest, explored = {"one": np.zeros((runs, 2)), "each": np.zeros((runs, 2))}, {"one": 0, "each": 0}
+    for name, policy in (("one", safe), ("each", tr.SafeSegments(safe, segments=2))):
+        for run in range(runs):
+            rng = np.random.default_rng([5, run])
+            segments, draws = (rng.random(rounds) > common).astype(int), rng.random(rounds)
+            session, budget = tr.Session(policy, arms=2), np.zeros(2)
+            for s, u in zip(segments.tolist(), draws, strict=True):
+                context = Context(segment=s)
+                arm = session.select(context)
+                session.update(arm, float(u < means[s, arm]))
+                budget[s] += means[s, arm] - (1.0 - alpha) * baseline
+                lowest[name][run] = np.minimum(lowest[name][run], budget)
+                explored[name] += arm
+    assert (lowest["one"][:, 1] < -1.0).mean() > 0.5
+    assert lowest["each"].min() >= -1e-9
+    assert explored["each"] > 0.2 * explored["one"]
+
+
 @thorough
 def test_the_lower_bound_of_open_decisions_costs_less_and_breaks_where_the_delay_depends_on_the_reward():
     """Purchases reported at once and the others much later: what is in looks better than it is."""

@@ -64,10 +64,10 @@ class AnsweringSession(SessionParts):
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
         """Take in the reward of an arm, or the rewards of several arms of a set, for an open decision of it.
 
-        Where all rounds show the same, that is one that `select` made, where one waits, else the oldest. Where features change, it is the
-        session's last decision, if that is of the arm, and older ones that `select` made of it are closed without a reward; else the only
-        one of the arm. With context it is the oldest one that showed the same. Where no decision of the arm is open, it is data from
-        elsewhere: the policy learns from it, a ledger does not count it.
+        Where all rounds show the same, that is one that `select` made, where one waits, else the oldest. Where features change, or open
+        ones of the arm are of several segments, it is the session's last decision, if that is of the arm, and older ones that `select`
+        made of it are closed without a reward; else the only one of the arm. With context it is the oldest one that showed the same.
+        Where no decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class AnsweringSession(SessionParts):
         """The open decision that `update` means, and older ones whose rewards were lost; None: the reward is data from elsewhere."""
         book, rounds = self._book, self._rounds
         latest = book.last if book.is_open(book.last) else None
-        if given is not None or not (rounds.changing and rounds.several):
+        if given is not None or not ((rounds.changing and rounds.several) or book.in_segments(action)):
             entry = book.oldest_of(action, given)
             if entry is None and latest is not None and latest.plays(action) and given is not None and given.features is not None:
                 raise ValueError(
@@ -300,7 +300,7 @@ class AnsweringSession(SessionParts):
             what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
             raise ValueError(
                 f"context is missing: {what} {len(waiting) or 'no'} open decision{'s' if waiting else ''}, and rounds have shown "
-                "different features; pass those the reward belongs to, or use decide and reward."
+                "different features or segments; pass those the reward belongs to, or use decide and reward."
             )
         return waiting[0], []
 

@@ -413,6 +413,14 @@ class Book:
         entries = self.open.values() if isinstance(action, np.ndarray) else (self.open[id] for id in self._arms().get(action, {}))
         return (entry for entry in entries if entry.ended is None and entry.plays(action))
 
+    def in_segments(self, action: Action) -> bool:
+        """Whether decisions that wait for a reward of this arm are of several segments."""
+        waiting = self.waiting_for(action)
+        first = next(waiting, None)
+        if first is None or first.context.segment is None:
+            return False
+        return any(entry.context.segment != first.context.segment for entry in waiting)
+
     def before(self, round: int) -> list[Entry]:
         """Decisions without all their answers that were made before a round."""
         early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())

@@ -75,7 +75,7 @@ class SafeSegments(Wrapper):
         return self.inner.inner
 
     def init(self, arms):
-        ledgers = stacked([new_segment(self.guard, arms)] * self.segments)
+        ledgers = all_segments([new_segment(self.guard, arms)] * self.segments)
         return SegmentState(ledgers, init(self.learner, arms), np.zeros(1, dtype=np.int64))
 
     @jit
@@ -124,7 +124,7 @@ class SafeSegments(Wrapper):
 
     def grow(self, state, arms):
         longer = [longer_segment(self.guard, segment_ledger(state.ledgers, s), arms) for s in range(self.segments)]
-        return SegmentState(stacked(longer), grow(self.learner, state.learner, arms), state.last)
+        return SegmentState(all_segments(longer), grow(self.learner, state.learner, arms), state.last)
 
     def propensity(self, state, context, action, rng, draws=None):
         return propensity(self.guard, *shown_round(self, state, context), action, rng, draws)
@@ -153,7 +153,7 @@ def longer_segment(guard: Safe, one: Independent | TrivialLedger, arms: Arms) ->
     return TrivialLedger(one.ledger, bounds, longer_counts(one.open, arms.number))
 
 
-def stacked(ledgers: list[Independent | TrivialLedger]) -> Independent | TrivialLedger:
+def all_segments(ledgers: list[Independent | TrivialLedger]) -> Independent | TrivialLedger:
     """One ledger whose arrays have an axis of segments before their own."""
     first = ledgers[0]
     arrays = {name: np.stack([getattr(one, name) for one in ledgers]) for name in first._fields if name not in ("ledger", "bounds")}
@@ -188,7 +188,7 @@ def segment_of(policy, context):
 
 @jit
 def segment_state(policy, state, context):
-    """What `Safe` plays in the round: the segment's ledger, and the policy that all share."""
+    """A state of `Safe` for the round: its segment's ledger, and the policy that all share."""
     return SafeState(in_segment(state.ledgers, segment_of(policy, context)), state.learner)
 
 
