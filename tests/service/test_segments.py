@@ -13,7 +13,7 @@ from tightrope.service.board.view import page_of
 from tightrope.service.domain.assumptions import assumptions
 from tightrope.service.domain.certificate import certificate
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.segments import segment_report
+from tightrope.service.domain.segments import promised_bounds, segment_report
 from tightrope.service.domain.spec import ExperimentSpec, check_spec
 from tightrope.service.http.answers import SegmentsAnswer
 from tightrope.service.log import store
@@ -284,12 +284,14 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
     history = service.histories.until("price", standing["seq"])[1]
     made = certificate(standing, history, b"k" * 32, 0)
     assert [(one["value"], one["bound"]) for one in made["budget"]["segments"]] == [*bounds.items()]
+    assert [(one["value"], one["bound"]) for one in promised_bounds(standing)] == [*bounds.items()]
     assert "in every country by itself" in made["promise"] and made["budget"]["lowest_bound"] <= min(bounds.values())
     (means_are,) = [one for one in made["assumptions"] if one["says"].startswith("The baseline earns on average, by country")]
     assert means_are["verdict"] == "agrees"
     page = page_of(standing, history)
     assert [one["value"] for one in page["segments"][0]["promises"]] == ["de", "fr", "other"] and page["segments"][1]["promises"] == []
     assert "It keeps a promise in every country by itself" in page["segments_note"]
+    assert page["promise_by"] == "country"
     assert any(why.startswith("rewards in hand in the country with the least") for _, _, why in page["tiles"])
 
 

@@ -291,7 +291,8 @@ class Client:
         return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
 
     def segments(self) -> JsonObject:
-        """Results by segment: counts in `segments`, and in `arms` a line for every arm in each, with mean, interval and lift."""
+        """Results by segment: counts in `segments`, and in `arms` a line for every arm in each, with mean, interval and lift; in
+        `promises` the budget of each value of `promise_by`."""
         return self._send("GET", self._path("/segments"))
 
     def log(self, first: int = 1) -> Iterator[JsonObject]:

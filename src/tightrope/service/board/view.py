@@ -7,11 +7,11 @@ from markupsafe import Markup
 
 from ...core.types import JsonObject
 from ..domain.assumptions import CONTRADICTED, assumptions
-from ..domain.certificate import by_segment, charge
+from ..domain.certificate import charge
 from ..domain.history import History, Point
 from ..domain.lead import Bounds, against_baseline
 from ..domain.observations import BARS
-from ..domain.segments import note_of, segment_report
+from ..domain.segments import note_of, promised_bounds, segment_report
 from ..domain.times import timestamp
 from . import charts
 from .answer import answer_of
@@ -176,6 +176,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
             "difference": difference_chart(rollout["estimate"]),
         },
         "segments": segment_groups(history, standing), "segments_note": note_of(history.spec),
+        "promise_by": standing["spec"].get("promise_by"),
         "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
         "rewarded": history.rewarded,
@@ -191,8 +192,7 @@ def segment_groups(history: History, standing: JsonObject) -> list[JsonObject]:
     if not history.segments:
         return []
     rows = segment_report(history)["arms"]
-    holdings, spec = standing["holdings"], standing["spec"]
-    promises = [] if holdings is None or "segments" not in holdings else by_segment(holdings, spec)
+    promises = promised_bounds(standing)
     return [
         {
             "name": name,

@@ -7,8 +7,8 @@ from typing import Any
 from ...core.types import JsonObject
 from .assumptions import CONTRADICTED, Assumption, assumptions
 from .history import History
+from .segments import promised_bounds
 from .signatures import agrees, fingerprint, public_key, sign, signed_with
-from .spec import OTHER
 from .times import timestamp
 
 KIND = "tightrope certificate 2"
@@ -28,7 +28,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
             "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
             "lowest_bound": min(bound for bound in (holdings["budget_bound"], history.lowest_budget) if bound is not None),
             "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
-            **({} if "segments" not in holdings else {"segments": by_segment(holdings, spec)}),
+            **({} if "segments" not in holdings else {"segments": promised_bounds(standing)}),
             "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
         }  # fmt: skip
     body = {
@@ -99,13 +99,6 @@ def check(given: JsonObject, public: bytes, secret: bytes | None = None) -> list
     elif not signed_with(public, text, given["ed25519"]):
         errors.append("Its signature is not by the private key that belongs to this public one.")
     return errors
-
-
-def by_segment(holdings: JsonObject, spec: JsonObject) -> list[JsonObject]:
-    """The bound of each promise, where the values of a segment have one each."""
-    name = spec["promise_by"]
-    values = [*spec["segments"][name], OTHER]
-    return [{"segment": name, "value": value, "bound": bound} for value, bound in zip(values, holdings["segments"], strict=True)]
 
 
 def charge(holdings: JsonObject | None) -> str:

@@ -38,6 +38,15 @@ def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None,
     return {name: said[name] if said.get(name) in values else OTHER for name, values in segments.items()}
 
 
+def promised_bounds(standing: JsonObject) -> list[JsonObject]:
+    """The lower bound of each budget, where the values of a segment have a promise each. standing: see `commands.standing`."""
+    holdings, name = standing["holdings"], standing["spec"].get("promise_by")
+    if holdings is None or "segments" not in holdings:
+        return []
+    values = [*standing["spec"]["segments"][name], OTHER]
+    return [{"segment": name, "value": value, "bound": bound} for value, bound in zip(values, holdings["segments"], strict=True)]
+
+
 def segment_report(history: History) -> JsonObject:
     """Counts of every segment, and of every arm in each of them with its mean, interval and difference from the baseline."""
     counts: list[JsonObject] = []

@@ -291,14 +291,23 @@ class SegmentArm(BaseModel):
     lift: Lift | None
 
 
+class SegmentPromise(BaseModel):
+    """A value of `promise_by`, which has a promise of its own. bound: its budget is at least that."""
+
+    segment: str
+    value: str
+    bound: float
+
+
 class SegmentsAnswer(BaseModel):
-    """Results by segment, as of an event. error: of all intervals together. note: how to read them."""
+    """Results by segment, as of an event. error: of all intervals together. note: how to read them. promises: of `promise_by`."""
 
     model_config = example(
         event=4127, error=0.05, note="All intervals hold at all times, for all arms and segments at once, with probability 95 %.",
         segments=[{"segment": "country", "value": "de", "decisions": 1502, "rewards": 1499, "open": 2, "cancelled": 1}],
         arms=[{"segment": "country", "value": "de", "arm": "11.90", "decisions": 702, "rewards": 700, "mean": 0.14, "low": 0.1,
                "high": 0.19, "lift": {"value": 0.03, "low": -0.04, "high": 0.1}}],
+        promises=[{"segment": "country", "value": "de", "bound": 4.1}],
     )  # fmt: skip
 
     event: int
@@ -306,6 +315,7 @@ class SegmentsAnswer(BaseModel):
     note: str
     segments: list[SegmentCounts]
     arms: list[SegmentArm]
+    promises: list[SegmentPromise]
 
 
 class WebhookAnswer(BaseModel):
