@@ -15,6 +15,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core.types import JsonObject
 from .decision_ids import new_id
@@ -29,6 +30,8 @@ CREATION_SECONDS = 180.0  # that one attempt to create an experiment may take
 JUDGING_SECONDS = 180.0  # that one attempt to judge a policy may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST = 10_000  # items of one batch
+
+Features = ArrayLike | Mapping[str, object] | Sequence[Mapping[str, object]]  # numbers or values by name; rows, or rows by arm
 
 
 class Rejected(ValueError):
@@ -49,9 +52,9 @@ class RemoteDecision:
     policy had learned. expires_at: when its window closes, as text in UTC. draws: that the propensity was sampled by; None: it is exact."""
 
     id: str
-    arm: Any
-    propensity: Any
-    propensity_se: Any
+    arm: str | list[str]
+    propensity: float | list[float]
+    propensity_se: float | list[float]
     reason: str
     event: int
     policy_version: int
@@ -59,7 +62,7 @@ class RemoteDecision:
     draws: int | None = None
 
     @property
-    def name(self) -> Any:
+    def name(self) -> str | list[str]:
         """The arm, as `Decision` calls it."""
         return self.arm
 
@@ -107,7 +110,7 @@ class Client:
 
     # Experiments ------------------------------------------------------------------------------------------------------------
 
-    def create(self, spec: Mapping[str, Any]) -> JsonObject:
+    def create(self, spec: Mapping[str, object]) -> JsonObject:
         """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing.
 
         The service compiles the policy first, so this may take a minute.
@@ -176,7 +179,7 @@ class Client:
         """Arms that are not played."""
         return [arm["id"] for arm in self.describe()["arms"] if arm["status"] != "active"]
 
-    def add_arms(self, names: Sequence[str], features: Any = None) -> None:
+    def add_arms(self, names: Sequence[str], features: ArrayLike | None = None) -> None:
         """Add arms, 10,000 a commit. features: (n, d), where arms have fixed ones."""
         rows = [None] * len(names) if features is None else np.asarray(features, dtype=np.float64).tolist()
         arms = [{"id": name} if row is None else {"id": name, "features": row} for name, row in zip(names, rows, strict=True)]
@@ -202,7 +205,7 @@ class Client:
     # Decisions and rewards --------------------------------------------------------------------------------------------------
 
     def decide(
-        self, context: Any = None, eligible: Iterable[str] | np.ndarray | None = None, id: str | None = None, *,
+        self, context: Features | None = None, eligible: Iterable[str] | np.ndarray | None = None, id: str | None = None, *,
         excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
         baseline_mean: float | None = None, segments: Mapping[str, str] | None = None,
     ) -> RemoteDecision:  # fmt: skip
@@ -225,9 +228,8 @@ class Client:
         return found
 
     def _asked(
-        self, context: Any, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None, deferred: bool,
-        subject: str | None, baseline: str | None, baseline_mean: float | None,
-        segments: Mapping[str, str] | None,
+        self, context: Features | None, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None,
+        deferred: bool, subject: str | None, baseline: str | None, baseline_mean: float | None, segments: Mapping[str, str] | None,
     ) -> JsonObject:  # fmt: skip
         given = {
             "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
@@ -303,12 +305,16 @@ class Client:
             yield from part["events"]
             at = part["next"]
 
-    def evaluate(self, arm: str, **options: Any) -> JsonObject:
+    def evaluate(self, arm: str, **options: str | float | None) -> JsonObject:
         """What always playing an arm would have earned; options: baseline, estimator, lowest, highest, alpha."""
         return self._send("GET", self._path("/evaluate"), params={"arm": arm} | options)
 
     def evaluate_policy(
-        self, policy: Mapping[str, Any] | None = None, session: bytes | None = None, method: str | None = None, **options: Any
+        self,
+        policy: Mapping[str, object] | None = None,
+        session: bytes | None = None,
+        method: str | None = None,
+        **options: str | float | None,
     ) -> JsonObject:
         """What any policy would have earned.
 
@@ -335,7 +341,12 @@ class Client:
         return f"/v1/experiments/{quoted(self.experiment)}{rest}"
 
     def _send(
-        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, timeout: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        params: Mapping[str, str | float | None] | None = None,
+        timeout: float | None = None,
     ) -> JsonObject:
         """One request, sent again while the service is away or busy."""
         limit = self.timeout if timeout is None else timeout
@@ -389,7 +400,7 @@ def quoted(part: str) -> str:
     return quote(part, safe="")
 
 
-def features(context: Any) -> Any:
+def features(context: object) -> object:
     """Features as JSON: rows, or rows by arm, of numbers or of values by name."""
     if isinstance(context, Mapping):
         if not any(isinstance(row, Mapping) or np.ndim(row) for row in context.values()):
@@ -400,7 +411,7 @@ def features(context: Any) -> Any:
     return None if context is None else np.asarray(context, dtype=np.float64).tolist()
 
 
-def single(value: Any) -> Any:
+def single(value: object) -> object:
     """A value of a row as JSON has it: times as text, what is missing as null."""
     if hasattr(value, "isoformat"):
         text = value.isoformat()
@@ -409,7 +420,7 @@ def single(value: Any) -> Any:
     return None if isinstance(plain, float) and plain != plain else plain
 
 
-def arrays(value: Any) -> Any:
+def arrays(value: object) -> object:
     """Lists of numbers as arrays, where null is NaN."""
     if isinstance(value, dict):
         return {name: arrays(item) for name, item in value.items()}
@@ -418,13 +429,13 @@ def arrays(value: Any) -> Any:
     return value
 
 
-def rejected(status: int, body: Mapping[str, Any]) -> Rejected:
+def rejected(status: int, body: JsonObject) -> Rejected:
     """The error of an answer."""
     error = body.get("error") or {}
     return Rejected(status, str(error.get("code")), str(error.get("message")), error.get("field"))
 
 
-def taken(result: Mapping[str, Any]) -> JsonObject:
+def taken(result: JsonObject) -> JsonObject:
     """The answer of a batch's item, or its error."""
     if result["status"] != 200:
         raise rejected(result["status"], result)
