@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from .writer import DECISION, ENDING, UNFINISHED, Transaction, Unfinished
 
 CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
 SLACK = MICROSECONDS  # by which a time server may set a clock back
+
+T = TypeVar("T")
 
 
 # Experiments ---------------------------------------------------------------------------------------------------------------
@@ -239,14 +241,14 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject |
     return decision_answer(made.event, made.seq)
 
 
-class Each:
+class Each(Generic[T]):
     """An act, done in parts: the items of a batch, each done or refused by itself; some were refused when they were read.
 
     items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes. claim: see `Command`.
     """
 
     def __init__(
-        self, items: Sequence[tuple[str | None, Any]], do: Callable[[Transaction, Any], JsonObject], claim: str | None = None
+        self, items: Sequence[tuple[str | None, T | Refused]], do: Callable[[Transaction, T], JsonObject], claim: str | None = None
     ) -> None:  # fmt: skip
         self.items, self.do, self.claim = items, do, claim
         self.results: list[JsonObject] = []
@@ -265,7 +267,7 @@ class Each:
                     return UNFINISHED
         return {"results": results}
 
-    def _one(self, transaction: Transaction, item: Any) -> JsonObject:
+    def _one(self, transaction: Transaction, item: T | Refused) -> JsonObject:
         try:
             if isinstance(item, Refused):
                 raise item
@@ -615,11 +617,11 @@ def check_mode_change(transaction: Transaction, change: ModeChange) -> bool:
     return (change.mode, share) != (rollout.mode, rollout.share) or rollout.sent_back
 
 
-def reads(act: Callable[[Transaction], Any]) -> Callable[[Transaction], Any]:
+def reads(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
     """An act that changes nothing, so that what the library refuses is its own answer; the other commands of its group go on."""
 
     @functools.wraps(act)
-    def guarded(transaction: Transaction) -> Any:
+    def guarded(transaction: Transaction) -> T:
         try:
             return act(transaction)
         except ValueError as error:

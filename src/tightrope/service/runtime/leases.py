@@ -5,7 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -99,7 +99,7 @@ class Leases:
         assert made.inserted_primary_key is not None
         return Lease(int(made.inserted_primary_key[0]), 1, ledger, number)
 
-    def silent(self, connection: Connection, ledger: int, but: int) -> list[Any]:
+    def silent(self, connection: Connection, ledger: int, but: int) -> "list[sa.Row[int, str, int, bytes]]":
         """Logs of workers that nobody writes any more. but: this process's own."""
         gone = sa.or_(X.owner.is_(None), X.lease_until < sa.func.extract("epoch", sa.func.clock_timestamp()))
         query = sa.select(X.id, X.name, X.seq, X.digest).where(X.parent == ledger, X.id != but, gone).with_for_update(skip_locked=True)

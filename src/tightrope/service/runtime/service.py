@@ -4,7 +4,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 from ..domain.errors import Refused
 from ..domain.spec import ExperimentSpec
@@ -16,7 +16,7 @@ from .keys import KeyRing
 from .leases import Leases
 from .settings import Settings
 from .warm_up import warm_up
-from .writer import Act, Command, Writer
+from .writer import Answer, Answered, Command, Ticket, Transaction, Unfinished, Writer
 
 THREADS = {
     "keys": 1,
@@ -26,6 +26,10 @@ THREADS = {
     "judging": 1,
     "names": 2,
 }  # for work that takes long: it waits for its like, and nothing else for it
+
+
+Parts = TypeVarTuple("Parts")
+T = TypeVar("T")
 
 
 class Service:
@@ -68,9 +72,9 @@ class Service:
         self.database.close()
 
     async def ask(
-        self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None, author: Author = UNKNOWN,
-        claim: str | None = None,
-    ) -> Any:  # fmt: skip
+        self, experiment: str, act: Callable[[Transaction], T | Unfinished], ids: Iterable[str] = (), spec: ExperimentSpec | None = None,
+        author: Author = UNKNOWN, claim: str | None = None,
+    ) -> T:  # fmt: skip
         """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. claim: see `Command`. Raises
         Refused."""
         if self.closing or not self.writer.is_alive():
@@ -79,7 +83,7 @@ class Service:
         self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author, claim))
         return await ticket
 
-    async def in_thread(self, kind: str, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def in_thread(self, kind: str, work: Callable[[*Parts], T], *arguments: *Parts) -> T:
         """What a function returns that takes long, in a thread for its kind (see THREADS). Raises what it raises."""
         if self.closing:
             raise shutting_down()
@@ -97,9 +101,11 @@ class Service:
     def _refreshed(self, _: object) -> None:
         self._refreshing = None
 
-    def ask_now(self, experiment: str, act: Act, ids: Iterable[str] = (), spec: ExperimentSpec | None = None) -> Any:
+    def ask_now(
+        self, experiment: str, act: Callable[[Transaction], T | Unfinished], ids: Iterable[str] = (), spec: ExperimentSpec | None = None
+    ) -> T:
         """The same for a program without an event loop; waits."""
-        ticket: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        ticket: concurrent.futures.Future[T] = concurrent.futures.Future()
         self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
         return ticket.result()
 
@@ -109,9 +115,9 @@ class Service:
             with contextlib.suppress(RuntimeError):  # the service is shutting down
                 self.threads["warm-up"].submit(warm_up, spec, self.settings)
 
-    def _deliver(self, answers: Sequence[tuple[Any, Any]]) -> None:
+    def _deliver(self, answers: Sequence[Answered]) -> None:
         """Hand a group's answers to those who wait, in their own thread."""
-        loops: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        loops: dict[asyncio.AbstractEventLoop, list[tuple[Ticket, Answer]]] = {}
         for ticket, answer in answers:
             if isinstance(ticket, asyncio.Future):
                 loops.setdefault(ticket.get_loop(), []).append((ticket, answer))
@@ -127,13 +133,13 @@ def shutting_down() -> Refused:
     return Refused(503, "The service is shutting down; send the same request again.", retry_after=1)
 
 
-def _settle_all(ready: Sequence[tuple[Any, Any]]) -> None:
+def _settle_all(ready: Sequence[tuple[Ticket, Answer]]) -> None:
     for ticket, answer in ready:
         if not ticket.done():  # the client may have gone
             settle(ticket, answer)
 
 
-def settle(ticket: Any, answer: Any) -> None:
+def settle(ticket: Ticket, answer: Answer) -> None:
     """Give a future its result or its exception."""
     put: Callable[[Any], None] = ticket.set_exception if isinstance(answer, BaseException) else ticket.set_result
     put(answer)

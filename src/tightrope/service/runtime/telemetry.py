@@ -3,10 +3,12 @@
 import functools
 import logging
 import sys
-from typing import Any
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from structlog.typing import FilteringBoundLogger
+
+from ...core.types import Arguments
 
 
 class Metrics:
@@ -14,7 +16,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        at: Any = {"registry": self.registry}
+        at: Arguments = {"registry": self.registry}
         self.requests = Counter("tightrope_requests", "Requests answered", ["route", "status"], **at)
         self.seconds = Histogram("tightrope_request_seconds", "Time to answer", ["route"], **at,
                                  buckets=(0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0))  # fmt: skip
@@ -49,6 +51,6 @@ def start_logs() -> None:
     )
 
 
-def logger() -> Any:
+def logger() -> FilteringBoundLogger:
     """The service's log."""
     return structlog.get_logger()

@@ -9,7 +9,6 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -17,10 +16,10 @@ from ...core.policy import label
 from ...core.types import JsonObject
 from ..domain.deciding import decide
 from ..domain.errors import Refused
-from ..domain.events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, Rewarded
+from ..domain.events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, Reward, Rewarded
 from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
-from ..domain.spec import ArmSpec, ExperimentSpec, check_size, made_oracle
+from ..domain.spec import ArmSpec, ExperimentSpec, Mode, check_size, made_oracle
 from ..log.journal import Journal, WorkerJournal
 from .garbage_collection import freeze
 from .settings import Settings
@@ -109,7 +108,7 @@ def check_seconds(journal: Journal, spec: ExperimentSpec, one_row: bool = False)
         if enough or began > ended:
             break
         journal.record(prepared, 0)
-        reward: Any = most if isinstance(prepared.event.arm, int) else dict.fromkeys(prepared.event.name, most)
+        reward: Reward = most if isinstance(prepared.event.arm, int) else dict.fromkeys(prepared.event.name, most)
         journal.record(Rewarded(prepared.event.decision, reward), 0)
     least = min(seconds[True] or seconds[False])
     if least <= MOST_SECONDS:
@@ -121,7 +120,7 @@ def check_seconds(journal: Journal, spec: ExperimentSpec, one_row: bool = False)
     )
 
 
-def modes(spec: ExperimentSpec) -> list[Any]:
+def modes(spec: ExperimentSpec) -> list[Mode]:
     """Modes in which an experiment decides by other calls: beside a baseline, whose own chance it measures or not, and alone."""
     if spec.oracle is not None or (spec.arms is not None and spec.rollout is None and not isinstance(spec.baseline, str)):
         return ["full"]
@@ -181,7 +180,7 @@ def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[Dec
             size = 0 if oracle is None else int(getattr(oracle, "size", 0))
             ids = [str(k) for k in range(CANDIDATES + min(size, MOST))]
         short = LENGTH / math.sqrt(spec.dimension)
-        rows: Any = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
+        rows = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
         given = {"context": [short] * spec.dimension if one_row else rows}
     spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
     masks: list[JsonObject] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]

@@ -7,6 +7,7 @@ the others, so that nobody waits for more than a part or two whatever the others
 anything of it happened, and the experiments are read from the database again before they go on: memory never runs ahead of the log.
 """
 
+import asyncio
 import concurrent.futures
 import contextlib
 import functools
@@ -56,15 +57,17 @@ AT_ONCE = 200  # commands whose decisions are looked up together
 DECISION, ENDING = "decision", "ending"  # what a worker of many claims
 CHANGES = (events.ArmsAdded, events.ArmChanged, events.Paused, events.Resumed, events.Archived)  # of the whole experiment
 
-Answer = Any
-Done = Callable[[Sequence[tuple[Any, Answer]]], None]  # (ticket, answer or exception) of every command of a part
+Answer = object
+Ticket = asyncio.Future[Any] | Future[Any]  # of one answer, whatever it is
+Answered = tuple[Ticket | None, Answer]  # answer or exception of a command
+Done = Callable[[Sequence[Answered]], None]  # of every command of a part
 Act = Callable[["Transaction"], Answer]
 
 
 class Unfinished:
     """The answer of an act whose time is over: it is called again in a later part. until: not before this is done; None: at once."""
 
-    def __init__(self, until: "Future[Any] | None" = None) -> None:
+    def __init__(self, until: "Future[Snapshot] | None" = None) -> None:
         self.until = until
 
 
@@ -80,7 +83,7 @@ class Command:
     __slots__ = ("act", "author", "claim", "experiment", "failed", "ids", "spec", "ticket")
 
     def __init__(
-        self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Any = None, spec: ExperimentSpec | None = None,
+        self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Ticket | None = None, spec: ExperimentSpec | None = None,
         failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN, claim: str | None = None,
     ) -> None:  # fmt: skip
         self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
@@ -257,8 +260,8 @@ class Writer(threading.Thread):
 
     def _serve(self) -> None:
         """A part: do commands of all lines for a while, bring their events to disk, answer."""
-        answers: list[tuple[Any, Answer]] = []
-        untouched: list[tuple[Any, Answer]] = []  # answers that do not depend on the transaction
+        answers: list[Answered] = []
+        untouched: list[Answered] = []  # answers that do not depend on the transaction
         begun: list[Command] = []
         alone = self.failing is not None and self.database.sqlite  # reads are answered while a full disk takes no events
         try:
@@ -294,7 +297,7 @@ class Writer(threading.Thread):
         self._after()
         self.done(answers)
 
-    def _serve_one(self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool) -> list[tuple[Any, Answer]]:
+    def _serve_one(self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool) -> Sequence[Answered]:
         """The commands of a line, as far as its time goes. begun: takes them. alone: only the first one."""
         line, owned = self.lines[name], self.owned.get(name)
         if owned is None:
@@ -310,7 +313,7 @@ class Writer(threading.Thread):
                 line.clear()
                 raise
         transaction = Transaction(self, owned, self.settings.clock(), connection, until)
-        answers: list[tuple[Any, Answer]] = []
+        answers: list[Answered] = []
         later: list[Command] = []
         for number in range(1 if alone else min(len(line), self.settings.group)):
             if number % AT_ONCE == 0:
@@ -337,7 +340,7 @@ class Writer(threading.Thread):
         line.extend(later)
         return answers
 
-    def _again(self, command: Command, done: "Future[Any]") -> None:
+    def _again(self, command: Command, done: "Future[Snapshot]") -> None:
         """What a command waited for is done."""
         if command.act is given_up:
             command.ticket = None
