@@ -5,7 +5,7 @@ A lease is a number of decisions that explore. How many may be out is derived in
 
 from typing import Any, Self
 
-from ...core.types import JsonObject
+from ...core.types import JsonObject, State
 from ...policies.conservative.holdings import ledger_of
 from ...policies.conservative.leases import lease_room, leased_bound
 from ...policies.conservative.ledger import FREEDMAN, value_of
@@ -66,7 +66,7 @@ class Accounts:
 class KnownRounds:
     """The sums that a lease rests on, of the rounds that the ledger knows. policy: that keeps a budget. state: the policy's."""
 
-    def __init__(self, policy: Any, state: Any) -> None:
+    def __init__(self, policy: Any, state: State) -> None:
         held = ledger_of(state)
         assert held is not None  # of a policy that keeps a budget
         ledger = held.ledger[0]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from typing import Any
 
 from ...core.types import JsonObject
 from .assumptions import CONTRADICTED, Assumption, assumptions
@@ -66,7 +65,7 @@ def canonical(body: JsonObject) -> bytes:
 def read(text: str) -> JsonObject:
     """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands twice, of which readers may take either."""
 
-    def once(pairs: list[tuple[str, Any]]) -> JsonObject:
+    def once(pairs: list[tuple[str, object]]) -> JsonObject:
         found = dict(pairs)
         if len(found) < len(pairs):
             raise ValueError("a name stands twice.")

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.types import JsonObject
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 CODES = {
     400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 409: "conflict",
@@ -68,7 +71,7 @@ def with_names(message: str, names: Sequence[str]) -> str:
     return _ARM.sub(named, message)
 
 
-def not_valid(errors: Sequence[Any]) -> Refused:
+def not_valid(errors: "Sequence[ErrorDetails]") -> Refused:
     """The first thing that pydantic finds wrong, in one sentence, without what was sent: that may be personal."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"]) or "the request"

@@ -7,7 +7,7 @@ keeps the raw values as they were sent. So a replay computes the same features t
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainSerializer, Tag, model_validator
@@ -115,7 +115,7 @@ FEATURES: dict[str, type[NumberFeature] | type[CategoryFeature] | type[HashedFea
 }  # fmt: skip
 
 
-def _tag(value: Any) -> str | None:
+def _tag(value: object) -> str | None:
     """Which form of a column this is: the word alone, or one of the four kinds."""
     kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
     if isinstance(value, str):
@@ -135,13 +135,13 @@ Feature = Annotated[
 ]
 
 
-def _whole(value: Any) -> str:
+def _whole(value: object) -> str:
     """Whether a spec describes columns by hand, or has what an encoder learned."""
     fitted = isinstance(value, FittedEncoder) or (isinstance(value, Mapping) and type(value.get("format")) is int)
     return "encoder" if fitted else "columns"
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> object:
     """Whatever is an encoder, as one."""
     return FittedEncoder.read(value) if isinstance(value, Mapping) and _whole(value) == "encoder" else value
 
@@ -187,6 +187,8 @@ def _plain(value: object) -> object:
 Value = Annotated[bool | int | Number | Annotated[str, Field(max_length=10_000)] | None, BeforeValidator(_plain)]
 RawRow = Annotated[dict[ColumnName, Value], Field(min_length=1, max_length=MOST_FEATURES)]
 
+Numbers = list[float] | list[list[float]] | dict[str, list[float]]  # of a round: a row for all arms, one for each, or by id
+
 
 class FeatureReader:
     """Raw values as numbers, by the encoder of an experiment."""
@@ -196,7 +198,7 @@ class FeatureReader:
         self.kinds: dict[str, Kind] = {name: column.kind for name, column in fitted.columns.items()}
         self.experiment = experiment
 
-    def numbers(self, context: Any) -> Any:
+    def numbers(self, context: object) -> Numbers:
         """A context of raw rows as the same of rows of numbers: one for all arms, one for each, or by id. Raises Refused. O(n d)."""
         if is_raw_row(context):
             return self._encoded([context], [""])[0]
@@ -208,7 +210,7 @@ class FeatureReader:
         message = f"context holds numbers, but experiment {self.experiment!r} has features by name ({known}); send values by name."
         raise Refused(422, message, "context")
 
-    def _encoded(self, rows: Sequence[Mapping[str, Any]], places: Sequence[str]) -> list[list[float]]:
+    def _encoded(self, rows: Sequence[RawRow], places: Sequence[str]) -> list[list[float]]:
         """Rows of numbers. places: of each row in the context, for sentences."""
         for row, place in zip(rows, places, strict=True):
             unknown = next((name for name in row if name not in self.kinds), None)
@@ -224,7 +226,7 @@ class FeatureReader:
             numbers: list[list[float]] = self.encoder.transform(table).tolist()
         return numbers
 
-    def _column(self, name: str, kind: Kind, rows: Sequence[Mapping[str, Any]], places: Sequence[str]) -> np.ndarray:
+    def _column(self, name: str, kind: Kind, rows: Sequence[RawRow], places: Sequence[str]) -> np.ndarray:
         """One column as the encoder takes it; what a row leaves out is missing."""
         values = [row.get(name) for row in rows]
         if kind == "number":
@@ -246,7 +248,7 @@ class FeatureReader:
             raise Refused(422, f"{field} {must}, in experiment {self.experiment!r}.", field)
 
 
-def is_raw_row(row: Any) -> bool:
+def is_raw_row(row: object) -> TypeGuard[RawRow]:
     """Whether this is a row of raw values by name."""
     return isinstance(row, dict) and not isinstance(next(iter(row.values())), list | dict)
 
@@ -260,7 +262,7 @@ def moment_of(value: Any) -> datetime.datetime | None:
         return None
 
 
-def numbers_of(reader: FeatureReader | None, context: Any, experiment: str) -> Any:
+def numbers_of(reader: FeatureReader | None, context: Any, experiment: str) -> Numbers | None:
     """The context of a request in numbers. reader: of an experiment whose spec has features. Raises Refused."""
     if context is None:
         return None

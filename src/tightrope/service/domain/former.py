@@ -6,7 +6,6 @@ new needs one in `ADDED`: what earlier versions did without it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ...core.types import JsonObject
 
@@ -38,17 +37,17 @@ ADDED |= {
 ADDED["Safe"] = {"martingale_sigma": None}
 
 
-def policy_of_then(described: Mapping[str, Any]) -> JsonObject:
+def policy_of_then(described: Mapping[str, object]) -> JsonObject:
     """A policy as a spec of an earlier version describes it, with what that version took for what is not said; policies inside it too."""
     return _completed(described, (ADDED, POLICIES))
 
 
-def policy_as_recorded(described: Mapping[str, Any]) -> JsonObject:
+def policy_as_recorded(described: Mapping[str, object]) -> JsonObject:
     """A policy as an event records it, with what its version did where a parameter is newer than the event; policies inside it too."""
     return _completed(described, (ADDED,))
 
 
-def _completed(described: Mapping[str, Any], tables: Sequence[Mapping[str, JsonObject]]) -> JsonObject:
+def _completed(described: Mapping[str, object], tables: Sequence[Mapping[str, JsonObject]]) -> JsonObject:
     given = {name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
     taken: JsonObject = {}
     for table in tables:

@@ -3,7 +3,7 @@ date by reading only what is new. Memory does not grow with the log but with ope
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...core.types import JsonObject
@@ -160,7 +160,7 @@ class History:
     def _arms_added(self, event: events.ArmsAdded, time: int) -> None:
         self._add_arms(arm["id"] for arm in event.arms)
 
-    def _add_arms(self, ids: Any) -> None:
+    def _add_arms(self, ids: Iterable[str]) -> None:
         added = list(ids)
         self.arms.update((id, ArmHistory()) for id in added)
         self.observed.know(added)

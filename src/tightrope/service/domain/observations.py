@@ -6,11 +6,12 @@ as it was assumed is contradicted in one of a hundred experiments at most. Memor
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from .features import Numbers
 from .rounds import longest_row
 from .times import MICROSECONDS
 
@@ -96,7 +97,7 @@ class Observations:
         """Arms that may be played."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def decided(self, number: int, arms: Sequence[str], context: Any) -> None:
+    def decided(self, number: int, arms: Sequence[str], context: Numbers | None) -> None:
         """The n-th decision was made. arms: that were played. context: numbers; None: it brought none."""
         period = period_of(number)
         for arm in arms:

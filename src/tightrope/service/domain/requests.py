@@ -21,7 +21,7 @@ DecisionId = Annotated[Text, Field(description="Your own, so that a retry is saf
 def _form(value: object) -> str:
     """In which form features were sent: numbers, or raw values by name; for all arms, or for each."""
     if isinstance(value, dict):
-        first: Any = next(iter(value.values()), [])
+        first: object = next(iter(value.values()), [])
         return "raw rows by id" if isinstance(first, dict) else "by id" if isinstance(first, list) else "raw row"
     if isinstance(value, list) and value and not isinstance(value[0], list):
         return "raw rows" if isinstance(value[0], dict) else "one row"
@@ -114,7 +114,7 @@ class Batch(Strict):
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
-def _listed(text: bytes, field: str) -> list[Any]:
+def _listed(text: bytes, field: str) -> list[object]:
     """The items of a batch that is well formed as a whole; else none."""
     try:
         given = _JSON.validate_json(text)
@@ -124,7 +124,7 @@ def _listed(text: bytes, field: str) -> list[Any]:
     return items if isinstance(items, list) and len(items) <= MOST else []
 
 
-def _alone(model: type[Strict], item: Any) -> Strict | Refused:
+def _alone(model: type[Strict], item: object) -> Strict | Refused:
     """An item, or what it would be refused with if it came alone."""
     try:
         return model.model_validate(item)

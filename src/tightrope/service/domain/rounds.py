@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ...core.types import JsonObject
 from ...core.verbs import Context
 from .errors import Refused
 
@@ -22,7 +23,7 @@ class Round(NamedTuple):
 EMPTY = Round(None, None, None)  # of a request that says nothing
 
 
-def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: bool, experiment: str) -> Round:
+def read_round(asked: JsonObject, arms: Mapping[str, int], catalogue: bool, experiment: str) -> Round:
     """The round of a request. arms: numbers by id. catalogue: every decision brings its own candidates. Raises Refused."""
     features, names, missing = asked.get("context"), None, None
     numbers, count = arms, len(arms)
@@ -60,21 +61,21 @@ def read_round(asked: Mapping[str, Any], arms: Mapping[str, int], catalogue: boo
     return Round(context, eligible, names)
 
 
-def baselines_of(asked: Mapping[str, Any], baseline: str | list[str] | None) -> tuple[str, ...]:
+def baselines_of(asked: JsonObject, baseline: str | list[str] | None) -> tuple[str, ...]:
     """The arms of a round's baseline: those that it says itself, else the experiment's; none where there is none."""
     named = asked.get("baseline", baseline)
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
 
-def is_by_id(context: Any) -> bool:
+def is_by_id(context: object) -> TypeGuard[dict[str, object]]:
     """Whether features are rows by the id of their arm, and no values of one row by name."""
     return isinstance(context, dict) and isinstance(next(iter(context.values())), list | dict)
 
 
-def lacks_baseline(asked: Mapping[str, Any], baseline: str | list[str] | None, retired: Collection[str]) -> bool:
+def lacks_baseline(asked: JsonObject, baseline: str | list[str] | None, retired: Collection[str]) -> bool:
     """Whether a part of the round's baseline could not be played. retired: arms that nothing plays for now."""
     eligible, excluded = asked.get("eligible"), asked.get("excluded", ())
-    context: Any = asked.get("context")
+    context: object = asked.get("context")
     return any(
         arm in retired or arm in excluded or (eligible is not None and arm not in eligible)
         or (is_by_id(context) and arm not in context)
@@ -88,7 +89,7 @@ def longest_row(context: Any) -> float:
     return max((math.hypot(*row) for row in rows), default=0.0)
 
 
-def is_one_row(features: Any) -> bool:
+def is_one_row(features: object) -> bool:
     """Whether features are one row that all arms are shown."""
     return isinstance(features, list) and not isinstance(features[0], list)
 
