@@ -1,8 +1,8 @@
 """What all routers share: JSON answers, keys, documented errors."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Depends, Path, Request, Response
+from fastapi import Depends, Path, Request, Response, params
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
@@ -74,7 +74,7 @@ async def author(request: Request) -> Author:
 Who = Annotated[Author, Depends(author)]
 
 
-def needs(role: Role) -> Any:
+def needs(role: Role) -> params.Depends:
     """A dependency: the request's key may do this, with the experiment that the path names."""
 
     async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
@@ -94,7 +94,7 @@ async def check_key(request: Request, key: str | None, role: Role) -> Key:
     return known
 
 
-def answer(data: Any, status: int = 200) -> Response:
+def answer(data: object, status: int = 200) -> Response:
     """JSON; NaN becomes null."""
     return Response(to_json(data, inf_nan_mode="null"), status, media_type="application/json")
 

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...core.types import JsonObject
 from ..domain.errors import Refused, not_valid
@@ -56,12 +57,12 @@ class FastRoute(APIRoute):
 class FastRoutes:
     """ASGI middleware: requests of fast routes go to them at once, all others on to `app`."""
 
-    def __init__(self, app: Any, routes: Iterable[BaseRoute]) -> None:
+    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
         self.app = app
         fast = [route for route in routes if isinstance(route, FastRoute)]
         self.routes = [(route.path_regex, route.methods or set(), route, route.get_route_handler()) for route in fast]
 
-    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+    def __call__(self, scope: Any, receive: Receive, send: Send) -> Awaitable[None]:
         """One request."""
         if scope["type"] == "http" and not scope.get("root_path"):
             for pattern, methods, route, handle in self.routes:
@@ -72,6 +73,6 @@ class FastRoutes:
         passed_on: Awaitable[None] = self.app(scope, receive, send)
         return passed_on
 
-    async def _answer(self, handle: Answer, scope: Any, receive: Any, send: Any) -> None:
+    async def _answer(self, handle: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         response = await handle(Request(scope, receive))
         await response(scope, receive, send)

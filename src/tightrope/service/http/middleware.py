@@ -1,7 +1,8 @@
 """What is checked before a request is read: its address and its size. And how long its answer took."""
 
 import time
-from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..domain.errors import Refused
 from ..runtime.telemetry import logger, metrics
@@ -12,10 +13,10 @@ class Limits:
     """ASGI middleware: refuses bodies that are too large, also those that do not say so, and paths that no database takes; measures,
     and notes every request where that is asked for."""
 
-    def __init__(self, app: Any, most_bytes: int, access_log: bool = False) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, access_log: bool = False) -> None:
         self.app, self.most_bytes, self.access_log = app, most_bytes, access_log
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
@@ -23,7 +24,7 @@ class Limits:
         began, received, status = time.perf_counter(), 0, 500
         too_large = Refused(413, f"The request has more than {self.most_bytes} bytes; send less at once.")
 
-        async def limited() -> Any:
+        async def limited() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
@@ -31,7 +32,7 @@ class Limits:
                 raise too_large
             return message
 
-        async def measured(message: Any) -> None:
+        async def measured(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -55,7 +56,7 @@ class Limits:
                 note(scope, route, status, seconds)
 
 
-def note(scope: Any, route: str, status: int, seconds: float) -> None:
+def note(scope: Scope, route: str, status: int, seconds: float) -> None:
     """Write who asked for what: the route and the experiment, and no ids, features or subjects."""
     key = scope.get("state", {}).get("key")
     who = {} if key is None else {"key": key.id, "note": key.note}

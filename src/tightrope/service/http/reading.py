@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
@@ -27,16 +27,18 @@ from .common import Name, Served, Who, answer, needs, replies
 if TYPE_CHECKING:
     from ...logs import Log
 
+T = TypeVar("T")
+
 router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 SCRUBS, SCRUB_PAUSE = 100, 0.1  # attempts, seconds
 
 Seq = Annotated[int | None, Query(ge=1, le=2**62, description="As it was after this event; default: now.")]
 
 
-async def read_beside(service: Service, name: str, read: Callable[[Connection, int], Any]) -> Any:
+async def read_beside(service: Service, name: str, read: Callable[[Connection, int], T]) -> T:
     """Read the database beside the writer. Raises Refused where there is no such experiment, or the library has a sentence."""
 
-    def work() -> Any:
+    def work() -> T:
         with service.database.read() as connection:
             row = store.row_of(connection, name)
             if row is None:

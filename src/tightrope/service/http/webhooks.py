@@ -1,7 +1,7 @@
 """Webhooks: who is told what happens in experiments."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from sqlalchemy.engine import Connection
@@ -22,6 +22,8 @@ from .common import Served, answer, needs, replies
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the webhook.")]
 MOST_WEBHOOKS = 100
+
+T = TypeVar("T")
 
 
 def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
@@ -48,12 +50,12 @@ def check_key(key: Key, hook: Webhook) -> None:
 
 
 async def with_webhook(
-    request: Request, service: Service, id: int, work: Callable[[Connection, Webhook], Any], writes: bool = False
-) -> Any:  # fmt: skip
+    request: Request, service: Service, id: int, work: Callable[[Connection, Webhook], T], writes: bool = False
+) -> T:  # fmt: skip
     """What a function makes of a webhook, in one transaction. Refused where there is none, or the key is not for it."""
     key: Key = request.state.key
 
-    def within() -> Any:
+    def within() -> T:
         with service.database.write() if writes else service.database.read() as connection:
             hook = webhooks.webhook_of(connection, id)
             if hook is None and key.experiments is not None:
