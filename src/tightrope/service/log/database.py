@@ -6,7 +6,7 @@ import importlib.resources
 import os
 import pathlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import sqlalchemy as sa
 from alembic import command
@@ -15,6 +15,9 @@ from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
 from ...core.types import JsonObject
+
+if TYPE_CHECKING:
+    import sqlite3
 
 BUSY = 10_000  # milliseconds that a connection waits for another's write
 SCRUB_WAIT = 100  # milliseconds that an attempt to empty the write-ahead log keeps others waiting
@@ -135,7 +138,7 @@ def checked_url(url: str) -> sa.URL:
     raise ValueError(f"db is a {name} database; give an SQLite file or postgresql://user@host/name.")
 
 
-def _prepare(connection: Any, record: Any) -> None:
+def _prepare(connection: "sqlite3.Connection", record: object) -> None:
     """Each new SQLite connection. secure_delete: what is erased leaves the file too."""
     connection.isolation_level = None  # transactions are begun by `_begin`
     cursor = connection.cursor()

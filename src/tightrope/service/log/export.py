@@ -14,7 +14,8 @@ from ...core.types import JsonObject
 from ...logs import dsjson
 from ..domain.events import Cancelled, Decided, Expired, Rewarded
 from ..domain.experiment import Experiment
-from ..domain.features import is_raw_row, numbers_of
+from ..domain.features import Numbers, is_raw_row, numbers_of
+from ..domain.requests import Shown
 from ..domain.rounds import is_one_row
 from ..domain.times import timestamp
 from . import store
@@ -28,9 +29,9 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
     Cancelled decisions are left out; a reward is null where the decision was closed without one or is still open. Features of rounds
     stand in `features`, (K, d) a row, where every decision brought its own.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
-    segments: dict[str, list[Any]] = {name: [] for name in experiment.spec.segments or ()}
-    features: list[Any] = []
+    columns: dict[str, list[object]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
+    segments: dict[str, list[object]] = {name: [] for name in experiment.spec.segments or ()}
+    features: list[Numbers | None] = []
     for number, time, event, given, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
         names, chances = (event.name, event.propensity) if several else ([event.name], [event.propensity])
@@ -132,7 +133,7 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
     return path
 
 
-def split(context: Any, arms: list[str] | None, columns: list[str]) -> tuple[JsonObject, dict[str, JsonObject]]:
+def split(context: Shown | None, arms: list[str] | None, columns: list[str]) -> tuple[JsonObject, dict[str, JsonObject]]:
     """What a request's features say of all actions, and of each by its name. Values stay as they were sent; numbers stand in `x`.
     columns: names of values; those that a request left out are null."""
     if context is None:
@@ -143,7 +144,7 @@ def split(context: Any, arms: list[str] | None, columns: list[str]) -> tuple[Jso
     return {}, {arm: named(one, columns) for arm, one in rows.items()}
 
 
-def named(features: Any, columns: list[str]) -> JsonObject:
+def named(features: object, columns: list[str]) -> JsonObject:
     """A row of features by name."""
     return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
 

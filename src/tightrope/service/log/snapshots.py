@@ -1,7 +1,6 @@
 """Snapshots: a whole live experiment as bytes, which only shorten a replay; and the fingerprint of its state."""
 
 import hashlib
-from typing import Any
 
 import numpy as np
 from pydantic_core import from_json, to_json
@@ -123,5 +122,5 @@ def fingerprint(journal: Journal) -> bytes:
     return digest.digest()
 
 
-def _plain(answers: Any) -> Any:
+def _plain(answers: object) -> object:
     return sorted(answers.items()) if isinstance(answers, dict) else answers
