@@ -6,13 +6,14 @@ import importlib.resources
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import TypeVar
 from urllib.parse import parse_qs, quote
 
 import jinja2
 import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ...core import registry
 from ...core.types import JsonObject
@@ -55,6 +56,8 @@ SECTIONS = (
     "rollout",
 )  # parts of the page that the stream keeps up to date
 
+T = TypeVar("T")
+
 _streams: set[int] = set()
 
 
@@ -67,7 +70,7 @@ def templates() -> jinja2.Environment:
     return environment
 
 
-def page(template: str, status: int = 200, /, **given: Any) -> Response:
+def page(template: str, status: int = 200, /, **given: object) -> Response:
     """A page with the headers that keep others' scripts out."""
     return HTMLResponse(templates().get_template(template).render(path=PATH, **given), status, HEADERS)
 
@@ -96,7 +99,7 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
     """A page for those who have signed in; others sign in first. What is refused is told on a page. request.state.key: the reader's."""
 
     @functools.wraps(show)
-    async def shown(request: Request, **given: Any) -> Response:
+    async def shown(request: Request, **given: object) -> Response:
         service = service_of(request)
         try:
             request.state.key = signed_in(service, request)
@@ -270,10 +273,10 @@ async def look(service: Service, name: str, key: Key) -> JsonObject:
     return shown | {"may": key.role == "admin" and standing["status"] != "archived"}
 
 
-async def with_history(service: Service, name: str, standing: JsonObject, read: Callable[[History], Any]) -> Any:
+async def with_history(service: Service, name: str, standing: JsonObject, read: Callable[[History], T]) -> T:
     """What a function makes of the history of an experiment up to an event at least, in a thread for reading."""
 
-    def work() -> Any:
+    def work() -> T:
         lock, history = service.histories.until(name, standing["seq"])
         with lock:
             return read(history)
@@ -328,7 +331,7 @@ class Counted(StreamingResponse):
         super().__init__(changes, media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"})
         self.mark = mark
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -87,9 +87,9 @@ def line(arm: object) -> str:
     return json.dumps(arm, ensure_ascii=False)
 
 
-def arms_of(text: str) -> list[Any]:
+def arms_of(text: str) -> list[JsonObject]:
     """Arms of lines, each an id or JSON."""
-    found: list[Any] = []
+    found: list[JsonObject] = []
     for one in filter(None, map(str.strip, text.split("\n"))):
         try:
             found.append(json.loads(one) if one.startswith("{") else {"id": one})
@@ -114,7 +114,7 @@ def with_fields(spec: Spec, fields: Mapping[str, str]) -> Spec:
     return spec
 
 
-def put(spec: Spec, name: str, value: Any) -> Spec:
+def put(spec: Spec, name: str, value: object) -> Spec:
     """The spec with a field, or without it (None). One that says the same is left as it is."""
     if value is None:
         return {field: one for field, one in spec.items() if field != name}
@@ -123,7 +123,7 @@ def put(spec: Spec, name: str, value: Any) -> Spec:
     return spec if name in spec and spec[name] == value else spec | {name: value}
 
 
-def plain_value(name: str, text: str) -> Any:
+def plain_value(name: str, text: str) -> float | str | None:
     """The value of a field of the spec itself: a number where it looks like one, unless it is a name. None: the field is empty."""
     return text or None if name in ("name", "policy", "baseline") else number(text)
 
@@ -139,7 +139,7 @@ def number(text: str) -> float | str | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 and text.lstrip("+-").isdigit() else value
 
 
-def rollout_with(rollout: Any, fields: Mapping[str, str]) -> Spec | None:
+def rollout_with(rollout: object, fields: Mapping[str, str]) -> Spec | None:
     """How the experiment begins. None: the policy decides from the first round on."""
     if not fields["mode"]:
         return None
