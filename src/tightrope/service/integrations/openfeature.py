@@ -22,6 +22,7 @@ from ..client import Client, Rejected, RemoteDecision, Unavailable  # noqa: E402
 from ..decision_ids import new_id  # noqa: E402
 
 T = TypeVar("T")
+Whole = dict[str, str | float | list[str] | list[float]]  # a decision as the value of a flag
 TRUTH = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 REMEMBERED = 100_000  # decisions that an event may still reward
 TRACK_ATTEMPTS, TRACK_SECONDS = 2, 1.0  # the application waits while it tracks; seconds of one attempt
@@ -78,11 +79,11 @@ class TightropeProvider(AbstractProvider):
         return self._resolve(flag_key, evaluation_context, float)
 
     def resolve_object_details(
-        self, flag_key: str, default_value: Any, evaluation_context: EvaluationContext | None = None
-    ) -> FlagResolutionDetails[Any]:
+        self, flag_key: str, default_value: Sequence[object] | Mapping[str, object], evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[Whole]:
         """A decision as a whole: arm, propensity, reason, id."""
         decision = self._decide(flag_key, evaluation_context)
-        value = {"arm": decision.arm, "id": decision.id, "propensity": decision.propensity, "reason": decision.reason}
+        value: Whole = {"arm": decision.arm, "id": decision.id, "propensity": decision.propensity, "reason": decision.reason}
         return details(value, decision)
 
     def _resolve(self, flag: str, context: EvaluationContext | None, read: Callable[[str], T]) -> FlagResolutionDetails[T]:
@@ -167,6 +168,6 @@ def details(value: T, decision: RemoteDecision) -> FlagResolutionDetails[T]:
     return FlagResolutionDetails(value=value, variant=str(decision.arm), reason=reason, flag_metadata=facts)
 
 
-def least(propensity: Any) -> float:
+def least(propensity: float | list[float]) -> float:
     """The least of a set's propensities."""
     return float(min(propensity)) if isinstance(propensity, list) else float(propensity)

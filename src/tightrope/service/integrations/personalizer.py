@@ -8,7 +8,7 @@ experiment is one without fixed arms whose dimension is d; larger d, fewer colli
 import hashlib
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -100,7 +100,7 @@ def asked(request: RankRequest, dimension: int, id: str | None) -> DecisionReque
 
 def flat(field: str, features: list[JsonObject]) -> Iterator[tuple[str, float]]:
     """Named numbers of features of any kind: a number has its value, a text or truth value is a name with 1."""
-    todo: list[tuple[str, Any, int]] = [(field, item, 0) for item in reversed(features)]
+    todo: list[tuple[str, object, int]] = [(field, item, 0) for item in reversed(features)]
     count = 0
     while todo:
         path, value, depth = todo.pop()
