@@ -24,7 +24,7 @@ class Decides(Protocol):
     def decide_many(self, number: int, **given: Any) -> list[Any]:
         """So many decisions."""
 
-    def reward_many(self, rewards: Mapping[str, Any]) -> Mapping[str, Any]:
+    def reward_many(self, rewards: Mapping[str, float]) -> Mapping[str, object]:
         """Rewards by decision."""
 
 
@@ -49,7 +49,7 @@ class Shop:
         return self.share(arm, decision) * self.values[arm]
 
     def spec(
-        self, name: str, guarded: bool = True, rollout: bool = True, policy: Any = None, seed: int = 1, workers: int = 1
+        self, name: str, guarded: bool = True, rollout: bool = True, policy: JsonObject | str | None = None, seed: int = 1, workers: int = 1
     ) -> JsonObject:
         """The experiment of this shop. guarded: with the promise. rollout: begin as an apprentice, then rules. workers: that decide at
         once."""
@@ -88,7 +88,7 @@ class InTurn:
         """By the next one."""
         return next(self.clients).decide_many(number, **given)
 
-    def reward_many(self, rewards: Mapping[str, Any]) -> Mapping[str, Any]:
+    def reward_many(self, rewards: Mapping[str, float]) -> Mapping[str, object]:
         """To the next one, whoever has decided."""
         return next(self.clients).reward_many(rewards)
 
