@@ -52,9 +52,9 @@ class RemoteDecision:
     policy had learned. expires_at: when its window closes, as text in UTC. draws: that the propensity was sampled by; None: it is exact."""
 
     id: str
-    arm: str | list[str]
-    propensity: float | list[float]
-    propensity_se: float | list[float]
+    arm: Any
+    propensity: Any
+    propensity_se: Any
     reason: str
     event: int
     policy_version: int
@@ -62,7 +62,7 @@ class RemoteDecision:
     draws: int | None = None
 
     @property
-    def name(self) -> str | list[str]:
+    def name(self) -> Any:
         """The arm, as `Decision` calls it."""
         return self.arm
 
