@@ -7,7 +7,7 @@ taken is as if it had never been made: the next one draws from the same place.
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numba import typeof, types
@@ -21,6 +21,10 @@ from ..core.types import Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
 from ..numerics.states import copied
 from .codec import flatten
+from .decisions import Reward
+
+T = TypeVar("T")
+Kernel: TypeAlias = Callable[..., object]
 
 PLAINLY = (True,) * len(PLAIN)  # which of a context's fields a round does not show
 ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
@@ -60,7 +64,7 @@ class Agent:
         self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
     ) -> None:  # fmt: skip
         self.policy, self.state, self.stream, self.number, self.tally, self.waiting = policy, state, stream, number, tally, waiting
-        self.counts: Any = tally.data  # read as Python's numbers
+        self.counts: memoryview = tally.data  # read as Python's numbers
         self.commits = commit.answers(policy)
 
     @property
@@ -105,7 +109,7 @@ class Agent:
         self.rewind()
         self.stream.mark()
         self.counts[PROPOSED] = self.counts[DECIDED] + 1
-        action: Any = select(self.policy, self.state, seen, self.stream.rng)
+        action: Action = select(self.policy, self.state, seen, self.stream.rng)
         if isinstance(action, np.ndarray) and action.ndim:
             return action, event(self.policy, self.state, action), not self.stream.moved()
         action = int(action)
@@ -136,7 +140,7 @@ class Agent:
         self.state = state
         self.counts[REWARDS] += 1
 
-    def inform(self, seen: Context, action: Action, reward: Any) -> None:
+    def inform(self, seen: Context, action: Action, reward: Reward) -> None:
         """Learn a reward that no open decision stands for."""
         state = inform(self.policy, copied(self.state), seen, action, reward)
         self.state = state
@@ -175,7 +179,7 @@ class CompiledAgent(Agent):
         self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
     ) -> None:  # fmt: skip
         self._handle = Handle(policy, state, stream, tally, waiting)
-        self._calls: dict[Any, Callable[..., Any]] = {}
+        self._calls: dict[tuple[Kernel, tuple[bool, ...]], Callable[..., Any]] = {}
         self.commits = commit.answers(policy)
         self.policy, self.stream, self.number, self.tally, self.waiting = policy, stream, number, tally, waiting
         self.counts = tally.data
@@ -219,7 +223,7 @@ class CompiledAgent(Agent):
         """As of the parent class."""
         self._checked(_update, seen, COUNTED_ARM_AND_REWARD, False, action, reward)
 
-    def inform(self, seen: Context, action: Action, reward: float) -> None:
+    def inform(self, seen: Context, action: Action, reward: Reward) -> None:
         """As of the parent class."""
         self._checked(_inform, seen, ARM_AND_REWARD, action, reward)
 
@@ -241,17 +245,17 @@ class CompiledAgent(Agent):
         self.learn = call  # type: ignore[method-assign]
         return call(arm, reward)
 
-    def many(self, kernel: Any, *values: Any) -> Any:
+    def many(self, kernel: Callable[..., T], *values: object) -> T:
         """Call a kernel of `batches` for many rounds at once; values: numbers, arrays and None."""
         return compiled_for(kernel, (self._handle.type, *map(typeof, values))).entry_point(self._handle.pointer, *values)
 
-    def _checked(self, kernel: Any, seen: Context, kinds: tuple[Any, ...], *values: Any) -> None:
+    def _checked(self, kernel: Kernel, seen: Context, kinds: tuple[types.Type, ...], *values: object) -> None:
         """Call a kernel that changes the state; it refuses what is not about its own arms. kinds: of the values, as ARM."""
         if not self._call(kernel, seen, types.int64, *kinds)(*seen, self.number, *values):
             arm = values[kinds.index(types.int64)]
             raise ValueError(f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed.")
 
-    def _call(self, kernel: Any, seen: Context | None, *more: Any) -> Callable[..., Any]:
+    def _call(self, kernel: Callable[..., T], seen: Context | None, *more: types.Type) -> Callable[..., T]:
         """The machine code of a kernel for what a round shows."""
         shown = PLAINLY if seen is PLAIN else () if seen is None else tuple(item is None for item in seen)
         call = self._calls.get((kernel, shown))

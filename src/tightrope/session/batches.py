@@ -6,8 +6,8 @@ a copy of the session, which takes the session's place when all of it is decided
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from .decisions import Batch, Entry, Open
 from .encoders import encoded_rows
 from .ids import AUTOMATIC, MOST_ID, Id, checked_id, encodable, refuse_automatic
 from .rewards import check_equal, rewards_by_arm
-from .rounds import MOST_EQUAL, Rounds, Shown
+from .rounds import MOST_EQUAL, Mask, Round, Rounds, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 ITS_OWN = ("policy", "encoder", "_past", "_mark", "_held")  # what a session keeps that takes over the decisions of its copy
 
@@ -64,7 +66,7 @@ class Asked(NamedTuple):
     ids: list[Id] | None
     n: int
 
-    def round(self, i: int) -> tuple[Any, Any, Id | None]:
+    def round(self, i: int) -> tuple[Round | None, Mask | None, Id | None]:
         """The arguments of `decide`."""
         mask = self.masks[i] if self.each else self.masks
         return None if self.contexts is None else self.contexts[i], mask, None if self.ids is None else self.ids[i]
@@ -73,7 +75,7 @@ class Asked(NamedTuple):
 # Deciding ----------------------------------------------------------------------------------------------------------------
 
 
-def decide_many(session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None) -> Decisions:
+def decide_many(session: DecidingSession, contexts: object, ids: object, eligible: object, number: int | None) -> Decisions:
     """As of `Session.decide_many`."""
     asked = checked_rounds(session, contexts, ids, eligible, number)
     batch = decided_at_once(session, asked)
@@ -153,7 +155,7 @@ def listed_items(argument: str, items: object) -> list[Any]:
         raise ValueError(f"{argument} = {checks.show(items)} is not a list of {argument}.") from None
 
 
-def checked_row(argument: str, i: int, check: Any, *values: object) -> Any:
+def checked_row(argument: str, i: int, check: Callable[..., T], *values: object) -> T:
     """A check of one row, whose sentence says which it is."""
     try:
         return check(*values)
@@ -196,7 +198,7 @@ def one_by_one(session: DecidingSession, asked: Asked) -> Decisions:
     return Decisions(objects(columns["id"]), arms, names, *chances)
 
 
-def objects(values: Sequence[Any]) -> np.ndarray:
+def objects(values: Sequence[object]) -> np.ndarray:
     """An array of objects, one for each."""
     made = np.empty(len(values), dtype=object)
     if values and isinstance(values[0], str | int):
@@ -445,7 +447,7 @@ def by_batch(open: Open, rows: list[int], found: list[Any]) -> Iterator[tuple[Ba
         begin = end
 
 
-def fresh_rows(session: DecidingSession, ids: list[Id], rewards: np.ndarray, found: list[Any]) -> list[int]:
+def fresh_rows(session: DecidingSession, ids: list[Id], rewards: np.ndarray, found: Sequence[object]) -> list[int]:
     """Rows whose decisions wait; ValueError for unknown ids and for another reward than the one that was given before."""
     if set(map(type, found)) == {int} and len(set(ids)) == len(ids):
         return list(range(len(ids)))

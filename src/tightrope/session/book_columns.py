@@ -5,18 +5,21 @@ Rounds that several decisions share, and reasons, are written once; a decision n
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..core import checks
 from ..core.rounds import PLAIN
 from ..core.verbs import Context
-from .decisions import Answers, Batch, Book, Chance, Decision, Entry, locked, reason
+from .decisions import Answers, Batch, Book, Chance, Decision, Entry, Name, locked, reason
+from .ids import Id
 from .rounds import Rounds
 
 if TYPE_CHECKING:
     from .header import BookData, ClosedColumns, RoundColumns
+
+T = TypeVar("T")
 
 OPTIONAL = ("name", "propensity", "propensity_se", "draws", "time", "answers", "shown", "waiting", "held", "ended")
 Check = Callable[[str, object], float]  # of a reward
@@ -130,7 +133,7 @@ def pack_batch(batch: Batch, places: Sequence[int], rounds: PackedRounds, reason
     } | dict.fromkeys(("time", "answers", "shown", "waiting", "held", "ended"), nothing)
 
 
-def pack_decisions(decisions: Sequence[Decision], answers: Sequence[Any], reasons: dict[str, int], named: bool) -> dict[str, list[Any]]:
+def pack_decisions(decisions: Sequence[Decision], answers: Sequence[Answers], reasons: dict[str, int], named: bool) -> dict[str, list[Any]]:
     """Their columns. reasons: the place of each, new ones are added."""
     return {
         "id": [one.id for one in decisions],
@@ -146,7 +149,7 @@ def pack_decisions(decisions: Sequence[Decision], answers: Sequence[Any], reason
     }
 
 
-def column(values: list[Any]) -> list[Any] | None:
+def column(values: list[T | None]) -> list[T | None] | None:
     """None where every value is None."""
     return None if values.count(None) == len(values) else values
 
@@ -266,7 +269,7 @@ class Reader:
         made = Decision(id, arm, name, chance, error, self.reasons[reason], round, context, draws, moment)
         return made, None if single and answers is None else self.answers(id, arm, answers)
 
-    def arms_of_set(self, id: Any, arms: list[int], names: Any, count: int) -> tuple[np.ndarray, tuple[Any, ...]]:
+    def arms_of_set(self, id: Id, arms: list[int], names: object, count: int) -> tuple[np.ndarray, tuple[Name, ...]]:
         """The arms and the names of a set."""
         if any(arm >= count for arm in arms) or len(set(arms)) < len(arms):
             raise ValueError(f"decision {id!r} has arms {checks.show(arms)}, but they are distinct numbers from 0 to {count - 1}.")
@@ -276,7 +279,7 @@ class Reader:
             raise ValueError(f"decision {id!r} has arms {checks.show(arms)}, but names {checks.show(names)}.")
         return locked(np.array(arms, dtype=np.int64)), tuple(names)
 
-    def answers(self, id: Any, arm: Any, answers: Any) -> Answers:
+    def answers(self, id: Id, arm: int | np.ndarray, answers: float | list[tuple[int, float]] | None) -> Answers:
         """Rewards: a float, for a set a dict by arm."""
         if isinstance(arm, int):
             if isinstance(answers, list):

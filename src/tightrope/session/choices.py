@@ -26,7 +26,7 @@ class Choice(NamedTuple):
     """What a policy would play in a round."""
 
     agent: Agent  # with the state that met the round
-    action: Any
+    action: Action
     event: int  # how it came about, see the verb `event`
     certain: bool  # nothing was drawn
     certified: bool  # it is the answer of an identification policy

@@ -35,7 +35,7 @@ def flatten(state: State, prefix: str = "state") -> dict[str, np.ndarray]:
 
 def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: Arms, *, prefix: str = "state") -> State:
     """A state of the template's classes with the stored numbers. Raises ValueError where the file does not fit or they cannot be right."""
-    values: list[Any] = []
+    values: list[object] = []
     for name, value in zip(template._fields, template, strict=True):
         path = f"{prefix}.{name}"
         if hasattr(value, "_fields"):

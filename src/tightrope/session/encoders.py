@@ -1,13 +1,16 @@
 """Encoders of a session: rows where it takes features, in every call that describes a round."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
 from ..core import checks
 from ..core.types import JsonObject
 from ..core.verbs import Context
+
+if TYPE_CHECKING:
+    from ..logs.encoding import Encoder
 
 
 class Transformer(Protocol):
@@ -20,14 +23,14 @@ class Transformer(Protocol):
 OWN = "of your own"  # what a session's file says of an encoder that it cannot hold
 
 
-def is_own(encoder: object) -> bool:
+def is_own(encoder: object) -> "TypeGuard[Encoder]":
     """Whether an encoder is the library's, which a file can hold."""
     from ..logs.encoding import Encoder
 
     return isinstance(encoder, Encoder)
 
 
-def checked_encoder(encoder: Any, dimension: int | None, arms: object, metric: bool) -> int | None:
+def checked_encoder(encoder: object, dimension: int | None, arms: object, metric: bool) -> int | None:
     """The dimension that a session with this encoder has. arms: as the session was given them; metric: whether they have points or
     distances. Raises ValueError for what is no encoder, or has nothing to do there."""
     if encoder is None:
@@ -48,7 +51,7 @@ def checked_encoder(encoder: Any, dimension: int | None, arms: object, metric: b
     return found
 
 
-def encoded_round(encoder: Any, context: Any) -> Any:
+def encoded_round(encoder: Transformer, context: object) -> Any:
     """A round's rows as features: (d,) of one row, (n, d) of several; of a catalogue's candidates by name, the names with theirs."""
     if context is None:
         return None
@@ -73,7 +76,7 @@ def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
     return features[0] if single else features
 
 
-def described_encoder(encoder: Any) -> JsonObject | str | None:
+def described_encoder(encoder: Transformer | None) -> JsonObject | str | None:
     """An encoder as a file has it."""
     if encoder is None:
         return None
@@ -81,7 +84,7 @@ def described_encoder(encoder: Any) -> JsonObject | str | None:
     return told
 
 
-def found_encoder(told: "JsonObject | str | None", given: Any) -> Any:
+def found_encoder(told: "JsonObject | str | None", given: Transformer | None) -> Transformer | None:
     """The encoder of a session that is read: the file's, or the one that is given where the file could not hold it."""
     if told is None:
         if given is not None:

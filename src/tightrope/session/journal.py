@@ -7,7 +7,7 @@ import pathlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, ParamSpec, Self, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from .rounds import Mask, Round
 from .session import Session
 from .store import version
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -187,7 +188,7 @@ class Journal:
             file, self._file = self._file, -1
             os.close(file)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
             f"a journal has no {name}; it has decide and reward by id, cancel, close, expire, add_arms, retire, restore and checkpoint. "
             "What changes nothing, such as explain, is asked of journal.session."
@@ -206,14 +207,14 @@ class Journal:
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r}, {self.session!r})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a journal is the one writer of its file and cannot be copied or pickled; copy journal.session.")
 
     def _counts(self) -> tuple[int, int, int]:
         """What every change of a session by others changes."""
         return self.session.decided, self.session.rounds, self.session.played
 
-    def _call(self, line: Callable[[Any], JsonObject | None], function: Callable[..., T], *given: Any, **named: Any) -> T:
+    def _call(self, line: Callable[[T], JsonObject | None], function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call the session, and write the line of what it returned. line: None where nothing has changed."""
         if self._broken is not None:
             raise ValueError(f"the journal {str(self.path)!r} {self._broken}; open it again: tr.Journal(path).")
@@ -276,7 +277,7 @@ def beginning(session: Session) -> JsonObject:
     }  # fmt: skip
 
 
-def candidates(session: Session, context: Any, names: Sequence[str] | None) -> list[str] | None:
+def candidates(session: Session, context: Round | None, names: Sequence[str] | None) -> list[str] | None:
     """The names that a catalogue's round brings."""
     if names is not None or not session.catalogue or not isinstance(context, Mapping):
         return None if names is None else list(names)
@@ -310,12 +311,12 @@ def decided(session: Session, decision: Decision, names: Sequence[str] | None) -
     return line
 
 
-def plain_arm(arm: Any) -> str | int:
+def plain_arm(arm: SupportsIndex | str) -> str | int:
     """An arm by name or number, as JSON has it."""
     return arm if isinstance(arm, str) else int(arm)
 
 
-def plain_reward(decision: Decision, value: Any) -> Any:
+def plain_reward(decision: Decision, value: Any) -> float | list[list[float]]:
     """A reward as JSON has it; of a set pairs of an arm's number and its reward."""
     if isinstance(decision.arm, int):
         return float(value)

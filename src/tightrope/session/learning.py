@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +33,7 @@ MOST_BATCH = 2**16  # rows
 
 
 def learn_from(
-    dataset: Any,
+    dataset: object,
     policy: Policy,
     arms: int | ArrayLike | None = None,
     *,
@@ -168,7 +167,7 @@ def _session_of(policy: Policy, given: JsonObject, rows: Rows) -> Session:
     return session
 
 
-def _opened(dataset: Any) -> InFiles:
+def _opened(dataset: object) -> InFiles:
     if isinstance(dataset, (str, os.PathLike)) or hasattr(dataset, "get_fragments"):
         table = open_table(dataset, "dataset")
         if isinstance(table, InFiles):

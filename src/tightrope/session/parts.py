@@ -25,7 +25,7 @@ from .decisions import Book, Reward
 from .encoders import Transformer, checked_encoder, encoded_round
 from .header import LEAST_DRAWS, MOST_DRAWS
 from .past import Base, Past
-from .rounds import Mask, Played, Rounds, Shown
+from .rounds import Mask, Played, Round, Rounds, Shown
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
 NOTHING = Shown(PLAIN, None, False)  # a round like any other
@@ -217,7 +217,7 @@ class SessionParts:
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 
     def _checked_round(
-        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False
+        self, context: Round | None, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False
     ) -> Shown:
         """What a call says of a round. encoded: whether it brings features already, where others bring rows."""
         now = self._now

@@ -147,7 +147,7 @@ class Rounds:
             return False
         return len(features) > 1 and bool((features == features[0]).all())
 
-    def changed(self, **changes: Any) -> "Rounds":
+    def changed(self, **changes: object) -> "Rounds":
         """The same with other attributes."""
         other = object.__new__(Rounds)
         other.__dict__.update(self.__dict__, **changes)

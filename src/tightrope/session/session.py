@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Iterable, Sequence
-from typing import Any, Self, SupportsIndex, TypeVar
+from typing import Self, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -199,7 +199,7 @@ class Session(DecidingSession):
 
     # Rewards -------------------------------------------------------------------------------------------------------------
 
-    def reward_many(self, ids: Iterable[Id], values: Any) -> int:
+    def reward_many(self, ids: Iterable[Id], values: Iterable[object]) -> int:
         """Take in many rewards: the same as `reward` for one after the other, in this order.
 
         All rows are checked before the first is learned. Rewards of decisions that `decide_many` made together are learned in one compiled
@@ -495,7 +495,7 @@ class Session(DecidingSession):
         """
         self._stand(self._agent, self._rounds.retiring(arm, False))
 
-    def point(self, arm: SupportsIndex | str) -> Any:
+    def point(self, arm: SupportsIndex | str) -> float | np.ndarray:
         """The point (price, position) of an arm.
 
         Parameters

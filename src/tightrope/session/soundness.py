@@ -57,7 +57,7 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
             raise ValueError(f"{prefix}.{name} is outside what the policy's rewards, from {low:g} to {high:g}, can add up to.")
 
 
-def _check(path: str, value: np.ndarray, template: np.ndarray, declared: Any, policy: Policy, arms: Arms) -> None:
+def _check(path: str, value: np.ndarray, template: np.ndarray, declared: object, policy: Policy, arms: Arms) -> None:
     kind = declared if isinstance(declared, Kind) else ANY
     if value.dtype.kind == "b" and value.size and np.ascontiguousarray(value).view(np.uint8).max() > 1:
         raise ValueError(f"{path} holds a byte that is neither True nor False.")
