@@ -104,13 +104,13 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
     def __reduce__(self: Any) -> tuple[object, ...]:
         return type(self)._make, (tuple(self),)
 
-    def __eq__(self: Any, other: object) -> bool:
-        return type(other) is type(self) and all(equal(one, another) for one, another in zip(self, other, strict=True))  # type: ignore[call-overload]
+    def __eq__(self: tuple[object, ...], other: object) -> bool:
+        return type(other) is type(self) and all(equal(one, another) for one, another in zip(self, other, strict=True))
 
     def __ne__(self: object, other: object) -> bool:  # a tuple has its own
         return not self == other
 
-    def __hash__(self: Any) -> int:
+    def __hash__(self: tuple[object, ...]) -> int:
         return hash((type(self), *map(hashed, self)))
 
     hidden = {*fields, *others, *HOOKS, "__dict__", "__weakref__", "__annotations__", "__module__", "__doc__", "__slots__"}

@@ -2,8 +2,11 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from .problem import Problem
 
 T = TypeVar("T")
 
@@ -13,7 +16,7 @@ class ProblemRecipe:
     """A problem that a YAML file can ask for: what makes it, and its parameters with their types and defaults (`...`: required)."""
 
     kind: str
-    make: Callable[..., Any]
+    make: "Callable[..., Problem | Sequence[Problem]]"
     parameters: Mapping[str, tuple[object, object]]
 
 

@@ -14,8 +14,6 @@ each verb means and what answers where a class does not.
 One round is select (propose), commit (the action is taken), play, update (its reward is learned from).
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -93,7 +91,7 @@ private = verb(Problem.private, compiled=False)
 _observed = verb(Problem.observe)
 
 
-def observe(problem: Any, t: Any, rng: Any) -> Any:
+def observe(problem: Problem, t: int, rng: np.random.Generator) -> Context:
     """Context of round t, with all of its fields: compiled code, which knows no defaults, leaves out those that a problem does not give."""
     return Context(*_observed(problem, t, rng))
 
