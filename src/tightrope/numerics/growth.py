@@ -34,12 +34,12 @@ def longer_moments(state: Moments, count: int) -> Moments:
     )
 
 
-def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, Any]:
+def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, object]:
     """Model and noise of a state with more arms, for `_replace`.
 
     Of arms that keep their features the constant column is that of all of them, as if they had been there from the start.
     """
-    model: Any = longer_ridge(state.model, arms, lam, sampling=sampling)
+    model = longer_ridge(state.model, arms, lam, sampling=sampling)
     noise = state.noise
     if model.column[0] != state.model.column[0]:
         noise = copied(noise)
@@ -80,12 +80,12 @@ def _(model: FadingRidge, arms: Arms, lam: float, *, sampling: bool = False) -> 
     return grown
 
 
-def column_for(model: Any, arms: Arms) -> float:
+def column_for(model: Ridge, arms: Arms) -> float:
     """The constant column of more arms; 0: it is `size_of` their features, which they keep."""
     return float(model.column[0]) if arms.features is None else 0.0
 
 
-def change_column(model: Any, before: float, designs: tuple[np.ndarray, ...], response: np.ndarray) -> None:
+def change_column(model: DisjointRidge | FadingRidge, before: float, designs: tuple[np.ndarray, ...], response: np.ndarray) -> None:
     """Bring V (.., d, d) and sum r x (.., d), which had another constant column, to the model's."""
     if model.column[0] == before:
         return

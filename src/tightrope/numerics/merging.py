@@ -20,7 +20,7 @@ FORGETS = (
 
 
 @singledispatch
-def merged_counts(first: Any, second: Any) -> Counts:
+def merged_counts(first: Counts | FadingCounts, second: Counts | FadingCounts) -> Counts:
     """Pulls, rewards and rounds of both."""
     return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
 
@@ -72,7 +72,7 @@ def merged_ridge(first: Any, second: Any, shift: float = 0.0, centre: float = 0.
     return model
 
 
-def added(model: Any, second: Any, shift: float) -> tuple[np.ndarray, np.ndarray]:
+def added(model: ContextRidge | DisjointRidge, second: ContextRidge | DisjointRidge, shift: float) -> tuple[np.ndarray, np.ndarray]:
     """sum x x' and sum (r + shift) x of the second, whose sum of x is the constant column's row, in the first's constant column.
 
     Where the first has seen no reward it takes over the second's column.
@@ -118,7 +118,7 @@ def merged(first: Any, second: Any) -> tuple[Any, Noise]:
     return model, noise
 
 
-def measure_residual(noise: Noise, model: Any) -> None:
+def measure_residual(noise: Noise, model: Ridge) -> None:
     """RSS from the sums, where it was not followed reward by reward."""
     sums = noise.sums[0]
     if sums.unit > 0.0:

@@ -1,6 +1,6 @@
 """States in arrays of their own."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def copied(state: S) -> S:
     return type(state)(*values)
 
 
-def same_form(one: Any, other: Any) -> bool:
+def same_form(one: Fields, other: Fields) -> bool:
     """Whether two states are of the same classes, field by field."""
     if type(one) is not type(other):
         return False

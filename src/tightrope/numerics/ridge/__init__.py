@@ -199,6 +199,6 @@ def _features_root(features, inverse, factor, out):
                 out[k, j] += x * factor[i, j]
 
 
-def sum_size(model: Any) -> int:
+def sum_size(model: Ridge) -> int:
     """Length of a sum of features as the model's `add_features` has it."""
     return model.mean.size if isinstance(model, ArmRidge) else model.theta.size
