@@ -13,7 +13,7 @@ O(K) a round.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -146,7 +146,7 @@ def root(policy: UGapE, rounds: float, K: int) -> float:
     return math.sqrt(union_logarithm(policy, rounds, K))
 
 
-def deviations(policy: UGapE, state: Any) -> np.ndarray:
+def deviations(policy: UGapE, state: UGapE.State) -> np.ndarray:
     """(K,) standard deviation of each arm's rewards, given or estimated."""
     if math.isnan(policy.noise):
         return np.asarray(np.sqrt(state.spread / np.maximum(state.counts.pulls - 1.0, 1.0)))

@@ -15,7 +15,7 @@ adds O(d^3).
 """
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ...core.kinds import Count, Scratch
 from ...core.policy import policy
 from ...core.sampled import Sampled
 from ...core.types import Given, Stored
+from ...core.verbs import Context
 from ...numerics.counts import intervals
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.posterior import best_of_draws, chance_of_best
@@ -139,7 +140,7 @@ def posterior_scale(policy, state):
     return bounded(policy.noise) * math.sqrt(9.0 * d * math.log((state.rounds[0] + 1.0) / policy.delta))
 
 
-def in_question(policy: Any, state: Any, context: Any) -> np.ndarray | None:
+def in_question(policy: LinTS, state: LinTS.State, context: Context) -> np.ndarray | None:
     """The arms that may win the draw."""
     data = by_the_data(policy.width, policy.scale)
     return untried_first(state.model, context.eligible) if data else context.eligible

@@ -76,6 +76,6 @@ def probabilities(policy, state, context):
     return state.weight
 
 
-def gamma_of(policy: Any, state: Any) -> float:
+def gamma_of(policy: SquareCB, state: Any) -> float:
     """Gamma of this round. The compiled rule takes the policy without its model, which no compiled code can."""
     return float(current_gamma(policy._replace(model=None), state._replace(model=None), noise_scale(state.noise, 0.0)))

@@ -1,7 +1,7 @@
 """Inverse gap weighting: the parameters, the probabilities and the factor gamma that every policy of this family shares."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 from ...compiled.kernels import lean
 from ...core.fields import choice, optional_flag, optional_real, real
@@ -45,7 +45,7 @@ def current_gamma(policy, state, learned):
     return horizon_gamma(state.weight.shape[0], state.coefficients, t, policy.delta) / bounded(policy.noise)
 
 
-def fixed_gamma(policy: Any, arms: Arms, coefficients: int) -> float:
+def fixed_gamma(policy: Gaps, arms: Arms, coefficients: int) -> float:
     """Gamma where it is the same in every round; NaN where it grows."""
     if math.isnan(policy.gamma) and policy.growth == HORIZON and arms.horizon is not None:
         return float(horizon_gamma(arms.number, coefficients, arms.horizon, policy.delta) / bounded(policy.noise))
