@@ -177,7 +177,7 @@ class FittedEncoder(Fitted):
         return self.intercept + sum(one.size for one in (*self.columns.values(), *(column for _, _, column in self.crossings)))
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Self:
+    def read(cls, data: Mapping[str, object]) -> Self:
         """From what `Encoder.to_dict` returned. Raises ValueError for anything else."""
         try:
             fitted = cls.model_validate_json(json.dumps(data))
@@ -246,7 +246,7 @@ class Encoder:
         self._intercept = checks.flag("intercept", intercept)
         self._fitted: FittedEncoder | None = None
 
-    def fit(self, table: Any) -> "Encoder":
+    def fit(self, table: object) -> "Encoder":
         """Learn levels, means and deviations of a table's columns.
 
         Parameters
@@ -292,7 +292,7 @@ class Encoder:
             crossings.append((a, b, CategoryColumn.fit(_pair_levels(texts[a], texts[b]), self._levels)))
         return self._with(FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept))
 
-    def transform(self, rows: Any) -> np.ndarray:
+    def transform(self, rows: object) -> np.ndarray:
         """Features of a row, or of every row of a table.
 
         Parameters
@@ -388,7 +388,7 @@ class Encoder:
         return f"<Encoder: {kinds} -> {self.dimension} features>"
 
 
-def _checked_kinds(columns: Any) -> dict[str, Kind | None]:
+def _checked_kinds(columns: object) -> dict[str, Kind | None]:
     """Kinds of columns by name; None: by what the table holds."""
     named = [columns] if isinstance(columns, str) else columns
     if not isinstance(named, Mapping | list | tuple):
@@ -402,7 +402,7 @@ def _checked_kinds(columns: Any) -> dict[str, Kind | None]:
     return kinds
 
 
-def _checked_pairs(cross: Any) -> list[tuple[str, str]]:
+def _checked_pairs(cross: object) -> list[tuple[str, str]]:
     """Pairs of two different names."""
     pairs: list[Any] = list(cross) if isinstance(cross, list | tuple) else [None]
     for pair in pairs:
@@ -416,7 +416,7 @@ def is_row(rows: object) -> bool:
     return isinstance(rows, Mapping) and bool(rows) and all(np.ndim(value) == 0 for value in rows.values())
 
 
-def _table_of(table: Any) -> TableBatch:
+def _table_of(table: object) -> TableBatch:
     """A table in memory of anything that is one, rows as dicts included."""
     if isinstance(table, Sequence) and not isinstance(table, str):
         if not table or not all(isinstance(row, Mapping) for row in table):

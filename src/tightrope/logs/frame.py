@@ -5,7 +5,6 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -221,7 +220,7 @@ class RowsInFiles:
             yield rows
 
 
-def _column_list(argument: str, columns: Columns | None) -> Any:
+def _column_list(argument: str, columns: Columns | None) -> Columns | None:
     """Names of columns as a list; one name, and an array, as they are."""
     if columns is None or isinstance(columns, (str, np.ndarray)):
         return columns

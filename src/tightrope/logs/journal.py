@@ -8,7 +8,6 @@ import json
 import pathlib
 import zlib
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -126,11 +125,11 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
     return new_log(rows, K, names, rewards=rewards, floor=floor, arm_features=X, left_out=left)
 
 
-def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[Any]]:
+def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[str | int]]:
     """The first entry of a journal, its decisions with their answers and the number of arms of their time, and the arms at its end."""
     head: JsonObject = {}
-    made: dict[Any, JsonObject] = {}
-    arms: list[Any] = []
+    made: dict[str | int, JsonObject] = {}
+    arms: list[str | int] = []
     last, moment = 0, 0.0
     for _, entry in read_journal(path):
         moment = entry["t"]

@@ -19,6 +19,8 @@ from ..core import checks
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.dataset as ds
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv",)
 ROWS_NAMED = 3  # bad rows named in a refusal
@@ -307,7 +309,7 @@ def numbers_of_table(frame: Any) -> np.ndarray:
     return np.stack([as_numbers(TableBatch(frame).column(name)) for name in names], axis=1) if names else np.zeros((0, 0))
 
 
-def array_of(column: Any) -> np.ndarray:
+def array_of(column: "pa.Array | pa.ChunkedArray") -> np.ndarray:
     """A column of Arrow as an array: lists of one length as a matrix, categories as what they stand for."""
     import pyarrow as pa
 
@@ -357,7 +359,7 @@ class Piece:
 class InFiles:
     """A table in files: a pyarrow data set, read a batch at a time."""
 
-    dataset: Any
+    dataset: "ds.Dataset"
     name: str = "dataset"
 
     @property
@@ -376,7 +378,7 @@ class InFiles:
                 if name in somewhere and name not in names:
                     raise ValueError(f"{path} has no column {checks.show(name)}, which other files have.")
 
-    def fragments(self) -> list[Any]:
+    def fragments(self) -> "list[ds.Fragment]":
         """Its files; none where the data set is filtered, whose files must not be looked at one by one."""
         try:
             return list(self.dataset.get_fragments())
@@ -444,7 +446,7 @@ class InFiles:
 Table: TypeAlias = InMemory | InFiles
 
 
-def open_table(source: Any, argument: str = "frame") -> Table:
+def open_table(source: "Frame | ds.Dataset", argument: str = "frame") -> Table:
     """The table that was given: in memory, or a path or a data set, whose rows are read when they are needed.
 
     Raises ValueError in a sentence for what is no table and for files that cannot be read.
