@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..logs.arm_labels import check_order
@@ -84,8 +84,9 @@ class Pass:
     """One reading of a log for several targets, each possibly against a baseline. O(rows K) for each."""
 
     def __init__(
-        self, log: Log, targets: Listed[Target], baseline: Target | None, model: Any, options: EvaluationOptions, share: int = 1
-    ) -> None:
+        self, log: Log, targets: Listed[Target], baseline: Target | None, model: str | ArrayLike | None, options: EvaluationOptions,
+        share: int = 1,
+    ) -> None:  # fmt: skip
         """share: among how many candidates the error alpha of the gates is divided."""
         self.log, self.options, self.model = log, options, _as_model(log, model)
         self.times = shown_times(log.rounds)
@@ -185,7 +186,7 @@ def logger_floor(log: Log, rows: Rows) -> tuple[np.ndarray, bool]:
     return (least if rows.eligible is None else np.where(rows.eligible, least, 0.0)), False
 
 
-def _as_model(log: Log, model: Any) -> Any:
+def _as_model(log: Log, model: str | ArrayLike | None) -> Ridge | np.ndarray | None:
     if model is None:
         return None
     if isinstance(model, str):

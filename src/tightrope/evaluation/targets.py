@@ -1,7 +1,7 @@
 """Policies to be judged: what turns each of them into probabilities of the arms for the rows of a log."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ class Target:
     policy that made the log.
     """
 
-    def __init__(self, log: Log, given: Any, argument: str = "policy") -> None:
+    def __init__(self, log: Log, given: Judged, argument: str = "policy") -> None:
         self.log, self.argument = log, argument
         self.logged = isinstance(given, str) and given == LOGGED_POLICY and LOGGED_POLICY not in (log.names or ())
         self.arms = list(range(log.arms)) if log.names is None else list(log.names)
@@ -92,7 +92,7 @@ class Target:
 
         return of
 
-    def _of_array(self, given: Any) -> Callable[[Rows], np.ndarray]:
+    def _of_array(self, given: ArrayLike) -> Callable[[Rows], np.ndarray]:
         check_order(self.argument, given, self.arms)
         values = given if type(given) is np.ndarray else checks.floats(self.argument, given)
         n, K = self.log.given, self.log.arms
@@ -105,7 +105,7 @@ class Target:
             )
         return lambda rows: rows.of(values)
 
-    def _by_slot(self, given: Mapping[Any, ArrayLike]) -> Callable[[Rows], np.ndarray]:
+    def _by_slot(self, given: Mapping[int, ArrayLike]) -> Callable[[Rows], np.ndarray]:
         if not all(isinstance(slot, (int, np.integer)) for slot in given):
             raise ValueError(
                 f"{self.argument} = {checks.show(given)} is no dict of slot -> probabilities; where there are no slots give a list of "
