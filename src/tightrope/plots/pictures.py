@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import matplotlib as mpl
 import numpy as np
@@ -151,12 +151,12 @@ def _remove(fig: Figure, legend: Legend) -> None:
         legend.remove()
 
 
-def _lines(handle: Any) -> list[Line2D]:
+def _lines(handle: object) -> list[Line2D]:
     """The handle if it is a line, or the lines that it is made of."""
     return [part for part in (handle, *getattr(handle, "get_children", list)()) if isinstance(part, Line2D)]
 
 
-def _entry(name: str, handle: Any, curve: Any) -> LegendEntry:
+def _entry(name: str, handle: object, curve: object) -> LegendEntry:
     """An entry from what stands in the legend; that of a curve with error bars is a bar there, and its line is the curve's own."""
     lines = _lines(handle) or _lines(curve)
     if lines:

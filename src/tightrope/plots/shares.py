@@ -1,7 +1,7 @@
 """Which arms were played: a strip for each policy."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ class Played(Protocol):
     @property
     def pulls(self) -> Mapping[str, np.ndarray]: ...  # name -> (replications, K)
     @property
-    def rounds(self) -> Any: ...  # (n,) checkpoints of all, or name -> (replications,)
+    def rounds(self) -> np.ndarray | Mapping[str, np.ndarray]: ...  # (n,) checkpoints of all, or name -> (replications,)
 
 
 def shares(result: Played, name: str) -> np.ndarray:
