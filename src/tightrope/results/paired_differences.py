@@ -14,7 +14,7 @@ import math
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class PairedComparison:
 
         return pd.DataFrame([vars(pair) for pair in self.pairs], columns=list(Pair.__dataclass_fields__))
 
-    def plot(self, path: str | pathlib.Path, **options: Any) -> pathlib.Path:
+    def plot(self, path: str | pathlib.Path, **options: str) -> pathlib.Path:
         """Draw the differences with their intervals, and the profile where there are several problems.
 
         Parameters

@@ -397,7 +397,7 @@ class Identification(ResultByPolicy):
 KINDS: dict[str, type[Result] | type[Identification]] = {"simulation": Result, "identification": Identification}
 
 
-def load(path: str | pathlib.Path) -> Any:
+def load(path: str | pathlib.Path) -> Result | Identification:
     """Read a `Result` or `Identification`.
 
     Parameters
