@@ -6,7 +6,7 @@ says how much may be leased.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from ....compiled.kernels import jit, lean
 from ....core.streams import NOISE, stream
+from ....core.types import Arguments
 from ....plots import style
 from ....policies.conservative.independent import pull_radius
 from ....policies.conservative.leases import lease_room
@@ -183,7 +184,7 @@ class WorkerCase(NamedTuple):
     every: int
 
 
-KINDS: dict[str, dict[str, Any]] = {
+KINDS: dict[str, Arguments] = {
     "at once": {},
     "late": {"late": DELAY_ROUNDS},
     "workers die": {"dies": DEATH_RATE},

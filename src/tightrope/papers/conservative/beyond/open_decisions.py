@@ -4,7 +4,7 @@ Not in the paper, whose rewards come at once. The old rule enters a round into t
 without delay, and what anyone would run who takes the paper's algorithm as it is into a service.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from ....compiled.kernels import jit
 from ....core.policy import Policy, inner_policy, policy
-from ....core.verbs import commit, event, init, select, update
+from ....core.types import State
+from ....core.verbs import Arms, commit, event, init, select, update
 from ....plots import style
 from ....results.results import Result
 from ....simulation.delays import Fixed
@@ -30,9 +31,9 @@ RULES = ("old rule", "nothing", "lower")
 class CountedOnArrival(Policy):
     """A conservative policy whose ledger takes in a decision together with its reward."""
 
-    inner: Any = inner_policy()
+    inner: Policy = inner_policy()
 
-    def init(self: Any, arms: Any) -> Any:
+    def init(self, arms: Arms) -> State:
         """The inner policy's state."""
         return init(self.inner, arms)
 
