@@ -90,7 +90,7 @@ class Environment(gymnasium.Env):
 class EnvironmentProblem(NamedTuple):
     """A Gymnasium environment as a problem, see `problem_from_env`."""
 
-    make: Callable[[], Any]
+    make: "Callable[[], gymnasium.Env]"
     number: int
     dimension: int  # of the features that policies see; 0: none
     blocks: bool  # the observation belongs to all arms, each of which has a place of its own for it
@@ -145,7 +145,9 @@ class EnvironmentProblem(NamedTuple):
 EnvironmentProblem.COMPILED = False  # type: ignore[attr-defined]
 
 
-def problem_from_env(env: Any, *, best: float | None = None, rewards: tuple[float, float] | None = None) -> EnvironmentProblem:
+def problem_from_env(
+    env: "gymnasium.Env | Callable[[], gymnasium.Env]", *, best: float | None = None, rewards: tuple[float, float] | None = None
+) -> EnvironmentProblem:
     """A problem whose rounds are the steps of an environment with discrete actions.
 
     env: an environment, copied for every replication, or a function that makes one. An observation of shape (K, d) is taken as the

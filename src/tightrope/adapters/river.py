@@ -122,7 +122,7 @@ class RiverEncoder:
         For what has no `transform_one`, rows that are no dicts, and features that are no numbers.
     """
 
-    def __init__(self, pipeline: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, pipeline: Any, rows: Sequence[Mapping[str, object]]) -> None:
         if not callable(getattr(pipeline, "transform_one", None)):
             raise ValueError(f"pipeline = {checks.show(pipeline)} has no transform_one; give a transformer of River or a pipeline of them.")
         if not (isinstance(rows, Sequence) and rows and all(isinstance(row, Mapping) for row in rows)):
