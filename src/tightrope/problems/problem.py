@@ -5,7 +5,7 @@ gets the kernels for that, and registers those of its own where it differs.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
     return build
 
 
-def read_only(value: Any) -> Any:
+def read_only(value: object) -> object:
     """A value that a problem keeps; of an array a copy that cannot be written, so that no number changes behind what follows from it."""
     if not isinstance(value, np.ndarray):
         return value
