@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from types import FrameType
-from typing import Any
 
 PATIENCE_SECONDS = 10.0  # in which a stopped command may end by itself; a signal after that ends it at once
 AGAIN_SECONDS = 0.05  # after which a signal is raised once more whose exception was swallowed
@@ -48,7 +47,7 @@ class WayOut:
             os.write(2, b"Stopped.\n")
             os._exit(self.code)
 
-    def _raise_again(self, unraisable: Any) -> None:
+    def _raise_again(self, unraisable: "sys.UnraisableHookArgs") -> None:
         """Where Python clears up, exceptions are printed and forgotten; this one is raised once more a moment later."""
         if not issubclass(unraisable.exc_type, CommandStopped) or self.number is None:
             self._unraisable(unraisable)
