@@ -30,7 +30,7 @@ from .core.matching import check_fit
 from .core.policy import Policy, accepts, is_policy, label
 from .core.problem import Problem
 from .core.registry import built, described, find
-from .core.types import Arguments, State
+from .core.types import Action, Arguments, State
 from .core.verbs import (
     VERBS,
     Context,
@@ -290,7 +290,7 @@ def _check_rounds(problem: Problem) -> None:
     before = {key: value.copy() for key, value in flatten(problem).items()}
     draw, noise = streams.stream(1, 0, streams.PROBLEM), streams.stream(1, 0, streams.NOISE)
     for t in range(3):
-        context = observe(world, t, draw)
+        context: Any = observe(world, t, draw)
         if told.dimension and told.features is None:
             shape = np.shape(context.features)
             if shape != (told.rows, told.dimension):
@@ -379,7 +379,7 @@ def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None)
     return Session(policy, **given, oracle=told.oracle, horizon=horizon, seed=seed, after_stop="explore")
 
 
-def answer(session: Session, action: Any, reward: Any, seen: Context | None) -> None:
+def answer(session: Session, action: Action, reward: float | np.ndarray, seen: Context | None) -> None:
     """Tell a session what came of its choice; arms of a set that were not looked at never get a reward."""
     session.update(rewarded_arms(action, reward), reward, context=seen)
     for id in session.open:
@@ -449,7 +449,7 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
     return [list(item) for item in answer["digests"]]
 
 
-def _code_of(item: Any) -> list[Any]:
+def _code_of(item: Iterable[object]) -> list[Any]:
     """The parts of a policy or problem that another process must find: its class, and the functions that it holds."""
     return [type(item), *(part for part in item if inspect.isfunction(part))]
 
