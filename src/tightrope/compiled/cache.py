@@ -147,7 +147,7 @@ def _numba_cache(function: Callable[..., object], folder: pathlib.Path) -> cachi
     with _lock:
         before, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # read when the cache object is made
         try:
-            cache: Any = caching.FunctionCache(function)
+            cache = caching.FunctionCache(function)
         except RuntimeError:
             return None  # no writable cache folder
         finally:
@@ -259,9 +259,9 @@ def modules_of(numba_type: types.Type) -> set[str | None]:
     return set() if isinstance(numba_type, PLAIN_TYPES) else {None}
 
 
-def findable(cls: type) -> bool:
+def findable(cls: type | python_types.FunctionType) -> bool:
     """Whether another process finds the class by its module and name."""
-    found: Any = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
+    found: object = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
     for name in cls.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is cls

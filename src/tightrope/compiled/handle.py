@@ -227,20 +227,20 @@ class Handle:
 
     def __init__(self, policy: Iterable[object], state: Iterable[object], stream: Stream, tally: np.ndarray, waiting: np.ndarray) -> None:
         self._stream = stream  # keeps the addresses valid
-        bits: Any = stream.rng.bit_generator
+        bits = stream.rng.bit_generator
         interface = bits.ctypes
         functions = [ctypes.cast(getattr(interface, name), ctypes.c_void_p).value for name in ("next_uint64", "next_uint32", "next_double")]
         given = (policy, state, stream.place, stream.half, stream.before, tally, waiting, interface.state_address, *functions)
         kinds = (typeof(policy), typeof(state), WORDS, WORDS, WORDS, NUMBERED, NUMBERED, *(types.uintp,) * 4)
         opening = compiled_for(_open, kinds)
-        self.pointer: Any = opening.entry_point(*given)
+        self.pointer: object = opening.entry_point(*given)
         self.type = opening.signature.return_type
-        self._read: Any = None  # compiled when the state is first asked for
+        self._read: Callable[[object, np.ndarray], None] | None = None  # compiled when the state is first asked for
         self._state_type = kinds[1]
         self._arrays = {array.ctypes.data: array for array in _arrays(state)}
         size = sum(1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1]))
         self._out, self._words = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
-        self._last: Any = None  # the state of _words
+        self._last: object = None  # the state of _words
 
     def shares_arrays(self) -> bool:
         """Whether the arrays of the state are those that were there from the start, which kernels write into and Python sees."""

@@ -114,7 +114,7 @@ def borrowed(function: F) -> F:
     return function
 
 
-def jit(function: F, **more: Any) -> F:
+def jit(function: F, **more: object) -> F:
     """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is made of (see `_cache`)."""
     if INTERPRETED:
         return function
