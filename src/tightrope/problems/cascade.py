@@ -1,7 +1,5 @@
 """A list that is looked at from the top until something in it succeeds: the first click, the first answer, the first part that fits."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -78,7 +76,7 @@ class Cascade(Problem):
 @recipe("cascade")
 def cascade_of_k(means: Vector, k: int, arms: Matrix | None = None) -> Cascade:
     """Lists of k arms: what a spec may ask for."""
-    features: Any = arms
+    features: ArrayLike | None = arms
     return Cascade(means, TopK(k), features)
 
 

@@ -39,13 +39,13 @@ class FromFunction(Problem):
         Its `mean`.
     """
 
-    sample: Any = unchecked(kept=True)
+    sample: Sample = unchecked(kept=True)
     number: int = integer(least=1)
-    features: Any = unchecked(default=None, kept=True)  # (K, d) fixed ones, or None
+    features: np.ndarray | None = unchecked(default=None, kept=True)  # (K, d) fixed ones, or None
     dimension: int = integer(default=0, least=0)
-    context: Any = unchecked(default=None, kept=True)
-    expected: Any = unchecked(default=None, kept=True)
-    rewards: Any = unchecked(default=None, kept=True)
+    context: Shown | None = unchecked(default=None, kept=True)
+    expected: Mean | None = unchecked(default=None, kept=True)
+    rewards: tuple[float, float] | None = unchecked(default=None, kept=True)
     shown: np.ndarray = scratch()  # (K, d) of this round
     means: np.ndarray = scratch()  # (K,) of this round
     best: np.ndarray = scratch()  # (1,) their maximum
