@@ -15,7 +15,7 @@ from .ledger import CONFIDENCE, COUNT_NOTHING, FREEDMAN, LOWER, MARTINGALE, base
 from .linear import LinearLedger, martingale_and_open
 from .safe import SafeState
 from .safesegments import SafeSegments, SegmentState, segment_ledger
-from .set_guarantee import SetState, norm, set_beta, set_radius
+from .set_guarantee import GuardsSets, SetState, norm, set_beta, set_radius
 from .trivial import TrivialLedger
 
 
@@ -97,7 +97,7 @@ def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
     return float(kept.ledger[0].bound)
 
 
-def bound_of_sets(policy: Any, kept: SetState) -> tuple[float, Explanation]:
+def bound_of_sets(policy: GuardsSets, kept: SetState) -> tuple[float, Explanation]:
     """The bound, and how many arms are open, for sets."""
     ledger = kept.ledger[0]
     bound = max(float(value_of(ledger.rewards)) - set_radius(policy, kept, float(ledger.explored)), 0.0)

@@ -10,7 +10,7 @@ with the slack of single arms. Where the baseline's total mean v_b is learned, t
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -72,6 +72,23 @@ class SetRound(NamedTuple):
     point: np.ndarray | None  # (M, d) what the baseline's unknown mean is multiplied with
 
 
+class GuardsSets(Protocol):
+    """A policy over sets with this guarantee, as far as its parameters go (see `SafeSets`)."""
+
+    baseline: np.ndarray  # the arms of the baseline set
+    baseline_mean: float  # NaN: learned
+    baseline_floor: float  # NaN: not given
+    alpha: float
+    delta: float
+    sigma: float
+    lam: float
+    theta_bound: float
+    arm_bound: float
+    checkpoint: np.ndarray
+    min_gap: int
+    martingale: int
+
+
 def features_of(state: SetState, context: Context) -> np.ndarray:
     """This round's rows of features."""
     return np.asarray(state.setting.features if context.features is None else context.features)
@@ -85,7 +102,7 @@ def sum_features(state: SetState, features: np.ndarray, chosen: np.ndarray) -> n
     return z
 
 
-def set_radius(policy: Any, state: SetState, m: float) -> float:
+def set_radius(policy: GuardsSets, state: SetState, m: float) -> float:
     """psi(m) for totals of at most k rewards: noise sigma sqrt(k), range k."""
     k = state.setting.size
     radius = martingale_radius(policy.sigma * math.sqrt(k), policy.delta, m, False)
@@ -95,13 +112,13 @@ def set_radius(policy: Any, state: SetState, m: float) -> float:
     return float(radius + 2.0 / 3.0 * k * math.log(3.0 * n * n / policy.delta))
 
 
-def set_beta(policy: Any, state: SetState) -> float:
+def set_beta(policy: GuardsSets, state: SetState) -> float:
     """Radius of the ellipsoid."""
     dimension, m = float(state.model.response.size), float(state.model.seen[0])
     return float(ellipsoid_radius(policy.sigma, policy.delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
 
 
-def bound_round(policy: Any, state: SetState, context: Context) -> SetRound:
+def bound_round(policy: GuardsSets, state: SetState, context: Context) -> SetRound:
     """Everything that `total` needs."""
     ledger, features = state.ledger[0], features_of(state, context)
     theta, factor = solve(state.model)
@@ -142,7 +159,7 @@ def total(state: SetState, known: SetRound, chosen: np.ndarray) -> float:
     return known.base + joint_lower(known, z + known.point)
 
 
-def choose_set(policy: Any, state: SetState, context: Context, wanted: np.ndarray) -> tuple[np.ndarray, int]:
+def choose_set(policy: GuardsSets, state: SetState, context: Context, wanted: np.ndarray) -> tuple[np.ndarray, int]:
     """The set that is played where the inner policy wants another, and why."""
     known, baseline = bound_round(policy, state, context), policy.baseline
     playable = context.eligible is None or bool(context.eligible[baseline].all())
@@ -161,14 +178,14 @@ def choose_set(policy: Any, state: SetState, context: Context, wanted: np.ndarra
     return max((wanted, other), key=lambda chosen: total(state, known, chosen)), UNSAFE
 
 
-def reference(policy: Any, state: SetState, known: SetRound) -> float:
+def reference(policy: GuardsSets, state: SetState, known: SetRound) -> float:
     """The value that another set must promise to exceed: v_b, or its upper bound where it is learned."""
     if not math.isnan(policy.baseline_mean):
         return float(policy.baseline_mean)
     return -joint_lower(known, -sum_features(state, known.features, policy.baseline))
 
 
-def enter(policy: Any, state: SetState, context: Context, action: np.ndarray, sign: float) -> None:
+def enter(policy: GuardsSets, state: SetState, context: Context, action: np.ndarray, sign: float) -> None:
     """Add a decision to the ledger: sign 1.0; take it out again: sign -1.0."""
     ledger, conserved = state.ledger[0], np.array_equal(np.sort(action), policy.baseline)
     ledger.rounds += sign
