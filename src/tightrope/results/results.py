@@ -299,7 +299,7 @@ class Identification(ResultByPolicy):
         height: float | None = None,
         band: float = 2.0,
         policies: Sequence[str] | None = None,
-        **options: Any,
+        **options: str,
     ) -> "pathlib.Path | Axes":
         """Draw the rounds of every run and their means to a file or into axes.
 
