@@ -17,6 +17,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -449,7 +450,7 @@ def digests_elsewhere(pairs: Sequence[tuple[Policy, Problem]], mode: str, enviro
     return [list(item) for item in answer["digests"]]
 
 
-def _code_of(item: Iterable[object]) -> list[Any]:
+def _code_of(item: Iterable[object]) -> list[type | FunctionType]:
     """The parts of a policy or problem that another process must find: its class, and the functions that it holds."""
     return [type(item), *(part for part in item if inspect.isfunction(part))]
 
