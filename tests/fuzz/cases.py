@@ -59,6 +59,7 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
 for _name, _item in named_policies():
     _needed = {"inner": tr.UCB(), "lipschitz": 1.0, "nu": 1.0, "theta": THETA, "baseline": 0, "moment": 1.0}
     CONSTRUCTORS[_name] = (_item, {field: _needed.get(field) for field in _item.FIELDS if field in _needed})
+CONSTRUCTORS["SafeSegments"] = (tr.SafeSegments, {"inner": tr.Safe(tr.UCB(), baseline=0), "segments": 2})
 
 
 class Failed(Exception):

@@ -11,6 +11,7 @@ from tiers import tiered
 from tightrope.core import files
 from tightrope.session import codec
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a signal in a call-back of others
 HISTORIES = int(os.environ.get("TIGHTROPE_HISTORIES", "480"))  # 10000 before a release
 LATER = ("CLUCB2", "CLUCB2T, lower", "CUCB, lower", "Safe", "SoftUCB")  # thorough: most time to compile
 
