@@ -406,7 +406,53 @@ def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
         connection.execute(sa.select(E.seq)).all()
         answer = served("POST", "/v1/experiments/p/erase", {"subject": "x"})
         assert answer.status_code == 503 and "send the same request again" in answer.json()["error"]["message"]
-    assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == {"erased": 0, "event": None}
+    assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == {"erased": 0, "event": None, "rewritten": True}
+
+
+def test_a_file_that_is_written_anew_keeps_no_copy_of_what_was_moved_in_it(tmp_path):
+    """SQLite moves entries of an index when its pages are split; what stays behind in unused bytes of a page, no deletion overwrites."""
+    rng, file = np.random.default_rng(0), tmp_path / "a.db"
+    database = Database(str(file))
+    database.migrate()
+    who, gone, seq, left = 0, [], 0, []
+    with database.write() as connection:
+        connection.execute(sa.insert(experiments).values(id=1, name="p", spec="{}", seq=0, digest=b"", fence=0))
+    for _ in range(600):
+        rows = [{"seq": seq + k, "subject": f"person {who}." if rng.random() < 0.3 else None} for k in range(12)]
+        same = {"experiment": 1, "kind": "decided", "time": 0, "body_digest": b"", "digest": b""}
+        with database.write() as connection:
+            connection.execute(sa.insert(events), [same | row | {"key": str(row["seq"]), "body": b"x" * 200} for row in rows])
+        seq += 12
+        if rng.random() < 0.15:
+            who += 1
+        if rng.random() < 0.1 and who > len(gone):
+            subject = f"person {who - len(gone) % 5 - 1}."
+            with database.write() as connection:
+                connection.execute(sa.update(events).where(E.subject == subject).values(subject=None, body=b"y" * 60))
+            gone.append(subject)
+            assert database.scrub()
+            left = [one for one in gone if f"{one}".encode() in file.read_bytes() and not named(database, one)]
+            if left:
+                break
+    assert left  # else SQLite clears its pages by now, and need not write them anew
+    assert database.rewrite() and database.scrub()
+    assert not any(one.encode() in file.read_bytes() for one in left)
+    database.close()
+
+
+def named(database, subject):
+    """Whether the table still has a subject."""
+    with database.read() as connection:
+        return connection.execute(sa.select(E.seq).where(E.subject == subject)).first() is not None
+
+
+def test_a_large_file_is_not_written_anew_and_a_failure_is_said(served, monkeypatch):
+    served("POST", "/v1/experiments", PRICES)
+    monkeypatch.setattr("tightrope.service.log.database.MOST_REWRITTEN", 1000)
+    assert served("POST", "/v1/experiments/price/erase", {"subject": "x"}).json() == {"erased": 0, "event": None, "rewritten": False}
+    monkeypatch.setattr(served.service.database, "rewrite", lambda: None)
+    answer = served("POST", "/v1/experiments/price/erase", {"subject": "x"})
+    assert answer.status_code == 503 and "could not be written anew" in answer.json()["error"]["message"]
 
 
 def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock):

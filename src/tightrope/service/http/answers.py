@@ -393,12 +393,14 @@ class RetryAnswer(BaseModel):
 
 
 class ErasureAnswer(BaseModel):
-    """erased: how many events were blanked. event: where the log says so."""
+    """erased: how many events were blanked. event: where the log says so. rewritten: whether SQLite's file was written anew, which takes
+    copies out of its unused bytes; false where it has more than 128 MiB, and for PostgreSQL."""
 
-    model_config = example(erased=2, event=43)
+    model_config = example(erased=2, event=43, rewritten=True)
 
     erased: int
     event: int | None
+    rewritten: bool
 
 
 class OpenDecision(BaseModel):

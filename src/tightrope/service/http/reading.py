@@ -177,11 +177,15 @@ def log_to_judge(connection: Connection, row: int, name: str, asked: EvaluationQ
 
 @router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))
 async def erase_subject(name: Name, request: EraseRequest, service: Served, who: Who) -> Response:
-    """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no file of SQLite has it any more;
-    where a long read holds it fast, 503: the same request again goes on from there."""
+    """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no file of SQLite has it any more,
+    but for unused bytes of a file that is too large to be written anew (`rewritten`). Where a long read holds it fast, 503: the same
+    request again goes on from there."""
     erased = await service.ask(name, commands.Erasure(request.subject), author=who)
+    rewritten = await service.in_thread("scrubbing", service.database.rewrite)
+    if rewritten is None:
+        raise Refused(503, "The data is erased, but the file could not be written anew; send the same request again.", retry_after=5)
     for _ in range(SCRUBS):
         if await service.in_thread("scrubbing", service.database.scrub):
-            return answer(erased)
+            return answer(erased | {"rewritten": rewritten})
         await asyncio.sleep(SCRUB_PAUSE)
     raise Refused(503, "The data is erased, but somebody reads the file that has old copies; send the same request again.", retry_after=5)

@@ -5,6 +5,7 @@ import fcntl
 import importlib.resources
 import os
 import pathlib
+import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 BUSY = 10_000  # milliseconds that a connection waits for another's write
 SCRUB_WAIT = 100  # milliseconds that an attempt to empty the write-ahead log keeps others waiting
+MOST_REWRITTEN = 128 * 2**20  # bytes of a file that is written anew while others wait, for about a second
 SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
 
 
@@ -84,11 +86,26 @@ class Database:
             ) from None
         self._lock = file
 
-    def scrub(self) -> bool:
-        """Take what was deleted out of SQLite's write-ahead log, which keeps copies of it. False where somebody still reads it; try again.
+    def rewrite(self) -> bool | None:
+        """Write an SQLite file anew, so that no page keeps what was deleted. False where it is too large to let others wait, and for
+        PostgreSQL, whose vacuum is its owner's decision; None where it failed, on a full disk for one, and can be tried again.
 
-        The database itself keeps none: `secure_delete` overwrites them. PostgreSQL needs a vacuum, which locks: its owner's decision.
+        `secure_delete` overwrites what is deleted, but not the copies in unused bytes of pages between which SQLite moved rows of an index.
         """
+        file = self.url.database
+        if not self.sqlite or (file not in (None, "", ":memory:") and os.stat(str(file)).st_size > MOST_REWRITTEN):
+            return False
+        connection = self.engine.raw_connection()  # no transaction is begun, in which there is no VACUUM
+        try:
+            connection.cursor().execute("VACUUM")
+        except sqlite3.OperationalError:
+            return None
+        finally:
+            connection.close()
+        return True
+
+    def scrub(self) -> bool:
+        """Empty SQLite's write-ahead log, which keeps copies of what was deleted. False where somebody still reads it; try again."""
         if not self.sqlite:
             return True
         with self.engine.connect() as connection:
