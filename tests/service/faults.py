@@ -36,6 +36,7 @@ KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full", 
 SOCKETS = 6
 SECOND = 10**6
 WINDOW = 600 * SECOND
+LONGEST = 2.0  # seconds that an answer may take
 MOST_ADDED = 12  # arms beside those of the spec that are not retired at once
 
 
@@ -155,6 +156,7 @@ class Driver:
         self.log: dict[str, dict] = {}  # what the log says of each decision
         self.count: collections.Counter[str] = collections.Counter()
         self.statuses: collections.Counter[int] = collections.Counter()
+        self.longest = 0.0  # seconds until an answer
 
     # The process --------------------------------------------------------------------------------------------------------------
 
@@ -249,6 +251,7 @@ class Driver:
         self.before = {one.id for one in requests if one.id in self.ever}
         for wire, request in zip(self.wires, requests, strict=False):
             wire.send(self.key, request.method, f"/v1/experiments/{NAME}/{request.path}", request.body)
+        began = time.monotonic()
         if kill:
             time.sleep(float(self.rng.random()) * 0.012)
             self.kill()
@@ -258,6 +261,14 @@ class Driver:
                 raise Broken("the service ended by itself.")
             if answer is not None:
                 self.check(request, *answer)
+                if not kill:
+                    self.timed(request, time.monotonic() - began)
+
+    def timed(self, request: Request, seconds: float) -> None:
+        """Nobody waits for long, but where the service has just been killed."""
+        self.longest = max(self.longest, seconds)
+        if seconds > LONGEST:
+            raise Broken(f"{request} had its answer after {seconds:.1f} s.")
 
     def check(self, request: Request, status: int, body: bytes) -> None:
         self.statuses[status] += 1
@@ -488,7 +499,7 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
                                 for entry in driver.log.values())  # fmt: skip
     return {
         "faults": dict(sorted(driver.count.items())), "answers": dict(sorted(driver.statuses.items())), "events": driver.twin.experiment.seq,
-        "decisions": dict(ended), "late": sum("late" in entry for entry in driver.log.values()), "seconds": round(time.monotonic() - began),
+        "decisions": dict(ended), "late": sum("late" in entry for entry in driver.log.values()), "seconds": round(time.monotonic() - began), "longest": driver.longest,
         "fingerprint": fingerprint(driver.twin).hex(),
     }  # fmt: skip
 
@@ -500,6 +511,7 @@ def table(found: dict[str, object]) -> str:
     lines.append(f"{'all':10} {sum(found['faults'].values()):7,}")  # type: ignore[union-attr]
     lines.append("answers: " + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items()))  # type: ignore[union-attr]
     lines.append(f"events {found['events']:,}; decisions {found['decisions']}; late rewards {found['late']}; {found['seconds']} s")
+    lines.append(f"the longest answer took {found['longest']:.2f} s")
     lines.append("acknowledged and lost: 0; answered twice: 0; states that differ from the replay: 0")
     return "\n".join(lines)
 

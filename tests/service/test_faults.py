@@ -63,3 +63,5 @@ def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
         file.write(b"person 1.,")
     with pytest.raises(Broken, match=r"the data of person 1\. was erased"):
         driver.settled()
+    with pytest.raises(Broken, match=r"had its answer after 2\.1 s"):
+        driver.timed(driver.decision(), 2.1)
