@@ -295,6 +295,20 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
     assert any(why.startswith("rewards in hand in the country with the least") for _, _, why in page["tiles"])
 
 
+def test_what_is_asked_of_an_experiment_with_promises_is_answered_in_words_of_the_api(served):
+    assert served("POST", "/v1/experiments", PROMISED).status_code == 201
+    asked = {"decisions": [{"id": "a", "segments": {"country": "fr"}}, {"id": "b"}]}
+    assert served("POST", "/v1/experiments/price/decisions:batch", asked, "decide").status_code == 200
+    refusal = error(served("GET", "/v1/experiments/price/explain", None, "read"), 422)
+    assert refusal["message"] == "decision is missing; every country has a promise of its own, so name the decision to explain."
+    assert served("GET", "/v1/experiments/price/explain?decision=a", None, "read").json()["explanation"]["event"] == "baseline"
+    assert served("DELETE", "/v1/experiments/price/decisions/a", None, "decide").status_code == 200
+    told = served("GET", "/v1/experiments/price/segments", None, "read").json()["promises"]
+    assert [(one["segment"], one["value"]) for one in told] == [("country", "de"), ("country", "fr"), ("country", "other")]
+    assert served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "more"}]}).status_code == 201
+    assert served("POST", "/v1/experiments/price/decisions", {"segments": {"country": "de"}}, "decide").status_code == 200
+
+
 def test_a_wrong_mean_of_one_value_is_contradicted(service, clock):
     create(service, PROMISED | {"baseline_means": {"de": 0.3, "fr": 0.9, "other": 0.3}})
     rng = np.random.default_rng(4)

@@ -81,6 +81,9 @@ async def explain(
 ) -> Response:  # fmt: skip
     """Why: per arm mean, width, lower, upper, index and probability, and what the policy's family adds."""
     if decision is None:
+        by = (await service.ask(name, commands.describe))["spec"].get("promise_by")
+        if by is not None:
+            raise Refused(422, f"decision is missing; every {by} has a promise of its own, so name the decision to explain.", "decision")
         view = await service.ask(name, commands.session_view)
         try:
             found = await service.in_thread("reading", view.explain)
