@@ -3,12 +3,10 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ...core.types import JsonObject
-from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from ...evaluation.sequences import bounds_of
 from .history import History, SegmentHistory
-from .observations import BARS, ERROR
+from .observations import BARS, ERROR, at_worst
 from .rounds import baselines_of
 from .spec import ExperimentSpec
 
@@ -349,9 +347,4 @@ def open_mean_bounds(segment: SegmentHistory, arm: str, error: float) -> tuple[f
     seen = segment.arms.get(arm)
     if seen is None or not seen.rewards:
         return 0.0, 1.0
-    waiting = min(segment.open, seen.plays - seen.rewards)
-    worst, best = (ConfidenceSequence(ERROR, k=0.0, state=seen.mean.state) for _ in range(2))
-    worst.update(np.zeros(waiting), np.ones(waiting))
-    best.update(np.ones(waiting), np.zeros(waiting))
-    (least, _), (_, most) = bounds_of([worst, best], error)
-    return least, most
+    return bounds_of([at_worst(seen.mean, min(segment.open, seen.plays - seen.rewards))], error)[0]

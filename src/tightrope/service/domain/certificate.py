@@ -27,7 +27,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
             "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
             "lowest_bound": min(bound for bound in (holdings["budget_bound"], history.lowest_budget) if bound is not None),
             "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
-            **({} if "segments" not in holdings else {"segments": promised_bounds(standing)}),
+            **({"segments": promised_bounds(standing)} if "segments" in holdings else {}),
             "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
         }  # fmt: skip
     body = {
