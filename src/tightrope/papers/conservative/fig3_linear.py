@@ -47,7 +47,7 @@ def play(run: Run, draw: str) -> LinearRuns:
     "shifted": Eq 4 is clipped at 0 as a whole, and the radius knows the norms of the vectors. The other draws take Eq 4 as printed and 1
     for all norms.
     """
-    models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 40))
+    models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 120))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
     chosen = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))

@@ -43,7 +43,7 @@ def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
 
 def play(run: Run, scaling: str) -> JesterRuns:
     """LinUCB, CLUCB, CLUCB2 and CLUCB2T with T = 5, 10, 12 % of n."""
-    users, runs = run.at(smoke=(2, 1), laptop=(50, 1), paper=(100, 5))
+    users, runs = run.at(smoke=(2, 1), laptop=(50, 1), paper=(100, 10))
     horizon = run.at(smoke=1000, laptop=10**5, paper=10**5)
     drawn = cold_start(run, users, scaling)
     B = max(float(np.linalg.norm(p.theta)) for p in drawn)

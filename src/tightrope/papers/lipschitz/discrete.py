@@ -18,6 +18,7 @@ FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 
 MAIN_POLICIES = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1")
 DRAWN_POLICIES = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
 FORCING_POLICIES = ("CKL-UCB", "CKL-UCB, plain")
+ROBUST_POLICIES = ("CKL-UCB", "OSLB")
 DIVISOR = 100  # rounds are early up to the horizon divided by this
 SAME_RATIO = 1.1  # regret that is at most so many times as large counts as the same
 FAILURE_RATIO = 2.0  # a run is bad from so many times KL-UCB's mean regret
@@ -28,13 +29,15 @@ WHY_TIGHT_FAILS = "With tight L about K/4 of noise enters the best arm's sum on 
 
 
 class InstanceCase(NamedTuple):
-    """One instance: all policies, those of MAIN with more runs; those of FORCING with yet more; CKL-UCB's early pulls; gaps; C(theta)."""
+    """One instance: all policies, those of MAIN with more runs; those of FORCING and of ROBUST with yet more; CKL-UCB's early pulls; gaps;
+    C(theta)."""
 
     name: str
     K: int
     result: Result
     forcing: Result
-    early: np.ndarray  # (runs, K) pulls of CKL-UCB
+    robust: Result
+    early: np.ndarray  # (runs, K) pulls of CKL-UCB early in the runs of `forcing`
     gaps: np.ndarray  # (K,)
     bound: float
 
@@ -74,7 +77,8 @@ def data(run: Run, loglog: Callable[[int], float] = same_for_all, sizes: tuple[i
     """Four instances for every K of `sizes`, and a wrong L at K = 17. loglog: the weight of ln ln n in f(n), by K."""
     horizon, runs = run.at(smoke=(1500, 3), laptop=(100_000, 20), paper=(100_000, 100))
     pairs = run.at(smoke={17: 4}, laptop={17: 96, 46: 40}, paper={17: 1000, 46: 1000})  # K -> runs with and without forced exploration
-    many = run.at(smoke={17: 4}, laptop={17: 60, 46: 40}, paper={17: 400, 46: 400})  # K -> runs of the main comparison
+    many = run.at(smoke={17: 4}, laptop={17: 60, 46: 40}, paper={17: 800, 46: 400})  # K -> runs of the main comparison
+    rarely = run.at(smoke={}, laptop={}, paper={("quadratic", 46): 2200})  # runs where bad ones are rare
     every = ("triangle", "steep", "quadratic", "two peaks")
     cases = []
     for K, more in ((K, more) for K, more in many.items() if K in sizes):
@@ -88,10 +92,17 @@ def data(run: Run, loglog: Callable[[int], float] = same_for_all, sizes: tuple[i
             second = run.simulate(f"discrete-{name}-{K}", problem, others, horizon=horizon, replications=runs)
             both = {key: chosen[key] for key in FORCING_POLICIES}
             forcing = run.simulate(f"forcing-{name}-{K}", problem, both, horizon=horizon, replications=pairs[K])
+            robust = first
+            if (name, K) in rarely:
+                rivals = {key: chosen[key] for key in ROBUST_POLICIES}
+                robust = run.simulate(f"robust-{name}-{K}", problem, rivals, horizon=horizon, replications=rarely[name, K])
             # The same streams: these rounds are the beginning of those runs.
-            start = run.simulate(f"early-{name}-{K}", problem, {"CKL-UCB": main["CKL-UCB"]}, horizon=horizon // DIVISOR, replications=more)
+            early = {"CKL-UCB": chosen["CKL-UCB"]}
+            start = run.simulate(f"early-{name}-{K}", problem, early, horizon=horizon // DIVISOR, replications=pairs[K])
             gaps = problem.means.max() - problem.means
-            cases.append(InstanceCase(name, K, join_results(first, second), forcing, start.pulls["CKL-UCB"], gaps, constant(problem)))
+            cases.append(
+                InstanceCase(name, K, join_results(first, second), forcing, robust, start.pulls["CKL-UCB"], gaps, constant(problem))
+            )
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
@@ -109,8 +120,8 @@ def score(found: DiscreteRuns) -> list[Row]:
         rows.append(order("oslb-exploits", label, result, "OSLB", "KL-UCB", remark=WHY_OSLB_FAILS))
         rows += growth_of_cklucb(label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound)
         rows.append(without_forcing(label, case.forcing))
-        rows.append(robustness(label, result))
-        rows += low_arms_first(label, case.early, result.pulls["CKL-UCB"], case.gaps)
+        rows.append(robustness(label, case.robust, result.regret["KL-UCB"][:, -1].mean()))
+        rows += low_arms_first(label, case.early, case.forcing.pulls["CKL-UCB"], case.gaps)
         if case.K == 46:
             rows.append(order(OURS, label, result, "CKL-UCB, 2 L", "KL-UCB"))
         rows.append(order(OURS, label, result, "TrackCKLUCB", "OSLB", paper="our extension"))
@@ -125,10 +136,9 @@ def without_forcing(where: str, result: Result) -> Row:
     return row_of("forcing-unnecessary", text, "below 0", excess, below(excess))
 
 
-def robustness(where: str, result: Result) -> Row:
-    """Whether CKL-UCB has fewer bad runs than OSLB."""
-    limit = FAILURE_RATIO * result.regret["KL-UCB"][:, -1].mean()
-    bad = {name: 1.0 * (result.regret[name][:, -1] > limit) for name in ("CKL-UCB", "OSLB")}
+def robustness(where: str, result: Result, of_klucb: float) -> Row:
+    """Whether CKL-UCB has fewer bad runs than OSLB. of_klucb: KL-UCB's mean regret."""
+    bad = {name: 1.0 * (result.regret[name][:, -1] > FAILURE_RATIO * of_klucb) for name in ROBUST_POLICIES}
     fewer = paired_mean(bad["CKL-UCB"], bad["OSLB"])
     text = f"{where}: CKL-UCB has fewer runs than OSLB with {FAILURE_RATIO:g} times the mean regret of KL-UCB (difference of the shares)"
     return row_of("ckl-robust", text, "below 0", fewer, below(fewer))

@@ -66,7 +66,7 @@ def data(run: Run) -> AngleRuns:
 
 def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.ndarray]:
     """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; what was possible there."""
-    trials, fresh = run.at(smoke=(4, 8), laptop=(10, 60), paper=(100, 500))
+    trials, fresh = run.at(smoke=(4, 8), laptop=(10, 60), paper=(100, 1000))
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     ties: Literal["index", "random"]
     jitter, tiers, ties = 1e-3 if rule == "jitter" else 0.0, rule == "tiers", "random" if rule in ("random", "tiers") else "index"
