@@ -69,7 +69,7 @@ def test_a_policy_has_one_colour_on_the_whole_page(demo):
 def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch):
     made, _ = demo
     folder = made.page.parent
-    kept = {path: path.read_bytes() for path in folder.glob("*/regret.parquet")}
+    kept = {path: path.read_bytes() for path in DemoSetting(folder).runs.glob("*/regret.parquet")}
     assert len(kept) == 5
     made.page.unlink()
 
@@ -83,8 +83,8 @@ def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch
         if not section.title.startswith("Sets"):  # whose sentence ends with a measured time
             assert section.summary in done.output.replace("\n", " ").replace("  ", " ")
     assert made.page.exists()
-    assert {path: path.read_bytes() for path in folder.glob("*/regret.parquet")} == kept
-    next((folder / "price" / "chunks").iterdir()).unlink()
+    assert {path: path.read_bytes() for path in DemoSetting(folder).runs.glob("*/regret.parquet")} == kept
+    next((DemoSetting(folder).runs / "price" / "chunks").iterdir()).unlink()
     with pytest.raises(AssertionError, match="a chunk was played"):  # or nothing above would have shown that none was
         CliRunner().invoke(app, ["report", str(folder)], catch_exceptions=False)
 
@@ -120,7 +120,16 @@ def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
     folder = made.page.parent
     monkeypatch.setattr("tightrope.problems.data.jester", lambda count, **given: safe.twin(count, 5))
     assert "ynthetic" not in safe.section(DemoSetting(folder, size=SIZE)).text
-    assert {path.name for path in folder.glob("safe, rewards at once*")} == {"safe, rewards at once", "safe, rewards at once, twin"}
+    runs = DemoSetting(folder).runs
+    assert {path.name for path in runs.glob("safe, rewards at once*")} == {"safe, rewards at once", "safe, rewards at once, twin"}
+
+
+def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_path, monkeypatch):
+    before = DemoSetting(tmp_path)
+    folder = before.runs
+    assert before.play("price")["out"] == folder / "price"
+    monkeypatch.setattr("tightrope.demo.setting.CODE", ["other sources"])
+    assert DemoSetting(tmp_path).runs != folder == before.out / "runs" / folder.name
 
 
 def test_the_sentence_on_safety_counts_users_and_says_what_safety_costs():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..core.types import Arguments
 from ..plots.style import Palette
+from ..simulation.runs.digest import CODE, digest
 from ..simulation.runs.progress import Meters, silent
 
 TWIN = "Synthetic twin, because the data are not here:"
@@ -28,9 +29,14 @@ class DemoSetting:
         """A number of rounds or replications at this size."""
         return max(least, round(number * self.size))
 
+    @property
+    def runs(self) -> pathlib.Path:
+        """The folder of runs: those of each version of the sources by themselves, so that a new one plays anew."""
+        return self.out / "runs" / digest(CODE)[:8]
+
     def play(self, label: str, known: bool = True) -> Arguments:
         """Arguments of a simulation whose finished parts are kept and found again. known: its number of rounds."""
-        return {"seed": self.seed, "workers": self.workers, "out": self.out / label, "progress": self.progress(label, known)}
+        return {"seed": self.seed, "workers": self.workers, "out": self.runs / label, "progress": self.progress(label, known)}
 
     @staticmethod
     def folder(label: str, source: str) -> str:

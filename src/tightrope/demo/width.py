@@ -32,7 +32,7 @@ def section(setting: DemoSetting) -> Section:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a width that runs away is told by its status, which the page quotes
         trained = train_softucb(
-            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.out / setting.folder("width, training", source)
+            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.runs / setting.folder("width, training", source)
         )  # fmt: skip
     bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
     chosen = {
