@@ -22,7 +22,7 @@ from tightrope.service.domain.requests import DecisionBatch, RewardBatch
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.http.decisions import decide_batch, reward_batch
 from tightrope.service.log import store
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.log.snapshots import fingerprint
 from tightrope.service.runtime.commands import create
 from tightrope.service.runtime.service import Service
@@ -128,7 +128,7 @@ def main() -> None:
             blocks.say("rewards in batches")
         told = service.ask_now(made.name, lambda transaction: (fingerprint(transaction.owned.journal), transaction.experiment.seq))
         with service.database.read() as connection, profiled(arguments.profile == "replay"):
-            journal, kinds = Journal(made.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
+            journal, kinds = ExperimentJournal(made.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
             for event in store.read(connection, 1):
                 journal.follow(event)
                 if event.seq % size == 0:  # batches have one kind of events

@@ -23,14 +23,14 @@ os.environ["TIGHTROPE_TEST_POSTGRES"] = "1"
 from running import batch, create, place, service_at
 
 from tightrope.service.domain.requests import RewardRequest
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.exchanges import SharedExperiment
 
 NEVER = 1e9  # seconds, or events: exchanges take place when they are asked for
 PARTS = {
-    (Journal, "exchange"): "folding own events",
-    (Journal, "follow"): "folding those of the other",
+    (ExperimentJournal, "exchange"): "folding own events",
+    (ExperimentJournal, "follow"): "folding those of the other",
     (SharedExperiment, "go_on"): "copying the state",
     (SharedExperiment, "exchange"): "all",
 }

@@ -20,7 +20,7 @@ from service_load import ARMS, DIMENSION, Connection, served
 
 from tightrope.service.log import store
 from tightrope.service.log.database import Database
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.log.snapshots import fingerprint
 from tightrope.service.log.tables import snapshots
 from tightrope.service.runtime.garbage_collection import rare_collections
@@ -58,7 +58,7 @@ async def drive(port: int, key: str, pid: int, decisions: int, most_open: int) -
 
 def replayed(path: pathlib.Path) -> None:
     database = Database(str(path))
-    journal, began = Journal("load"), time.perf_counter()
+    journal, began = ExperimentJournal("load"), time.perf_counter()
     with rare_collections(), database.read() as connection:  # as in `tightrope serve` and `tightrope log replay`
         for event in store.read(connection, 1):
             journal.follow(event)

@@ -22,7 +22,7 @@ from tightrope.service import server as run
 from tightrope.service.log import store
 from tightrope.service.log.database import Database
 from tightrope.service.log.entries import chained
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.log.snapshots import fingerprint
 from tightrope.service.runtime import keys
 from tightrope.service.runtime.settings import Settings, wall_clock
@@ -152,7 +152,7 @@ class Driver:
         self.subject = 0  # whose data decisions are now; the twin has seen all of those before
         self.erasable: list[str] = []
         self.erased: set[str] = set()  # since the last check
-        self.twin = Journal(NAME)
+        self.twin = ExperimentJournal(NAME)
         self.log: dict[str, dict] = {}  # what the log says of each decision
         self.count: collections.Counter[str] = collections.Counter()
         self.statuses: collections.Counter[int] = collections.Counter()

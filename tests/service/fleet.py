@@ -15,7 +15,7 @@ from tightrope.service.domain.events import Expired, Rewarded
 from tightrope.service.domain.experiment import created
 from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log.journal import Journal, WorkerJournal
+from tightrope.service.log.journal import ExperimentJournal, WorkerJournal
 
 ALPHA, MEAN = 0.1, 0.6
 SPEC = {
@@ -26,7 +26,7 @@ SPEC = {
 
 def ledger_of(spec=SPEC):
     """A new experiment's ledger."""
-    ledger = Journal(spec["name"])
+    ledger = ExperimentJournal(spec["name"])
     ledger.record(created(ExperimentSpec.model_validate(spec)), 1)
     return ledger
 

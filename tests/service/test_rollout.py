@@ -15,7 +15,7 @@ from tightrope.service.domain.experiment import created
 from tightrope.service.domain.requests import DecisionRequest, ModeChange
 from tightrope.service.domain.spec import ExperimentSpec, check_spec
 from tightrope.service.log import store
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.log.verification import replay
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.warm_up import warm_up
@@ -31,7 +31,7 @@ class World:
 
     def __init__(self, means, **more):
         spec = ExperimentSpec.model_validate(SPEC | more)
-        self.journal, self.means, self.noise = Journal("price"), means, np.random.default_rng(5)
+        self.journal, self.means, self.noise = ExperimentJournal("price"), means, np.random.default_rng(5)
         self.experiment = self.journal.experiment
         self.journal.record(created(spec), NOW)
         self.events = []

@@ -11,7 +11,7 @@ from tightrope.service.domain.events import Cancelled, Expired, ModeChanged, Rew
 from tightrope.service.domain.experiment import created
 from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.runtime import warm_up as warming
 from tightrope.service.runtime.settings import Settings
 from tightrope.service.runtime.warm_up import warm_up
@@ -42,7 +42,7 @@ def test_after_a_warm_up_nothing_is_compiled(name, monkeypatch):
     missing = []
     load = KernelCache.load_overload
     monkeypatch.setattr(KernelCache, "load_overload", lambda self, *key: missing.append(self.function.__name__) or load(self, *key))
-    journal = Journal("price")
+    journal = ExperimentJournal("price")
     journal.record(created(spec), NOW)
     for id in ("a", "b"):
         journal.record(decide(journal.experiment, id, DecisionRequest(**asked), NOW), NOW)
@@ -80,7 +80,7 @@ def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
     spec = {"policy": {"policy": "LinTS", "scale": 0.3}, "baseline": "0", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
     spec = ExperimentSpec.model_validate({"name": "many", "arms": arms} | spec)
     warm_up(spec, Settings())
-    journal = Journal("many")
+    journal = ExperimentJournal("many")
     journal.record(created(spec), NOW)
     seconds, drawn = [], 0
     for n in range(60):

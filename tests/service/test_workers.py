@@ -26,7 +26,7 @@ from tightrope.service.log import store, webhooks
 from tightrope.service.log.claims import claim
 from tightrope.service.log.database import Database
 from tightrope.service.log.export import table
-from tightrope.service.log.journal import Journal
+from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.log.recovery import rebuild
 from tightrope.service.log.snapshots import fingerprint, pack, restored
 from tightrope.service.log.tables import claims, events, experiments
@@ -90,7 +90,7 @@ def test_whoever_reads_the_ledger_has_the_state_of_whoever_wrote_it(spec, steps)
 @settings(max_examples=25, deadline=None)
 def test_the_fold_is_what_one_process_would_have_learned_from_the_same_events(steps):
     """The twin is an ordinary experiment: it is told of each decision and then of its end, in the order of the ledger."""
-    fleet, twin = Fleet(3), Journal("many")
+    fleet, twin = Fleet(3), ExperimentJournal("many")
     drive(fleet, steps)
     twin.record(created(ExperimentSpec.model_validate({name: value for name, value in SPEC.items() if name != "workers"})), 1)
     flat = [entry.event for entries, _ in told_in_order(fleet) for entry in entries]

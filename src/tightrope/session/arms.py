@@ -110,29 +110,29 @@ class Names:
 
     def __init__(self, texts: Iterable[object] | None = None) -> None:
         self.texts: tuple[str, ...] | None = None if texts is None else checked_names("names", texts)
-        self._number = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
+        self.numbers = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
 
     def longer(self, more: tuple[str, ...]) -> "Names":
         """With more texts, which were checked; the old ones are not looked at again, however many they are."""
         if self.texts is None:
             return Names()
-        again = next((text for text in more if text in self._number), None)
+        again = next((text for text in more if text in self.numbers), None)
         if again is not None:
             raise ValueError(f"names has {checks.show(again)} twice; every arm needs a name of its own.")
         other = Names()
         other.texts = self.texts + more
-        other._number = self._number | {text: k for k, text in enumerate(more, len(self.texts))}
+        other.numbers = self.numbers | {text: k for k, text in enumerate(more, len(self.texts))}
         return other
 
     def __contains__(self, text: object) -> bool:
         """Whether an arm is called so."""
-        return text in self._number
+        return text in self.numbers
 
     def number(self, argument: str, value: object, count: int) -> int:
         """The arm of a name or number."""
         if isinstance(value, str):
             if value in self:
-                return self._number[value]
+                return self.numbers[value]
             if self.texts is None:
                 raise ValueError(f"{argument} = {checks.show(value)} is a name, but these arms have numbers from 0 to {count - 1} only.")
             raise ValueError(f"{argument} = {checks.show(value)} is not the name of an arm; {nearest(value, self.texts)}")

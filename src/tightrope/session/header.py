@@ -18,13 +18,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 How = Literal["rewarded", "expired", "closed"]
 
 
-class Strict(BaseModel):
+class HeaderModel(BaseModel):
     """Known entries only, no conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class ArmsData(Strict):
+class ArmsData(HeaderModel):
     """The sizes of `Arms`."""
 
     number: Annotated[int, Field(ge=1, le=2**48)]
@@ -34,7 +34,7 @@ class ArmsData(Strict):
     common: bool
 
 
-class Columns(Strict):
+class Columns(HeaderModel):
     """A list for each field of many things, of one length; None where one of OPTIONAL says nothing of any of them."""
 
     OPTIONAL: ClassVar[tuple[str, ...]]
@@ -120,7 +120,7 @@ class ClosedColumns(DecisionColumns):
     how: list[How]
 
 
-class BookData(Strict):
+class BookData(HeaderModel):
     """All decisions of a session. unnamed: ids of open ones that `select` made. last: the id of the last one, if it is open."""
 
     rounds: RoundColumns
@@ -131,7 +131,7 @@ class BookData(Strict):
     last: str | int | None
 
 
-class BaseData(Strict):
+class BaseData(HeaderModel):
     """What a fork began with; its arrays begin with `base.`."""
 
     mark: Mark
@@ -139,7 +139,7 @@ class BaseData(Strict):
     rounds: Annotated[int, Field(ge=1, le=2**62)]
 
 
-class PastData(Strict):
+class PastData(HeaderModel):
     """Which rewards of the session others may have too."""
 
     kept: list[Mark]
@@ -149,7 +149,7 @@ class PastData(Strict):
     base: BaseData | None
 
 
-class Header(Strict):
+class Header(HeaderModel):
     """The header of a session file."""
 
     policy: dict[str, object]

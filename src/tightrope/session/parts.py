@@ -187,6 +187,11 @@ class SessionParts:
         return self._rounds.names.texts
 
     @property
+    def _numbers(self) -> dict[str, int]:
+        """Numbers of all arms by name; not to be changed."""
+        return self._rounds.names.numbers
+
+    @property
     def retired(self) -> list[str | int]:
         """Arms that are not played any more, by name or number."""
         retired = self._rounds.retired

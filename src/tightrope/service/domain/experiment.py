@@ -50,7 +50,6 @@ class Experiment:
         self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
-        self.numbers: dict[str, int] = {}  # of arms, by id
         self.accounts: Accounts | None = None  # of its workers, where it has many and this is what their ledger knows
         self.known: int | None = None  # where this is what one of many workers knows: the ledger's event that it rests on
         self.lease: int | None = None  # decisions that explore that this worker may still make; None: any number
@@ -69,7 +68,6 @@ class Experiment:
         self.reader = spec.reader()
         said = None if spec.rollout is None else spec.rollout.least_budget
         self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
-        self.number_arms()
         self.accounts = Accounts() if spec.workers > 1 else None
 
     def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
@@ -80,7 +78,7 @@ class Experiment:
         other.began, other.spec, other.reward_range, other.reader = self.began, self.spec, self.reward_range, self.reader
         other.session = self.session._branch(f"{worker}.{self.seq}", None if former is None else former.session)
         other.rollout, other.status, other.masked = Rollout(self.spec), self.status, set(self.masked)
-        other.seq, other.known, other.numbers = self.seq, self.seq, dict(self.numbers)
+        other.seq = other.known = self.seq
         other.lease = self.accounts.leases.get(worker, 0) if self.promises else None
         return other
 
@@ -94,11 +92,12 @@ class Experiment:
         """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
         return spec == self.spec or events.Created(spec.said(), self.began.defaults).completed == self.spec
 
-    def number_arms(self) -> None:
-        """Number arms by id."""
-        self.numbers = {name: k for k, name in enumerate(self.session.names or ())}
-
     # Questions ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of arms by id, also of retired ones; not to be changed."""
+        return self.session._numbers
 
     @property
     def watched(self) -> bool:
@@ -308,9 +307,7 @@ def _created(experiment: Experiment, event: events.Created) -> None:
 
 def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
     arms = [ArmSpec.model_validate(arm) for arm in event.arms]
-    first = len(experiment.numbers)
     experiment.session.add_arms([arm.id for arm in arms], features_of(arms))
-    experiment.numbers |= {arm.id: k for k, arm in enumerate(arms, first)}
 
 
 def _arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:

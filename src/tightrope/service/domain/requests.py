@@ -88,7 +88,7 @@ class RewardRequest(Strict):
     reward_id: Text | None = Field(default=None, description="Your id of this reward, if you have one.")
 
 
-class Batch(Strict):
+class BatchRequest(Strict):
     """Items that are answered one by one."""
 
     ITEMS: ClassVar[tuple[str, type[Strict]]]  # the field that lists them, and what each is
@@ -132,7 +132,7 @@ def _alone(model: type[Strict], item: object) -> Strict | Refused:
         return not_valid(error.errors(include_url=False, include_input=False, include_context=False))
 
 
-class DecisionBatch(Batch):
+class DecisionBatch(BatchRequest):
     """Up to 10,000 questions, answered in one commit."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"decisions": [{"id": "a"}, {"id": "b"}]}]})
@@ -142,7 +142,7 @@ class DecisionBatch(Batch):
     decisions: Annotated[list[DecisionRequest], Field(min_length=1, max_length=MOST)]
 
 
-class RewardBatch(Batch):
+class RewardBatch(BatchRequest):
     """Up to 10,000 rewards, taken in by one commit."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"rewards": [{"decision_id": "a", "value": 1.0}]}]})

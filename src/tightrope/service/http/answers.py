@@ -403,7 +403,7 @@ class ErasureAnswer(BaseModel):
     rewritten: bool
 
 
-class OpenDecision(BaseModel):
+class OpenItem(BaseModel):
     """A decision that waits for its reward, or, deferred, to be activated."""
 
     id: str
@@ -416,7 +416,7 @@ class OpenAnswer(BaseModel):
 
     model_config = example(open=[{"id": "visit-8124", "expires_at": "2026-07-01T12:00:00.000000Z", "deferred": False}], total=1)
 
-    open: list[OpenDecision]
+    open: list[OpenItem]
     total: int
 
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...core.types import JsonObject
 from ..domain.errors import Refused, not_valid
-from ..domain.requests import Batch
+from ..domain.requests import BatchRequest
 from .common import check_key, refusal
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -30,7 +30,7 @@ class FastRoute(APIRoute):
         hints = get_type_hints(self.endpoint)
         names = list(inspect.signature(self.endpoint).parameters)
         models = {name: hints[name] for name in names if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)}
-        readers = {name: model.read if issubclass(model, Batch) else model.model_validate_json for name, model in models.items()}
+        readers = {name: model.read if issubclass(model, BatchRequest) else model.model_validate_json for name, model in models.items()}
         parts = [name for name in names if name not in models and name != "service"]
 
         async def handle(request: Request) -> Response:
@@ -40,7 +40,7 @@ class FastRoute(APIRoute):
                 given: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     given[name] = read(await request.body())
-                    if isinstance(given[name], Batch):
+                    if isinstance(given[name], BatchRequest):
                         request.app.state.service.keys.charge(known, len(given[name]) - 1)
                 answer: Response = await self.endpoint(**given, service=request.app.state.service)
             except Refused as error:

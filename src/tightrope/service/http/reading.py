@@ -15,7 +15,7 @@ from ..domain.events import Decided
 from ..domain.requests import ALPHA, BASELINE, HIGHEST, LOWEST, TEXT, EraseRequest, Estimator, EvaluationRequest
 from ..domain.times import timestamp
 from ..log import store
-from ..log.journal import Journal
+from ..log.journal import ExperimentJournal
 from ..log.recovery import before_decision, rebuild
 from ..log.snapshots import fingerprint
 from ..runtime import commands
@@ -51,7 +51,7 @@ async def read_beside(service: Service, name: str, read: Callable[[Connection, i
     return await service.in_thread("reading", work)
 
 
-def past(connection: Connection, row: int, name: str, seq: int) -> Journal:
+def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJournal:
     """The experiment after an event of the past."""
     journal = rebuild(connection, row, name, seq)
     if journal.experiment.seq != seq:
@@ -67,7 +67,7 @@ async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     return answer(await read_beside(service, name, lambda connection, row: state_answer(past(connection, row, name, seq))))
 
 
-def state_answer(journal: Journal) -> JsonObject:
+def state_answer(journal: ExperimentJournal) -> JsonObject:
     """A state as the service shows it."""
     return commands.summary(journal) | {"time": timestamp(journal.experiment.time), "fingerprint": fingerprint(journal).hex()}
 

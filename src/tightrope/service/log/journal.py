@@ -8,7 +8,7 @@ from ..domain.experiment import Experiment, apply, apply_as_worker
 from .entries import START, LogEntry, sealed, worker_log
 
 
-class Journal:
+class ExperimentJournal:
     """experiment: its state after the last entry. digest: of that entry."""
 
     def __init__(self, name: str) -> None:
@@ -56,12 +56,12 @@ class Journal:
         return self.record(event, now)
 
 
-class WorkerJournal(Journal):
+class WorkerJournal(ExperimentJournal):
     """One of many workers: what it knows, and its own log. ledger: of all of them, as this process knows it. seq, digest: of its log's last
     event. pending: entries that the ledger does not have. happened: their events by number, of those that this process made. ended:
     decisions of the ledger that they end."""
 
-    def __init__(self, ledger: Journal, worker: int, seq: int, digest: bytes) -> None:
+    def __init__(self, ledger: ExperimentJournal, worker: int, seq: int, digest: bytes) -> None:
         self.ledger, self.worker, self.seq, self.digest = ledger, worker, seq, digest
         self.name, self.time = worker_log(ledger.experiment.name, worker), 0
         self.go_on(None)

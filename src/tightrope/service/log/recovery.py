@@ -10,7 +10,7 @@ from ..domain.events import Decided
 from ..domain.experiment import Experiment, apply_as_worker
 from . import store
 from .entries import LogEntry
-from .journal import Journal
+from .journal import ExperimentJournal
 from .snapshots import fingerprint, pack, restored
 from .tables import experiments, snapshots
 
@@ -18,12 +18,12 @@ S = snapshots.c
 NEWEST = 4  # snapshots that are kept; of older ones fewer and fewer
 
 
-def rebuild(connection: Connection, row: int, name: str, until: int | None = None) -> Journal:
+def rebuild(connection: Connection, row: int, name: str, until: int | None = None) -> ExperimentJournal:
     """The experiment as it was after an event (default: the last). Raises ValueError where the log has a gap or was erased there."""
     return recover(connection, row, name, until)[0]
 
 
-def recover(connection: Connection, row: int, name: str, until: int | None = None) -> tuple[Journal, int]:
+def recover(connection: Connection, row: int, name: str, until: int | None = None) -> tuple[ExperimentJournal, int]:
     """The same, and the event whose snapshot it started from (0: none)."""
     journal = newest_snapshot(connection, row, name, until)
     experiment = journal.experiment
@@ -60,7 +60,7 @@ def before_decision(connection: Connection, row: int, name: str, decision: str) 
     return worker, made
 
 
-def newest_snapshot(connection: Connection, row: int, name: str, until: int | None = None) -> Journal:
+def newest_snapshot(connection: Connection, row: int, name: str, until: int | None = None) -> ExperimentJournal:
     """The experiment of the newest snapshot that can be used; where none can, one to which nothing has happened yet."""
     query = sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())
     for seq in connection.execute(query if until is None else query.where(S.seq <= until)).scalars().all():
@@ -69,7 +69,7 @@ def newest_snapshot(connection: Connection, row: int, name: str, until: int | No
             return restored(name, stored.session, stored.rest, stored.fingerprint)
         except ValueError as error:  # the log is the truth, a snapshot only shortens its replay
             structlog.get_logger().warning("snapshot not used", experiment=name, seq=seq, reason=str(error))
-    return Journal(name)
+    return ExperimentJournal(name)
 
 
 class Snapshot(NamedTuple):
@@ -81,7 +81,7 @@ class Snapshot(NamedTuple):
     session: bytes
 
     @classmethod
-    def of(cls, journal: Journal) -> Self:
+    def of(cls, journal: ExperimentJournal) -> Self:
         """The snapshot of an experiment as it is now."""
         session, rest = pack(journal)
         return cls(journal.experiment.seq, fingerprint(journal), rest, session)

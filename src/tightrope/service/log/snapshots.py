@@ -12,12 +12,12 @@ from ...session.session import Session
 from ...session.store import version
 from ..domain.accounts import Accounts
 from ..domain.events import Created
-from .journal import Journal
+from .journal import ExperimentJournal
 
 FORM = 2  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
 
 
-def rest_of(journal: Journal) -> JsonObject:
+def rest_of(journal: ExperimentJournal) -> JsonObject:
     """What the session does not hold, as JSON-ready data."""
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
@@ -38,7 +38,7 @@ def rest_of(journal: Journal) -> JsonObject:
     )
 
 
-def pack(journal: Journal) -> tuple[bytes, str]:
+def pack(journal: ExperimentJournal) -> tuple[bytes, str]:
     """A live experiment as the bytes of its session and the rest in JSON."""
     return journal.experiment.session.to_bytes(), to_json(rest_of(journal) | {"written": written()}).decode()
 
@@ -65,10 +65,10 @@ def check_version(rest: str) -> None:
         raise OtherVersion(f"it was written by {str(by)[:60]}, and {written()} does not use it")
 
 
-def unpack(name: str, session: bytes, rest: str) -> Journal:
+def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
     """The experiment that `pack` wrote."""
     packed = from_json(rest)
-    journal = Journal(name)
+    journal = ExperimentJournal(name)
     experiment = journal.experiment
     experiment.adopt(Created.read(packed["created"], None), Session.from_bytes(session))
     experiment.rollout.unpack(packed["rollout"])
@@ -83,7 +83,7 @@ def unpack(name: str, session: bytes, rest: str) -> Journal:
     return journal
 
 
-def restored(name: str, session: bytes, rest: str, stored: bytes) -> Journal:
+def restored(name: str, session: bytes, rest: str, stored: bytes) -> ExperimentJournal:
     """The experiment of a stored snapshot; stored: its fingerprint. Raises ValueError where it is damaged, OtherVersion where it is of
     another version and cannot be read by this one."""
     try:
@@ -98,7 +98,7 @@ def restored(name: str, session: bytes, rest: str, stored: bytes) -> Journal:
     return journal
 
 
-def fingerprint(journal: Journal) -> bytes:
+def fingerprint(journal: ExperimentJournal) -> bytes:
     """SHA-256 over every bit that decides what the experiment does next: state, streams, open and remembered decisions."""
     session = journal.experiment.session
     digest = hashlib.sha256()

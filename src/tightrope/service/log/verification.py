@@ -13,7 +13,7 @@ from ..domain.events import Decided, Exchanged
 from ..domain.experiment import apply_as_worker
 from . import store
 from .entries import START, LogEntry, chained, worker_log
-from .journal import Journal
+from .journal import ExperimentJournal
 from .recovery import rebuild
 from .snapshots import OtherVersion, check_version, fingerprint, restored
 from .tables import experiments, snapshots
@@ -139,7 +139,7 @@ class Replay(NamedTuple):
     would have drawn otherwise, which happens after a move to another kind of processor. errors: sentences. others: sentences about
     snapshots of other versions, which were not compared."""
 
-    journal: Journal
+    journal: ExperimentJournal
     fingerprint: str
     compared: int
     disagreements: int
@@ -162,7 +162,7 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
             raise ValueError(f"event {max(erased)} was erased, {where}.")
         journal = rebuild(connection, row, name, start)
     else:
-        journal = Journal(name)
+        journal = ExperimentJournal(name)
     workers = WorkerReplay(connection, row, journal, until) if store.has_many_workers(connection, row) else None
     for entry in store.read(connection, row, journal.experiment.seq, until):
         if workers is not None:
@@ -190,7 +190,7 @@ class WorkerReplay:
     disagreements: decisions that this machine would have drawn otherwise.
     """
 
-    def __init__(self, connection: Connection, row: int, journal: Journal, until: int | None) -> None:
+    def __init__(self, connection: Connection, row: int, journal: ExperimentJournal, until: int | None) -> None:
         self.connection, self.journal, self.rows = connection, journal, store.worker_rows(connection, row)
         self.resting: dict[int, list[Exchanged]] = defaultdict(list)  # exchanges by the ledger's event that they rest on
         self.disagreements = 0

@@ -22,7 +22,7 @@ from ..domain.times import MICROSECONDS, timestamp
 from ..domain.windows import OpenDecision
 from ..log import erasure
 from ..log.entries import LogEntry
-from ..log.journal import Journal
+from ..log.journal import ExperimentJournal
 from ..log.recovery import Snapshot, write_snapshot
 from .exchanges import SharedExperiment, refuse_of_many
 from .writer import DECISION, ENDING, UNFINISHED, Transaction, Unfinished
@@ -51,7 +51,7 @@ def describe(transaction: Transaction) -> JsonObject:
     return summary(transaction.settled)
 
 
-def summary(journal: Journal) -> JsonObject:
+def summary(journal: ExperimentJournal) -> JsonObject:
     """What an experiment is and how far it has come."""
     experiment = journal.experiment
     return {

@@ -21,7 +21,7 @@ from ..domain.windows import OpenDecision
 from ..log import store
 from ..log.claims import PATIENCE
 from ..log.entries import LogEntry, worker_number
-from ..log.journal import Journal, WorkerJournal
+from ..log.journal import ExperimentJournal, WorkerJournal
 from ..log.tables import experiments
 from .leases import Lease, Leases
 from .owned import OPEN_WEIGHT, OwnedExperiment
@@ -44,7 +44,7 @@ class SharedExperiment(OwnedExperiment):
 
     journal: WorkerJournal
 
-    def __init__(self, lease: Lease, ledger: Journal, saved: int, leases: Leases, settings: Settings) -> None:
+    def __init__(self, lease: Lease, ledger: ExperimentJournal, saved: int, leases: Leases, settings: Settings) -> None:
         assert lease.ledger is not None
         self.worker, self.leases, self.settings = lease.worker, leases, settings
         self.mine: dict[str, None] = {}  # open decisions of this process, the oldest first
@@ -56,7 +56,7 @@ class SharedExperiment(OwnedExperiment):
         super().__init__(lease.row, lease.fence, WorkerJournal(ledger, lease.worker, lease.seq, lease.digest), saved, lease.ledger)
 
     @property
-    def ledger(self) -> Journal:
+    def ledger(self) -> ExperimentJournal:
         return self.journal.ledger
 
     def due(self, every: int) -> bool:

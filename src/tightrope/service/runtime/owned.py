@@ -6,7 +6,7 @@ from collections import deque
 from ..domain.events import Event
 from ..domain.experiment import Experiment
 from ..log.entries import LogEntry
-from ..log.journal import Journal
+from ..log.journal import ExperimentJournal
 
 LIGHT = 1500  # decisions and assignments in a snapshot that the writer packs itself; larger ones are made by another thread from the log
 MARKS = 100  # in the time within which a decision may be cancelled
@@ -16,7 +16,7 @@ OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of
 class OwnedExperiment:
     """A live experiment that this process writes: its row in the database, its fence, and entries that are not on disk yet."""
 
-    def __init__(self, row: int, fence: int, journal: Journal, saved: int, root: int | None = None) -> None:
+    def __init__(self, row: int, fence: int, journal: ExperimentJournal, saved: int, root: int | None = None) -> None:
         self.row, self.fence, self.journal = row, fence, journal
         self.root = row if root is None else root  # of the log that readers read: where there are many workers, of the ledger
         self.new: list[LogEntry] = []
@@ -31,7 +31,7 @@ class OwnedExperiment:
         return self.journal.experiment
 
     @property
-    def ledger(self) -> Journal:
+    def ledger(self) -> ExperimentJournal:
         """What readers are told of, and snapshots keep."""
         return self.journal
 

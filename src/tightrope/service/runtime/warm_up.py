@@ -20,7 +20,7 @@ from ..domain.events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, R
 from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
 from ..domain.spec import ArmSpec, ExperimentSpec, Mode, check_size, made_oracle
-from ..log.journal import Journal, WorkerJournal
+from ..log.journal import ExperimentJournal, WorkerJournal
 from .garbage_collection import freeze
 from .settings import Settings
 
@@ -49,7 +49,7 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
         spec = spec.in_numbers()
         for mode in modes(spec):
             for one_row in (False, True) if one_row_fits(spec) else (False,):  # a regression for all arms, or one for each
-                journal = Journal(spec.name)
+                journal = ExperimentJournal(spec.name)
                 journal.record(created(spec), 0)
                 if mode != journal.experiment.rollout.mode:
                     journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
@@ -76,7 +76,7 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
         return
     spec = spec.in_numbers()
     with _one_at_a_time:
-        journal = Journal(spec.name)
+        journal = ExperimentJournal(spec.name)
         journal.record(created(spec), 0)
         check_size(spec, journal.experiment.session.policy, arms)
         if journal.experiment.rollout.mode != "full":
@@ -86,7 +86,7 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
         check_seconds(journal, grown)
 
 
-def check_seconds(journal: Journal, spec: ExperimentSpec, one_row: bool = False) -> None:
+def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: bool = False) -> None:
     """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it.
 
     A policy that keeps a budget plays its baseline first, which is cheap. So decisions are rewarded as well as can be until some are made
@@ -127,7 +127,7 @@ def modes(spec: ExperimentSpec) -> list[Mode]:
     return ["full", "capped"]
 
 
-def rehearse(journal: Journal, request: DecisionRequest, id: str) -> None:
+def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> None:
     """All that can become of a decision."""
     for ending in ("rewarded", "cancelled", "expired"):
         with contextlib.suppress(Refused, ValueError):
@@ -136,7 +136,7 @@ def rehearse(journal: Journal, request: DecisionRequest, id: str) -> None:
             journal.record(end(ending, prepared.event.decision, prepared.event.arm, prepared.event.name, journal), 0)
 
 
-def rehearse_exchange(journal: Journal, request: DecisionRequest) -> None:
+def rehearse_exchange(journal: ExperimentJournal, request: DecisionRequest) -> None:
     """What one of many workers does: a decision with a lease and one without, an exchange, and what its ledger takes in."""
     journal.exchange(1, [], b"", journal.experiment.seq, 1, 0)
     worker = WorkerJournal(journal, 1, 0, b"")
@@ -148,7 +148,7 @@ def rehearse_exchange(journal: Journal, request: DecisionRequest) -> None:
     journal.exchange(1, worker.pending, worker.digest, journal.experiment.seq, 1, 0)
 
 
-def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: Journal) -> Event:
+def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal) -> Event:
     """The event that ends a decision in some way."""
     if ending == "cancelled":
         return Cancelled(id)
@@ -158,7 +158,7 @@ def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: J
     return Rewarded(id, least if isinstance(arm, int) else dict.fromkeys(names, least))
 
 
-def look(journal: Journal) -> None:
+def look(journal: ExperimentJournal) -> None:
     """What the board, the certificate and explanations ask."""
     session = journal.experiment.session
     with contextlib.suppress(ValueError):

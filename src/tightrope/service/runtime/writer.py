@@ -36,7 +36,7 @@ from ..log.audit import UNKNOWN, Author
 from ..log.claims import PATIENCE
 from ..log.database import Database
 from ..log.entries import LogEntry
-from ..log.journal import Journal
+from ..log.journal import ExperimentJournal
 from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from .clock_watch import ClockWatch
 from .exchanges import SharedExperiment
@@ -103,7 +103,7 @@ class Transaction:
         self.claimed: set[tuple[str, str]] = set()  # decisions and what may be done with them, of which nothing has come yet
 
     @property
-    def settled(self) -> Journal:
+    def settled(self) -> ExperimentJournal:
         """What readers are told of: of many workers what the ledger knows."""
         return self.owned.ledger
 
@@ -472,7 +472,7 @@ class Writer(threading.Thread):
         self.unavailable.pop(name, None)
         self.taken(self.owned[name].experiment.spec)
 
-    def _read(self, name: str, lease: Lease) -> tuple[Journal, int]:
+    def _read(self, name: str, lease: Lease) -> tuple[ExperimentJournal, int]:
         """An experiment from its log, and the event of the snapshot that it began with. Where the log cannot be read, it is tried again
         after a while, as somebody may have restored it."""
         began = time.monotonic()
@@ -503,7 +503,7 @@ class Writer(threading.Thread):
         """An experiment that the database does not have, by a command's spec."""
         if command is None or command.spec is None:
             raise unknown_experiment(name)
-        spec, journal = command.spec, Journal(name)
+        spec, journal = command.spec, ExperimentJournal(name)
         if spec.workers > 1 and self.database.sqlite:
             raise Refused(
                 422, f"workers = {spec.workers} needs a database that several processes write, but this service has an SQLite file; start "
