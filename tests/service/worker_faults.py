@@ -147,7 +147,7 @@ class Driver:
             requests = self.send(requests)
             if requests:
                 time.sleep(0.05)
-            if time.monotonic() > end:
+            if requests and time.monotonic() > end:
                 raise Broken(f"{len(requests)} requests have no answer after a minute, such as {requests[0]}.")
 
     def check(self, request: Request, status: int, body: bytes) -> None:

@@ -3,7 +3,7 @@
 An exchange is a part of a transaction that locks the experiment's row, so that the exchanges of an experiment have an order. It takes in
 what the others told since the last one, then what this worker did, writes one event into the ledger, and goes on from there. A worker that
 finds the row locked tries again a little later; meanwhile it decides on. What others told is taken in before the lock is asked for, so that
-it is held for a worker's own events only.
+it is held for a worker's own events only; where that is much, those who wait for decisions get them before the exchange goes on.
 
 Under the lock a worker looks whether its own log still is as it left it. Another one may have taken it for gone and told what it did, or a
 new process may write its log now; then it tells nothing, and reads everything again.
@@ -32,10 +32,12 @@ X = experiments.c
 SPREAD = 4.0  # a lease is asked for as many decisions as since the last exchange: standard deviations of a Poisson count above that
 LEAST_ASKED = 5
 RETRY = 0.1  # of the time between two exchanges, after which a worker that found another one at it tries again
+MUCH = 50  # events of others, behind which decisions have their turn
 LOCK = (
     "SELECT seq, fence, set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true) "
     "FROM experiments WHERE id = %s FOR NO KEY UPDATE"
 )
+OWN = "SELECT fence, seq, digest FROM experiments WHERE id = %s"
 GRACE = 10 * 10**6  # microseconds after which a window is closed that the worker which decided has left open
 
 
@@ -52,6 +54,7 @@ class SharedExperiment(OwnedExperiment):
         self.alone = False  # whether it decided what no other worker may before it knows of it, so that this part ends with an exchange
         self.crossed = False  # whether an exchange of this worker has passed a number at which a snapshot is due
         self.exchanged = -math.inf  # when the last one was, by the computer's count of seconds
+        self.heard = False  # whether it has heard much for the exchange that is due
         self.looked = -math.inf  # when it looked for workers that are gone
         super().__init__(lease.row, lease.fence, WorkerJournal(ledger, lease.worker, lease.seq, lease.digest), saved, lease.ledger)
 
@@ -77,20 +80,27 @@ class SharedExperiment(OwnedExperiment):
         return time.monotonic() - self.looked >= self.leases.seconds / 4
 
     def exchange(self, connection: Connection, now: int, wait: int = 0, leaving: bool = False) -> bool:
-        """Tell and hear, in the caller's transaction; this worker's events must be in it. False where another worker is at it.
+        """Tell and hear, in the caller's transaction; this worker's events must be in it. False where it is to be called again: another
+        worker is at it, or others told much.
 
-        wait: until it has done, at most so many milliseconds. leaving: no lease is wanted any more. Raises Overtaken where this worker's
-        log is not as it left it.
+        wait: until the other one has done, at most so many milliseconds; then it does not matter how much others told. leaving: no lease is
+        wanted any more. Raises Overtaken where this worker's log is not as it left it.
         """
         self.exchanged = time.monotonic()
-        self._hear(connection)  # most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds
+        # Most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds.
+        much = self._hear(connection) > MUCH
+        if much and not wait and not self.heard:
+            self.heard, self.exchanged = True, -math.inf
+            return False
         lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
         row = connection.exec_driver_sql(lock, (str(PATIENCE), str(wait), self.root)).one_or_none()
         if row is None:
             self.exchanged -= (1.0 - RETRY) * self.settings.exchange
             return False
+        self.heard = False
         self._check_own(connection)
-        self._hear(connection)
+        if row.seq != self.ledger.experiment.seq:
+            self._hear(connection)
         before = self.ledger.experiment.seq
         if row.seq != before:
             raise ValueError(f"the ledger of {self.ledger.experiment.name!r} ends with event {row.seq}, but {before} was read.")
@@ -113,7 +123,7 @@ class SharedExperiment(OwnedExperiment):
 
     def _check_own(self, connection: Connection) -> None:
         """Raise Overtaken where somebody else has told of this worker, or writes its log: both hold the lock that is held now."""
-        own = connection.execute(sa.select(X.fence, X.seq, X.digest).where(X.id == self.row)).one()
+        own = connection.exec_driver_sql(OWN, (self.row,)).one()
         if (own.fence, own.seq, bytes(own.digest)) != (self.fence, self.journal.seq, self.journal.digest):
             raise store.Overtaken(self.row)
 
@@ -128,10 +138,12 @@ class SharedExperiment(OwnedExperiment):
         """Rest on what the ledger knows now."""
         self.journal.go_on(self.experiment)
 
-    def _hear(self, connection: Connection) -> None:
-        """What others told since the last exchange."""
-        for entry in store.read_together(connection, self.root, self.ledger.experiment.seq):
+    def _hear(self, connection: Connection) -> int:
+        """Take in what others told since the last time; returns how many events."""
+        before = self.ledger.experiment.seq
+        for entry in store.read_together(connection, self.root, before):
             self.ledger.follow(entry)
+        return self.ledger.experiment.seq - before
 
     def _write(
         self, connection: Connection, fence: int, told: list[LogEntry], head: bytes, known: int, asked: int, now: int,
