@@ -60,8 +60,7 @@ def decide(service, prefix: str, decisions: int, rewards: bool) -> None:
 
 def exchange(service) -> None:
     service.ask_now("many", lambda at: setattr(at.owned, "exchanged", -NEVER))
-    for _ in range(2):  # the first is answered when others were heard, the second when the exchange has ended
-        service.ask_now("many", lambda at: None)
+    service.ask_now("many", lambda at: None)  # answered when the exchange has ended
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from fleet import SPEC, Expired, Fleet, ledger_of, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from running import ask, crash, decide, place, probed, reward, service_at
+from running import ask, batch, crash, decide, place, probed, reward, service_at
 from running import create as create_cold
 
 from tightrope.service.board.view import sentence_of
@@ -32,6 +32,7 @@ from tightrope.service.log.snapshots import fingerprint, pack, restored
 from tightrope.service.log.tables import claims, events, experiments
 from tightrope.service.log.verification import check_snapshots, replay, verify
 from tightrope.service.runtime import commands
+from tightrope.service.runtime.exchanges import MUCH
 from tightrope.service.runtime.histories import Histories
 from tightrope.service.runtime.warm_up import warm_up
 from tightrope.service.webhooks.watching import Watcher
@@ -270,6 +271,26 @@ def test_a_worker_that_sleeps_in_a_transaction_holds_nobody_up_for_long(postgres
             with pytest.raises(sa.exc.DBAPIError):
                 sleeping.execute(sa.select(claims.c.decision))
             sleeping.invalidate()
+    checked(postgres_database)
+
+
+def test_where_others_told_much_decisions_have_their_turn_before_the_exchange_goes_on(postgres_database, clock):
+    def twice(at):
+        found = []
+        for asked_for in (True, True):
+            done = at.owned.exchange(at.connection, at.now, asked_for=asked_for)
+            found.append((done, at.owned.ledger.experiment.seq > at.owned.experiment.known))
+        return found
+
+    with two(postgres_database, clock, exchange=NEVER) as (one, other):
+        create(one, FREE | {"workers": 2})
+        joined(one, other)
+        for number, much in ((MUCH + 1, True), (MUCH - 1, False)):
+            one.ask_now("many", batch(number, f"{number}-"))
+            one.ask_now("many", lambda at: at.owned.exchange(at.connection, at.now))
+            expected = [(False, True), (True, False)] if much else [(True, False), (True, False)]
+            assert other.ask_now("many", twice) == expected
+        settled(one)
     checked(postgres_database)
 
 

@@ -79,17 +79,17 @@ class SharedExperiment(OwnedExperiment):
         """Whether it is time to look for workers that are gone, also where nobody asks this one for anything."""
         return time.monotonic() - self.looked >= self.leases.seconds / 4
 
-    def exchange(self, connection: Connection, now: int, wait: int = 0, leaving: bool = False) -> bool:
+    def exchange(self, connection: Connection, now: int, wait: int = 0, leaving: bool = False, asked_for: bool = False) -> bool:
         """Tell and hear, in the caller's transaction; this worker's events must be in it. False where it is to be called again: another
-        worker is at it, or others told much.
+        worker is at it, or others told much while somebody waits for a decision.
 
-        wait: until the other one has done, at most so many milliseconds; then it does not matter how much others told. leaving: no lease is
-        wanted any more. Raises Overtaken where this worker's log is not as it left it.
+        wait: until another worker has done, at most so many milliseconds. leaving: no lease is wanted any more. asked_for: whether somebody
+        waits for a decision. Raises Overtaken where this worker's log is not as it left it.
         """
         self.exchanged = time.monotonic()
         # Most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds.
         much = self._hear(connection) > MUCH
-        if much and not wait and not self.heard:
+        if much and asked_for and not self.heard:
             self.heard, self.exchanged = True, -math.inf
             return False
         lock = LOCK if wait else f"{LOCK} SKIP LOCKED"
@@ -97,7 +97,6 @@ class SharedExperiment(OwnedExperiment):
         if row is None:
             self.exchanged -= (1.0 - RETRY) * self.settings.exchange
             return False
-        self.heard = False
         self._check_own(connection)
         if row.seq != self.ledger.experiment.seq:
             self._hear(connection)
@@ -137,6 +136,7 @@ class SharedExperiment(OwnedExperiment):
     def go_on(self) -> None:
         """Rest on what the ledger knows now."""
         self.journal.go_on(self.experiment)
+        self.heard = False
 
     def _hear(self, connection: Connection) -> int:
         """Take in what others told since the last time; returns how many events."""
