@@ -1,13 +1,13 @@
 """Durable decisions a second of two processes on one PostgreSQL: LinUCB with K = 50 arms and d = 20 features, an experiment each.
 
 python benchmarks/service_workers.py [--seconds 60] [--workers 2] [--one-experiment] [--rewards] [--promise]
-    [--policy LinUCB] [--batch 1] [--pinned]
+    [--policy LinUCB] [--pinned]
 
 Starts a PostgreSQL server of its own in a temporary folder (the tests' helper installs it where it is missing). An experiment is written
 by one process at a time, so as many experiments as workers are asked at once. With `--one-experiment` all of them decide in one;
-`--promise` keeps its policy to a budget, `--rewards` rewards each decision, `--batch` asks for so many with one request. CPU seconds
-are those of the services' processes alone: the load and the database share the same cores. With `--pinned` the services have the first
-core, whatever their number, and all else the others: then their CPU seconds do not depend on how many of them share a core with the rest.
+`--promise` keeps its policy to a budget, `--rewards` rewards each decision. CPU seconds are those of the services' processes alone: the
+load and the database share the same cores. With `--pinned` the services have the first core, whatever their number, and all
+else the others: then their CPU seconds do not depend on how many of them share a core with the rest.
 """
 
 import argparse
@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests" / "service
 
 import postgres
 
-CONNECTIONS, FEW_CONNECTIONS = 32, 4  # of each worker; where requests are batches
+CONNECTIONS = 32  # of each worker
 FIRST_CORE = 0
 
 
@@ -40,16 +40,15 @@ def exchanges(port: int) -> tuple[int, float]:
     return int(float(found["tightrope_exchange_seconds_count"])), float(found["tightrope_exchange_seconds_sum"])
 
 
-async def decide_and_reward(connections: list[Connection], path: str, seconds: float, rewards: bool, batch: int) -> list[float]:
-    """As fast as answers come, from all connections; each request's time, without its reward's."""
+async def decide_and_reward(connections: list[Connection], path: str, seconds: float, rewards: bool) -> list[float]:
+    """As fast as answers come, from all connections; each one's time, without its reward's."""
     times: list[float] = []
     until = time.perf_counter() + seconds
-    asked, body = ("decisions", b"{}") if batch == 1 else ("decisions:batch", json.dumps({"decisions": [{}] * batch}).encode())
 
     async def one(connection: Connection) -> None:
         while time.perf_counter() < until:
             at = time.perf_counter()
-            status, answer = await connection.post(f"{path}/{asked}", body)
+            status, answer = await connection.post(f"{path}/decisions", b"{}")
             assert status == 200, answer[:300]
             times.append(time.perf_counter() - at)
             if rewards:
@@ -61,7 +60,7 @@ async def decide_and_reward(connections: list[Connection], path: str, seconds: f
     return times
 
 
-async def measure_one(workers: list[tuple[int, str, int]], seconds: float, rewards: bool, promise: bool, policy: str, batch: int) -> None:
+async def measure_one(workers: list[tuple[int, str, int]], seconds: float, rewards: bool, promise: bool, policy: str) -> None:
     """All workers in one experiment."""
     features = np.random.default_rng(0).normal(size=(ARMS, DIMENSION)) / np.sqrt(DIMENSION)
     arms = [{"id": f"arm-{k}", "features": (row / max(1.0, np.linalg.norm(row))).tolist()} for k, row in enumerate(features)]
@@ -75,22 +74,21 @@ async def measure_one(workers: list[tuple[int, str, int]], seconds: float, rewar
         first = await Connection(other, key).open()
         while (await first.post("/v1/experiments/one/decisions", b"{}"))[0] != 200:  # it has not joined yet
             await asyncio.sleep(0.2)
-        connections += [await Connection(other, key).open() for _ in range(CONNECTIONS if batch == 1 else FEW_CONNECTIONS)]
-    await decide_and_reward(connections, "/v1/experiments/one", 5.0, rewards, batch)
+        connections += [await Connection(other, key).open() for _ in range(CONNECTIONS)]
+    await decide_and_reward(connections, "/v1/experiments/one", 5.0, rewards)
     before, told = [cpu(pid) for *_, pid in workers], [exchanges(port) for port, *_ in workers]
     began = time.perf_counter()
-    times = await decide_and_reward(connections, "/v1/experiments/one", seconds, rewards, batch)
+    times = await decide_and_reward(connections, "/v1/experiments/one", seconds, rewards)
     took = time.perf_counter() - began
     used = sum(cpu(pid) for *_, pid in workers) - sum(before)
     since = [
         [one - other for one, other in zip(exchanges(port), first, strict=True)] for (port, *_), first in zip(workers, told, strict=True)
     ]
     number, spent = sum(count for count, _ in since), sum(each for _, each in since)
-    what = "decisions with rewards" if rewards else "decisions" if batch == 1 else f"decisions in batches of {batch}"
-    made = batch * len(times)
+    what = "decisions with rewards" if rewards else "decisions"
     print(
-        f"{len(workers)} workers of one experiment with {len(connections) // len(workers)} connections each: {made / took:,.0f} {what}/s; "
-        f"{milliseconds(times)}; {1e3 * used / made:.3f} CPU ms a decision, {number / took:.1f} exchanges/s of "
+        f"{len(workers)} workers of one experiment with {CONNECTIONS} connections each: {len(times) / took:,.0f} {what}/s; "
+        f"{milliseconds(times)}; {1e3 * used / len(times):.3f} CPU ms a decision, {number / took:.1f} exchanges/s of "
         f"{1e3 * spent / max(number, 1):.1f} ms"
     )
 
@@ -126,7 +124,6 @@ def main() -> None:
     parser.add_argument("--rewards", action="store_true", help="with --one-experiment: reward each decision")
     parser.add_argument("--policy", default="LinUCB", help="with --one-experiment, such as LinTS, whose chances are drawn")
     parser.add_argument("--promise", action="store_true", help="with --one-experiment: keep the policy to a budget")
-    parser.add_argument("--batch", type=int, default=1, help="with --one-experiment: decisions of one request")
     parser.add_argument("--pinned", action="store_true", help="services on the first core, all else on the others")
     arguments = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
@@ -142,7 +139,7 @@ def main() -> None:
                 pin(process.pid, {FIRST_CORE})
             workers.append((port, key, process.pid))
         if arguments.one_experiment:
-            asyncio.run(measure_one(workers, arguments.seconds, arguments.rewards, arguments.promise, arguments.policy, arguments.batch))
+            asyncio.run(measure_one(workers, arguments.seconds, arguments.rewards, arguments.promise, arguments.policy))
         else:
             asyncio.run(measure(workers, arguments.seconds))
 

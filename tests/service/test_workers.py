@@ -277,8 +277,8 @@ def test_a_worker_that_sleeps_in_a_transaction_holds_nobody_up_for_long(postgres
 def test_where_others_told_much_decisions_have_their_turn_before_the_exchange_goes_on(postgres_database, clock):
     def twice(at):
         found = []
-        for asked_for in (True, True):
-            done = at.owned.exchange(at.connection, at.now, asked_for=asked_for)
+        for _ in range(2):
+            done = at.owned.exchange(at.connection, at.now, busy=True)
             found.append((done, at.owned.ledger.experiment.seq > at.owned.experiment.known))
         return found
 

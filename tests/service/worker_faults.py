@@ -147,8 +147,8 @@ class Driver:
             requests = self.send(requests)
             if requests:
                 time.sleep(0.05)
-            if requests and time.monotonic() > end:
-                raise Broken(f"{len(requests)} requests have no answer after a minute, such as {requests[0]}.")
+                if time.monotonic() > end:
+                    raise Broken(f"{len(requests)} requests have no answer after a minute, such as {requests[0]}.")
 
     def check(self, request: Request, status: int, body: bytes) -> None:
         self.statuses[status] += 1

@@ -15,7 +15,6 @@ from .movielens import NOTES, PAPERS_READING, ROUNDS, MovieLensRelease, all_tune
 from .settings import ARM_WISE, BASELINES, PAIRS, share_of
 
 EARLY_ROUNDS = 5
-PAPER_TIMES = 12  # trials at paper scale over a release's own: few rounds differ much between trials
 LEAST_K = 50  # of the paper's figure; sets on a release with fewer users are another setting
 
 
@@ -34,8 +33,7 @@ def data(run: Run) -> Data:
     rounds = np.arange(1, ROUNDS + 1)
 
     def curves(source: MovieLensRelease, reading: str, k: int) -> AverageRewards:
-        times = PAPER_TIMES if reading == PAPERS_READING else 2
-        return AverageRewards(k, {name: curve / rounds for name, curve in all_tuned_rewards(run, source, k, reading, times).items()})
+        return AverageRewards(k, {name: curve / rounds for name, curve in all_tuned_rewards(run, source, k, reading).items()})
 
     return {
         (source.name, reading): curves(source, reading, k)

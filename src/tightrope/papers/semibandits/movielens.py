@@ -90,10 +90,10 @@ def curves(run: Run, source: MovieLensRelease, k: int, reading: str, settings: l
     return np.stack(rows)
 
 
-def tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, name: str, times: int) -> np.ndarray:
-    """(trials, rounds) cumulative reward of an algorithm's best setting (see NOTES). times: trials at paper scale over a release's own."""
+def tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, name: str) -> np.ndarray:
+    """(trials, rounds) cumulative reward of an algorithm's best setting (see NOTES)."""
     settings = grid(name, run.at(smoke=GRID[1:3], laptop=GRID, paper=GRID), c=run.at(smoke=(1.0,), laptop=(1.0,), paper=None))
-    trials = range(run.at(smoke=2, laptop=source.trials if reading == PAPERS_READING else source.others, paper=times * source.trials))
+    trials = range(run.at(smoke=2, laptop=source.trials if reading == PAPERS_READING else source.others, paper=2 * source.trials))
     if run.scale == "paper":
         every = curves(run, source, k, reading, settings, trials, name)
         return every[best(every[:, :, -1])]
@@ -102,6 +102,6 @@ def tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, name
     return curves(run, source, k, reading, [settings[best(tuning[:, :, -1])]], trials, f"{name} best")[0]
 
 
-def all_tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, times: int = 2) -> dict[str, np.ndarray]:
-    """`tuned_rewards` of every algorithm."""
-    return {name: tuned_rewards(run, source, k, reading, name, times) for name in NAMES}
+def all_tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str) -> dict[str, np.ndarray]:
+    """`tuned` for every algorithm."""
+    return {name: tuned_rewards(run, source, k, reading, name) for name in NAMES}

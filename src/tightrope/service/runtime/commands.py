@@ -97,7 +97,7 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
     transaction.settle()
     transaction.experiment.check_alive()
-    known = transaction.experiment.numbers.copy()
+    known = transaction.experiment.numbers
     for arm in request.arms:
         (check_same if arm.id in known else check_point)(transaction.experiment, arm)
     fresh = [arm for arm in request.arms if arm.id not in known]

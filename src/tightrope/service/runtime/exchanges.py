@@ -3,7 +3,7 @@
 An exchange is a part of a transaction that locks the experiment's row, so that the exchanges of an experiment have an order. It takes in
 what the others told since the last one, then what this worker did, writes one event into the ledger, and goes on from there. A worker that
 finds the row locked tries again a little later; meanwhile it decides on. What others told is taken in before the lock is asked for, so that
-it is held for a worker's own events only; where that is much, those who wait for decisions get them before the exchange goes on.
+it is held for a worker's own events only; where others told much, those who wait for decisions get them before the exchange goes on.
 
 Under the lock a worker looks whether its own log still is as it left it. Another one may have taken it for gone and told what it did, or a
 new process may write its log now; then it tells nothing, and reads everything again.
@@ -79,17 +79,16 @@ class SharedExperiment(OwnedExperiment):
         """Whether it is time to look for workers that are gone, also where nobody asks this one for anything."""
         return time.monotonic() - self.looked >= self.leases.seconds / 4
 
-    def exchange(self, connection: Connection, now: int, wait: int = 0, leaving: bool = False, asked_for: bool = False) -> bool:
+    def exchange(self, connection: Connection, now: int, wait: int = 0, leaving: bool = False, busy: bool = False) -> bool:
         """Tell and hear, in the caller's transaction; this worker's events must be in it. False where it is to be called again: another
         worker is at it, or others told much while somebody waits for a decision.
 
-        wait: until another worker has done, at most so many milliseconds. leaving: no lease is wanted any more. asked_for: whether somebody
+        wait: until another worker has done, at most so many milliseconds. leaving: no lease is wanted any more. busy: whether somebody
         waits for a decision. Raises Overtaken where this worker's log is not as it left it.
         """
         self.exchanged = time.monotonic()
         # Most of it while nobody waits for the lock; decisions rest on what was known before until this succeeds.
-        much = self._hear(connection) > MUCH
-        if much and asked_for and not self.heard:
+        if self._hear(connection) > MUCH and busy and not self.heard:
             self.heard, self.exchanged = True, -math.inf
             return False
         lock = LOCK if wait else f"{LOCK} SKIP LOCKED"

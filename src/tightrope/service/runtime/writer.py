@@ -357,7 +357,7 @@ class Writer(threading.Thread):
             try:
                 with self.database.write() as connection:
                     if owned.journal.pending or owned.experiment.lease or owned.look_due():
-                        owned.exchange(connection, self.settings.clock(), asked_for=bool(self.lines) or not self.queue.empty())
+                        owned.exchange(connection, self.settings.clock(), busy=bool(self.lines) or not self.queue.empty())
                     else:
                         owned.hear(connection)
             except Exception as error:
