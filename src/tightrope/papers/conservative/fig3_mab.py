@@ -35,7 +35,7 @@ class BernoulliRuns(NamedTuple):
 
 def data(run: Run) -> BernoulliRuns:
     """All algorithms on the same models."""
-    models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 40))
+    models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
     chosen = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
