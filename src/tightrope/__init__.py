@@ -48,7 +48,7 @@ def _found(name: str) -> object:
 
 
 def _meant(name: str) -> str:
-    """What others call our policies, or the name that is like this one."""
+    """The name here of a policy that others call otherwise, or the name that is like this one."""
     from .core import checks
 
     usual = {

@@ -190,7 +190,7 @@ def test_an_interrupted_reward_was_learned_whole_or_not_at_all(place):
 
 def test_an_interrupted_growth_did_not_happen():
     session = tr.Session(tr.UCB(), arms=4)
-    interrupted_at("_standing", lambda: session.add_arms(number=2))
+    interrupted_at("_agent_and_rounds", lambda: session.add_arms(number=2))
     assert session.arms.number == session.state.pulls.size == 4
     with pytest.raises(ValueError, match="arm = 5 is not a whole number from 0 to 3"):
         session.update(5, 1.0)

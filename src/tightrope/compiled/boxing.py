@@ -39,9 +39,9 @@ def box_array(typ: types.Array, val: ir.Value, c: "_BoxContext") -> ir.Value:
 def box_named_tuple(typ: "types.NamedTuple | types.NamedUniTuple", val: ir.Value, c: "_BoxContext") -> ir.Value:
     """A named tuple, made as its `_make` does: tuple.__new__(class, values)."""
     values = boxing.box_tuple(typ, val, c)
-    made = c.pyapi.call_function_objargs(_constant(c, tuple.__new__), (_constant(c, typ.instance_class), values))
+    boxed = c.pyapi.call_function_objargs(_constant(c, tuple.__new__), (_constant(c, typ.instance_class), values))
     c.pyapi.decref(values)
-    return made
+    return boxed
 
 
 def unbox_bit_generator(typ: types.NumPyRandomBitGeneratorType, obj: ir.Value, c: "_UnboxContext") -> NativeValue:
@@ -52,12 +52,12 @@ def unbox_bit_generator(typ: types.NumPyRandomBitGeneratorType, obj: ir.Value, c
     name = c.context.insert_const_string(builder.module, "BitGenerator")
     struct = builder.bitcast(builder.call(get, [capsule, name]), UNSIGNED.as_pointer())
     pyapi.decref(capsule)
-    made = cgutils.create_struct_proxy(typ)(c.context, builder)
-    made.parent = obj
+    bits = cgutils.create_struct_proxy(typ)(c.context, builder)
+    bits.parent = obj
     for place, field in enumerate(("state", "fnptr_next_uint64", "fnptr_next_uint32", "fnptr_next_double")):
-        setattr(made, field, builder.load(builder.gep(struct, [ir.IntType(32)(place)])))
-    made.state_address = made.state
-    return NativeValue(made._getvalue())
+        setattr(bits, field, builder.load(builder.gep(struct, [ir.IntType(32)(place)])))
+    bits.state_address = bits.state
+    return NativeValue(bits._getvalue())
 
 
 _boxers.functions[types.Array] = box_array

@@ -66,13 +66,13 @@ _lock = threading.Lock()
 
 def answering(cls: type) -> set[str | None]:
     """Modules of the methods by which a class answers verbs; None: one that no file holds. Whatever compiles with it depends on them."""
-    found = set[str | None]()
+    modules = set[str | None]()
     for name in dir(cls):
         method = getattr(cls, name)
         plain = getattr(method, "py_func", method)
         if not name.startswith("_") and isinstance(plain, python_types.FunctionType) and not getattr(plain, "required", False):
-            found.add(module_of(plain))
-    return found
+            modules.add(module_of(plain))
+    return modules
 
 
 def module_of(function: Callable[..., object]) -> str | None:
@@ -250,8 +250,8 @@ def modules_of(numba_type: types.Type) -> set[str | None]:
     """Modules whose source decides what code with arguments of this type does; None among them: never kept on disk."""
     if isinstance(numba_type, types.BaseTuple):
         cls = getattr(numba_type, "instance_class", None)
-        found = set() if cls is None else answering(cls) | {cls.__module__ if findable(cls) else None}
-        return found.union(*(modules_of(inner) for inner in iter(cast(Any, numba_type))))
+        modules = set() if cls is None else answering(cls) | {cls.__module__ if findable(cls) else None}
+        return modules.union(*(modules_of(inner) for inner in iter(cast(Any, numba_type))))
     if isinstance(numba_type, types.StructRef):
         return set[str | None]().union(*(modules_of(inner) for inner in numba_type.field_dict.values()))
     if isinstance(numba_type, types.Dispatcher):
@@ -261,10 +261,10 @@ def modules_of(numba_type: types.Type) -> set[str | None]:
 
 def findable(cls: type | python_types.FunctionType) -> bool:
     """Whether another process finds the class by its module and name."""
-    found: object = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
+    holder: object = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
     for name in cls.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is cls
+        holder = getattr(holder, name, None)
+    return holder is cls
 
 
 def sources_key(modules: frozenset[str]) -> str | None:
@@ -333,24 +333,24 @@ def version_of(library: str) -> str:
 @functools.cache
 def _imported(name: str, path: str) -> tuple[str, ...]:
     """Modules that a module imports, as far as they are loaded; of libraries also those that are imported later."""
-    own, found = name.partition(".")[0], list[str]()
+    own, names = name.partition(".")[0], list[str]()
     package = getattr(sys.modules[name], "__package__", None) or ""
     for node in _import_statements(pathlib.Path(path).read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
-                found += [alias.name, top]
+                names += [alias.name, top]
                 if top == own != PACKAGE:  # `import package` reaches everything in it that is loaded
-                    found += [item for item in list(sys.modules) if item.startswith(f"{top}.")]
+                    names += [item for item in list(sys.modules) if item.startswith(f"{top}.")]
         else:
             try:
                 base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             except ImportError:
                 continue  # a line of a docstring
             inner = [f"{base}.{alias.name}" for alias in node.names]
-            found += inner if all(item in sys.modules for item in inner) else [*inner, base]
+            names += inner if all(item in sys.modules for item in inner) else [*inner, base]
     inside = {PACKAGE, own, ""}
-    return tuple(dict.fromkeys(item if item in sys.modules else top for item in found
+    return tuple(dict.fromkeys(item if item in sys.modules else top for item in names
                                if item in sys.modules or (top := item.partition(".")[0]) not in inside))  # fmt: skip
 
 

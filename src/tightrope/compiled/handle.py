@@ -72,22 +72,22 @@ def _box_handle(typ: HandleType, value: ir.Value, c: "_BoxContext") -> ir.Value:
 @unbox(HandleType)
 def _unbox_handle(typ: HandleType, obj: ir.Value, c: "_UnboxContext") -> NativeValue:
     crossed = c.unbox(types.MemInfoPointer(types.voidptr), obj)
-    made = cgutils.create_struct_proxy(typ)(c.context, c.builder)
-    made.meminfo = crossed.value
-    return NativeValue(made._getvalue(), is_error=crossed.is_error)
+    handle = cgutils.create_struct_proxy(typ)(c.context, c.builder)
+    handle.meminfo = crossed.value
+    return NativeValue(handle._getvalue(), is_error=crossed.is_error)
 
 
 @intrinsic
 def _generator(typing: "Context", state: types.Type, uint64: types.Type, uint32: types.Type, double: types.Type) -> "Intrinsic":
     """The generator whose state and functions are at these addresses; its owner keeps it alive."""
 
-    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", given: Sequence[ir.Value]) -> ir.Value:
+    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", args: Sequence[ir.Value]) -> ir.Value:
         bits = cgutils.create_struct_proxy(types.NumPyRandomBitGeneratorType("NumPyRandomBitGeneratorType"))(context, builder)
-        bits.state_address = bits.state = given[0]
-        bits.fnptr_next_uint64, bits.fnptr_next_uint32, bits.fnptr_next_double = given[1:]
-        made = cgutils.create_struct_proxy(GENERATOR)(context, builder)
-        made.bit_generator = bits._getvalue()
-        return made._getvalue()
+        bits.state_address = bits.state = args[0]
+        bits.fnptr_next_uint64, bits.fnptr_next_uint32, bits.fnptr_next_double = args[1:]
+        generator = cgutils.create_struct_proxy(GENERATOR)(context, builder)
+        generator.bit_generator = bits._getvalue()
+        return generator._getvalue()
 
     return GENERATOR(types.uintp, types.uintp, types.uintp, types.uintp), codegen
 
@@ -126,8 +126,8 @@ def _open(policy, state, place, half, before, tally, waiting, address, uint64, u
 def _write(typing: "Context", state: types.Type, out: types.Type) -> "Intrinsic":
     """Writes every number of a state, and the address, sizes and strides of every array, one after the other as 64 bits."""
 
-    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", given: Sequence[ir.Value]) -> ir.Value:
-        target = cgutils.create_struct_proxy(WORDS)(context, builder, value=given[1]).data
+    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", args: Sequence[ir.Value]) -> ir.Value:
+        target = cgutils.create_struct_proxy(WORDS)(context, builder, value=args[1]).data
         word, place = ir.IntType(64), 0
 
         def store(value: ir.Value) -> None:
@@ -150,7 +150,7 @@ def _write(typing: "Context", state: types.Type, out: types.Type) -> "Intrinsic"
             elif isinstance(kind, NUMBERS):
                 store(context.cast(builder, value, kind, types.int64))
 
-        walk(signature.args[0], given[0])
+        walk(signature.args[0], args[0])
         return context.get_dummy_value()
 
     return types.none(state, out), codegen
@@ -172,8 +172,8 @@ def _kinds(kind: types.Type) -> Iterator[types.Type]:
 
 def can_be_held(state: Iterable[object]) -> bool:
     """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples. Arrays that run backwards are not held."""
-    held = all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
-    return held and all(min(array.strides, default=0) >= 0 for array in _arrays(state))
+    plain_kinds = all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
+    return plain_kinds and all(min(array.strides, default=0) >= 0 for array in _arrays(state))
 
 
 def _arrays(state: Iterable[object]) -> Iterator[np.ndarray]:
@@ -230,10 +230,10 @@ class Handle:
         bits = stream.rng.bit_generator
         interface = bits.ctypes
         functions = [ctypes.cast(getattr(interface, name), ctypes.c_void_p).value for name in ("next_uint64", "next_uint32", "next_double")]
-        given = (policy, state, stream.place, stream.half, stream.before, tally, waiting, interface.state_address, *functions)
+        parts = (policy, state, stream.place, stream.half, stream.before, tally, waiting, interface.state_address, *functions)
         kinds = (typeof(policy), typeof(state), WORDS, WORDS, WORDS, NUMBERED, NUMBERED, *(types.uintp,) * 4)
         opening = compiled_for(_open, kinds)
-        self.pointer: object = opening.entry_point(*given)
+        self.pointer: object = opening.entry_point(*parts)
         self.type = opening.signature.return_type
         self._read: Callable[[object, np.ndarray], None] | None = None  # compiled when the state is first asked for
         self._state_type = kinds[1]

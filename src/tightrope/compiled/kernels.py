@@ -35,13 +35,13 @@ def fingerprint(value: Any) -> object:
 
 def classes(value: object) -> list[type]:
     """Classes of a tuple and of the tuples in it, in order."""
-    found: list[type] = []
+    types: list[type] = []
     if isinstance(value, tuple):
-        found.append(type(value))
+        types.append(type(value))
         for item in value:
             if isinstance(item, tuple):
-                found += classes(item)
-    return found
+                types += classes(item)
+    return types
 
 
 class Kernel(CPUDispatcher):

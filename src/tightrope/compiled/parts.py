@@ -55,10 +55,12 @@ class _LowerPart(NativeLowering):
         state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         NativeLowering.run_pass(self, state)
-        made, name = state["cr"], state.func_id.func_name
-        stand_in = _dynfunc.make_function(made.fndesc.lookup_module(), name, "called by kernels only", 0, made.env, (state.library,))
-        state.targetctx.insert_user_function(stand_in, made.fndesc, [state.library])
-        state["cr"] = made._replace(cfunc=stand_in)
+        compiled, name = state["cr"], state.func_id.func_name
+        stand_in = _dynfunc.make_function(
+            compiled.fndesc.lookup_module(), name, "called by kernels only", 0, compiled.env, (state.library,)
+        )
+        state.targetctx.insert_user_function(stand_in, compiled.fndesc, [state.library])
+        state["cr"] = compiled._replace(cfunc=stand_in)
         return True
 
 
@@ -172,8 +174,8 @@ def shared_overload(
     """
 
     def decorate(choose: F) -> F:
-        given = {"nopython": True, "no_cpython_wrapper": True} | dict(options)
-        template = make_overload_template(function, choose, given, strict, inline)
+        target = {"nopython": True, "no_cpython_wrapper": True} | dict(options)
+        template = make_overload_template(function, choose, target, strict, inline)
         template._get_impl = _shared
         infer(template)
         infer_global(function, types.Function(template))
@@ -187,5 +189,5 @@ def _shared(self: Any, args: Sequence[types.Type], kws: Mapping[str, types.Type]
     caller = ConfigStack.top_or_none()
     counts = self._jit_options.get("_nrt", caller is None or bool(caller.nrt))
     key = self.context, tuple(args), tuple(kws.items()), counts
-    found = self._impl_cache.get(key)
-    return self._build_impl(key, args, kws) if found is None else found
+    template = self._impl_cache.get(key)
+    return self._build_impl(key, args, kws) if template is None else template

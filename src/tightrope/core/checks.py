@@ -176,12 +176,12 @@ def vector(
 
 def floats(name: str, value: object) -> np.ndarray:
     """Numbers of any shape as float64."""
-    given = entries(name, value, "an array of numbers")
-    if given.dtype.kind in "biuf":  # no text, dates or complex numbers, which NumPy would convert
-        return given.astype(np.float64, copy=False)
-    if given.dtype.kind == "O":
+    array = entries(name, value, "an array of numbers")
+    if array.dtype.kind in "biuf":  # no text, dates or complex numbers, which NumPy would convert
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind == "O":
         try:
-            return given.astype(np.float64)
+            return array.astype(np.float64)
         except Exception:  # its entries convert by the caller's code
             pass
     raise ValueError(f"{name} = {show(value)} is not an array of numbers.")
@@ -222,8 +222,8 @@ def matrix(name: str, value: object, *, shape: tuple[int | None, int | None] = (
 
 def rows(name: str, value: object, *, shape: tuple[int | None, int | None]) -> np.ndarray:
     """A `matrix`; where the number of its rows is known, a vector stands for rows that are all equal to it."""
-    given, (number, _) = floats(name, value), shape
-    return matrix(name, np.broadcast_to(given, (number, given.size)) if number and given.ndim == 1 else given, shape=shape)
+    array, (number, _) = floats(name, value), shape
+    return matrix(name, np.broadcast_to(array, (number, array.size)) if number and array.ndim == 1 else array, shape=shape)
 
 
 def _array(name: str, value: object, dimensions: int) -> np.ndarray:
@@ -265,10 +265,10 @@ def rounded_up(number: float) -> str:
 
 def broken_slope(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> str | None:
     """A sentence where |means[i] - means[j]| > lipschitz distances[i, j]: the worst pair and the least constant for all pairs."""
-    found = steepness(means, lipschitz * distances)
-    if found is None:
+    steepest = steepness(means, lipschitz * distances)
+    if steepest is None:
         return None
-    i, j, factor = found
+    i, j, factor = steepest
     rise, length = abs(means[i] - means[j]), distances[i, j]
     least = f"the least constant that holds for all pairs is {rounded_up(factor * lipschitz)}"
     remedy = least if math.isfinite(factor) else "no constant holds, because arms at distance 0 differ in mean"

@@ -81,24 +81,24 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
     stored_types = {name: hints[name] for name in [*(name for name, field in fields.items() if field.kept), *others]}
     base: Any = namedtuple(cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more])  # type: ignore[misc]
 
-    variant: Callable[[Arguments], Callable[..., object] | None] = getattr(cls, "variant", lambda given: None)
+    variant: Callable[[Arguments], Callable[..., object] | None] = getattr(cls, "variant", lambda arguments: None)
 
-    def make(klass: type, *unnamed: object, **given: object) -> object:
-        if len(unnamed) > len(leading) or any(name in given for name in leading[: len(unnamed)]):
+    def make(klass: type, *unnamed: object, **arguments: object) -> object:
+        if len(unnamed) > len(leading) or any(name in arguments for name in leading[: len(unnamed)]):
             raise TypeError(f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without a name; name the other parameters.")
-        given |= zip(leading, unnamed, strict=False)
-        other = variant(given)
+        arguments |= zip(leading, unnamed, strict=False)
+        other = variant(arguments)
         if other is not None:
-            return other(**given)
-        unknown = [name for name in given if name not in fields]
+            return other(**arguments)
+        unknown = [name for name in arguments if name not in fields]
         if unknown:
             raise TypeError(
                 f"{cls.__name__} has no parameter {unknown[0]!r}; it takes {', '.join(fields) or 'none'}.{checks.hint(unknown[0], fields)}"
             )
-        missing = [name for name, field in fields.items() if field.required and name not in given]
+        missing = [name for name, field in fields.items() if field.required and name not in arguments]
         if missing:
             raise TypeError(f"{cls.__name__} needs {', '.join(missing)}.")
-        stored = {name: field.encode(name, given.get(name, field.default)) for name, field in fields.items()}
+        stored = {name: field.encode(name, arguments.get(name, field.default)) for name, field in fields.items()}
         return base.__new__(klass, **complete(stored))
 
     def __reduce__(self: Any) -> tuple[object, ...]:
@@ -135,6 +135,6 @@ def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[
     return type(cls.__name__, (base, *parents), members)
 
 
-def parameters_of(made: Any) -> dict[str, tuple[object, object]]:
+def parameters_of(declared_class: Any) -> dict[str, tuple[object, object]]:
     """The parameters that a spec may give: types and defaults (`...`: required)."""
-    return {name: (field.schema, ... if field.required else field.default) for name, field in made.FIELDS.items()}
+    return {name: (field.schema, ... if field.required else field.default) for name, field in declared_class.FIELDS.items()}

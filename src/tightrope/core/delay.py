@@ -30,7 +30,7 @@ class Delay:
 
     if TYPE_CHECKING:
 
-        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def __init__(self, *unnamed: object, **parameters: object) -> None: ...
 
 
 lateness = verb(Delay.lateness)
@@ -58,5 +58,5 @@ def delay(cls: type[T]) -> type[T]:
         Where a method is misspelt, takes other arguments than its verb, or is missing.
     """
     check_methods(cls, VERBS, VERBS)
-    made: type[T] = named_tuple(cls, Delay, list(declared(cls)[0]), getattr(cls, "complete", dict))
-    return made
+    delay_class: type[T] = named_tuple(cls, Delay, list(declared(cls)[0]), getattr(cls, "complete", dict))
+    return delay_class

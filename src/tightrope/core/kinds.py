@@ -155,10 +155,10 @@ def kind_of(state_class: type, name: str) -> Kind | Record | StateOf | None:
         if hint is not None:
             names = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
             try:
-                found = get_type_hints(SimpleNamespace(__annotations__={name: hint}), globalns=dict(names), include_extras=True)
+                hints = get_type_hints(SimpleNamespace(__annotations__={name: hint}), globalns=dict(names), include_extras=True)
             except (NameError, AttributeError) as error:
                 raise ValueError(
                     f"{cls.__name__}.{name} is annotated as {hint!r}, but {error}; import what it names at the top of the module."
                 ) from None
-            return kind_in(found[name])
+            return kind_in(hints[name])
     return None

@@ -32,7 +32,7 @@ class Monitor:
 
     if TYPE_CHECKING:
 
-        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def __init__(self, *unnamed: object, **parameters: object) -> None: ...
 
 
 VERBS: dict[str, Verb] = {name: verb(method, compiled=False).verb for name, method in vars(Monitor).items() if inspect.isfunction(method)}
@@ -58,5 +58,5 @@ def monitor(cls: type[T]) -> type[T]:
         Where a method is misspelt, takes other arguments than its verb, or is missing.
     """
     check_methods(cls, VERBS, ("begin", "watch"))
-    made: type[T] = named_tuple(cls, Monitor, list(declared(cls)[0]), getattr(cls, "complete", dict))
-    return made
+    monitor_class: type[T] = named_tuple(cls, Monitor, list(declared(cls)[0]), getattr(cls, "complete", dict))
+    return monitor_class

@@ -175,7 +175,7 @@ class Policy:
 
     if TYPE_CHECKING:  # what a NamedTuple of its parameters has
 
-        def __init__(self, *unnamed: object, **given: object) -> None: ...
+        def __init__(self, *unnamed: object, **parameters: object) -> None: ...
         def __iter__(self) -> Iterator[object]: ...
         @classmethod
         def _make(cls, values: Iterable[object]) -> Self: ...
@@ -203,12 +203,12 @@ def parameters(value: Policy) -> dict[str, object]:
 def label(value: Policy) -> str:
     """A policy in short: its name and the parameters that differ from their defaults."""
     fields = type(value).FIELDS
-    given = [
+    settings = [
         label(item) if is_policy(item) else f"{name}={item!r}"
         for name, item in parameters(value).items()
         if fields[name].required or item != fields[name].default
     ]
-    return type(value).__name__ + (f"({', '.join(given)})" if given else "")
+    return type(value).__name__ + (f"({', '.join(settings)})" if settings else "")
 
 
 def accepts(policy: Policy) -> tuple[str, ...]:
@@ -264,17 +264,17 @@ def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True
     def build(cls: type[T]) -> type[T]:
         if public:
             check_free(REGISTRY, cls.__name__, cls)
-        made = _policy_class(cls, Traits(accepts, paper, stops, compiled))
+        policy_class = _policy_class(cls, Traits(accepts, paper, stops, compiled))
         if public:
-            add(REGISTRY, cls.__name__, made)
-        return made
+            add(REGISTRY, cls.__name__, policy_class)
+        return policy_class
 
     return build
 
 
 def _policy_class(cls: type, traits: Traits) -> Any:
-    def complete(given: Stored) -> Stored:
-        stored = getattr(cls, "complete", dict)(given)
+    def complete(arguments: Stored) -> Stored:
+        stored = getattr(cls, "complete", dict)(arguments)
         inside = [item for item in stored.values() if is_policy(item)]
         if traits.accepts and not common(traits.accepts, inside):
             names = " and ".join(type(item).__name__ for item in inside)
@@ -286,10 +286,10 @@ def _policy_class(cls: type, traits: Traits) -> Any:
 
     check_methods(cls, VERBS, NEEDED + (NEEDED_TO_STOP if traits.stops else ()))
     leading = [name for name, field in declared(cls)[0].items() if field.positional]
-    made = named_tuple(cls, Policy, leading, complete)
-    made.TRAITS = traits
-    made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in parameters(self).items())})"
-    return made
+    policy_class = named_tuple(cls, Policy, leading, complete)
+    policy_class.TRAITS = traits
+    policy_class.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={value!r}' for name, value in parameters(self).items())})"
+    return policy_class
 
 
 def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
@@ -321,9 +321,9 @@ def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
         if unknown:
             raise TypeError(f"{cls.__name__} has defaults for {', '.join(unknown)}, but {base.__name__} takes {', '.join(base.FIELDS)}.")
 
-        def make(_: object, *unnamed: object, **given: object) -> Policy:
-            made: Policy = base(*unnamed, **(defaults | given))
-            return made
+        def make(_: object, *unnamed: object, **parameters: object) -> Policy:
+            policy: Policy = base(*unnamed, **(defaults | parameters))
+            return policy
 
         changed: Any = cls
         changed.__new__ = make

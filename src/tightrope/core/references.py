@@ -10,11 +10,11 @@ POLICIES = re.compile(r"^% Policies: (?P<names>[^\n]+)\n(?P<entry>@\w+\{.+?^\}$)
 @functools.cache
 def entries() -> dict[str, tuple[str, ...]]:
     """BibTeX entries of every policy of the package, its own source first."""
-    found: dict[str, tuple[str, ...]] = {}
+    references: dict[str, tuple[str, ...]] = {}
     for match in POLICIES.finditer(resources.files(__package__).joinpath("references.bib").read_text()):
         for name in match["names"].split(", "):
-            found[name] = (*found.get(name, ()), match["entry"])
-    return found
+            references[name] = (*references.get(name, ()), match["entry"])
+    return references
 
 
 YEAR = 2026  # of this version: BibTeX styles warn of an entry without one

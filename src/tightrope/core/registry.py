@@ -61,7 +61,7 @@ def load_module(name: str, argument: str = "--import") -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
-        found = importlib.import_module(module)
+        loaded = importlib.import_module(module)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and (error.name == module or module.startswith(f"{error.name}.")):
             raise ValueError(f"{argument} {name} was not found; give a module that is installed or in {folder}, or a .py file.") from None
@@ -69,9 +69,9 @@ def load_module(name: str, argument: str = "--import") -> None:
         raise ValueError(
             f"{argument} {name} failed: {type(error).__name__}: {error} ({pathlib.Path(last.filename).name}, line {last.lineno})."
         ) from None
-    if name.endswith(".py") and pathlib.Path(found.__file__ or "").resolve() != path.resolve():
+    if name.endswith(".py") and pathlib.Path(loaded.__file__ or "").resolve() != path.resolve():
         raise ValueError(
-            f"{argument} {name} cannot be imported beside the module {module!r} of {found.__file__}; call the file something else."
+            f"{argument} {name} cannot be imported beside the module {module!r} of {loaded.__file__}; call the file something else."
         )
 
 
@@ -124,8 +124,8 @@ def find(name: object) -> type[Policy]:
     if not isinstance(name, str) or name not in REGISTRY:
         load_plugins()
     if isinstance(name, str) and name in REGISTRY:
-        found: type[Policy] = REGISTRY[name]
-        return found
+        policy_class: type[Policy] = REGISTRY[name]
+        return policy_class
     raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
 
 
@@ -142,15 +142,15 @@ def examples(package: str = "", problem: Problem | None = None) -> dict[str, Pol
         load_own()
     else:
         load_plugins()
-    found: dict[str, Policy] = {}
+    instances_by_name: dict[str, Policy] = {}
     for module in dict.fromkeys(item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)):
-        made = getattr(sys.modules[module], "example", None)
-        if made is None:
+        example = getattr(sys.modules[module], "example", None)
+        if example is None:
             instances = _defaults(module)
         else:
-            instances = made(problem) if "problem" in inspect.signature(made).parameters else made()
-        found |= {repr(instance): instance for instance in instances}
-    return found
+            instances = example(problem) if "problem" in inspect.signature(example).parameters else example()
+        instances_by_name |= {repr(instance): instance for instance in instances}
+    return instances_by_name
 
 
 def _defaults(module: str) -> list[Policy]:

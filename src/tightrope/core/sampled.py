@@ -16,9 +16,9 @@ class Sampled(tuple[Chance, Chance]):
     draws: int
 
     def __new__(cls, p: Chance, error: Chance, draws: int) -> "Sampled":
-        made = super().__new__(cls, (p, error))
-        made.draws = draws
-        return made
+        chance = super().__new__(cls, (p, error))
+        chance.draws = draws
+        return chance
 
 
 def draws_of(stated: tuple[Chance, Chance]) -> int | None:

@@ -154,16 +154,16 @@ def _allowed(eligible, arm):
     return lambda eligible, arm: True
 
 
-def either(given, otherwise):
+def either(value, otherwise):
     """`given`, or `otherwise` where a round gives nothing."""
-    return otherwise if given is None else given
+    return otherwise if value is None else value
 
 
 @shared_overload(either, PART, inline="always")
-def _either(given, otherwise):
-    if isinstance(given, types.NoneType):
-        return lambda given, otherwise: otherwise
-    return lambda given, otherwise: given
+def _either(value, otherwise):
+    if isinstance(value, types.NoneType):
+        return lambda value, otherwise: otherwise
+    return lambda value, otherwise: value
 
 
 def entry_or_none(values, i):

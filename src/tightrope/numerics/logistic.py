@@ -65,9 +65,9 @@ def new_logistic(arms: Arms, lam: float, *, each: bool, intercept: bool) -> Logi
     if arms.features is not None:
         features[:] = arms.features
         check_digits("arms", features, lam, arms.horizon, root=True)
-    made, number = (ArmLogistic, K) if each else (SharedLogistic, 1)
+    form, number = (ArmLogistic, K) if each else (SharedLogistic, 1)
     root = np.tile(np.eye(n) / math.sqrt(lam), (number, 1, 1))
-    return made(features, lam, np.zeros(2), np.zeros((number, n)), root, np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(K))
+    return form(features, lam, np.zeros(2), np.zeros((number, n)), root, np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(K))
 
 
 def longer_logistic(fresh: Logistic, model: Logistic) -> Logistic:

@@ -139,26 +139,26 @@ def noise_variance(noise, gain):
 
 
 @lean
-def current_scale(given, noise, model):
+def current_scale(scale, noise, model):
     """The unit of widths: the larger of the noise, given or learned where it is NaN, and what the penalty may hide.
 
     The mean squared error of x'theta_hat is x'V^-1 (sigma^2 X'X + lam^2 tau^2 I) V^-1 x for coefficients of mean square tau^2, which is at
     most max(sigma^2, lam tau^2) x'V^-1 x. tau^2 is taken from theta_hat. Without it small noise would hide the bias of the ridge penalty.
     """
     hidden = penalty(model)
-    if math.isnan(given):
+    if math.isnan(scale):
         sums = noise.sums[0]
         unit = sums.unit if sums.spread > 0.0 else 1.0
         return unit * math.sqrt(max(noise_variance(noise, regained(model)), hidden / unit / unit))
-    return math.sqrt(max(given * given, hidden))
+    return math.sqrt(max(scale * scale, hidden))
 
 
 @lean
-def bounded(given):
+def bounded(scale):
     """The sub-Gaussian scale in a theorem: the one that was given, or 1, which covers rewards in [0, 1]; never a learned one."""
-    return 1.0 if math.isnan(given) else given
+    return 1.0 if math.isnan(scale) else scale
 
 
-def reported_noise(given: float, learned: bool, noise: Noise, model: Ridge) -> float:
+def reported_noise(scale: float, learned: bool, noise: Noise, model: Ridge) -> float:
     """The scale of the noise for people: learned, or the one that was given, or 1."""
-    return float(noise_scale(noise, regained(model)) if learned else bounded(given))
+    return float(noise_scale(noise, regained(model)) if learned else bounded(scale))

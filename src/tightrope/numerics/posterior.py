@@ -37,15 +37,15 @@ def chance_of_best(
         return chance_among_independent(mean, root, eligible, arm, rng, draws)
     K, r = root.shape
     open_ = np.ones(K, dtype=np.bool_) if eligible is None else eligible
-    lead, gain, norms, found = np.empty(K), np.empty((K, r)), np.empty(K), np.zeros(2)
+    lead, gain, norms, share = np.empty(K), np.empty((K, r)), np.empty(K), np.zeros(2)
     m = gather_rivals(mean, root, open_, arm, lead, gain, norms)
     if m <= 0:
         return (1.0 if m == 0 else 0.0), 0.0
     if m == 1:
         return float(special.ndtr(lead[0] / norms[0])), 0.0
     normal = rng.standard_normal((r, max(draws // 2, 2)))
-    winning_share(lead[:m], gain[:m], norms, normal, np.zeros(r), np.empty((5, LANES)), found)
-    return float(found[0]), float(found[1])
+    winning_share(lead[:m], gain[:m], norms, normal, np.zeros(r), np.empty((5, LANES)), share)
+    return float(share[0]), float(share[1])
 
 
 def rivals_of(arm: int, number: int, eligible: np.ndarray | None) -> np.ndarray:
@@ -89,8 +89,8 @@ def gather_rivals(mean, root, eligible, arm, lead, gain, norms):
 
 
 @lean
-def winning_share(lead, gain, norms, normal, direction, work, found):
-    """found <- the chance that a draw leads all m rivals, and its standard error.
+def winning_share(lead, gain, norms, normal, direction, work, mean_and_error):
+    """mean_and_error <- the chance that a draw leads all m rivals, and its standard error.
 
     lead: (m,), gain: (m, r), of `gather_rivals`; overwritten. normal: (r, pairs), each of which is taken with both signs.
     direction: (r,) of zeros, work: (5, LANES), to work in.
@@ -157,8 +157,8 @@ def winning_share(lead, gain, norms, normal, direction, work, found):
             share = 0.5 * (share_between(least[n], most[n]) + share_between(least_turned[n], most_turned[n]))
             total += share
             squares += share * share
-    found[0] = total / pairs
-    found[1] = math.sqrt(max(squares / pairs - found[0] * found[0], 0.0) / (pairs - 1))
+    mean_and_error[0] = total / pairs
+    mean_and_error[1] = math.sqrt(max(squares / pairs - mean_and_error[0] * mean_and_error[0], 0.0) / (pairs - 1))
 
 
 @lean
@@ -268,15 +268,15 @@ NEGLIGIBLE = 1e-13
 
 def _cumulative_weights() -> np.ndarray:
     """(8, 8) integrals from -1 to node i of the polynomial that is 1 at node j and 0 at the others."""
-    found = np.empty((NODES.size, NODES.size))
+    weights = np.empty((NODES.size, NODES.size))
     for j in range(NODES.size):
         basis = np.poly1d([1.0])
         for i in range(NODES.size):
             if i != j:
                 basis *= np.poly1d([1.0, -NODES[i]]) / (NODES[j] - NODES[i])
         antiderivative = basis.integ()
-        found[:, j] = antiderivative(NODES) - antiderivative(-1.0)
-    return found
+        weights[:, j] = antiderivative(NODES) - antiderivative(-1.0)
+    return weights
 
 
 PARTIAL = _cumulative_weights()

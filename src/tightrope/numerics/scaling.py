@@ -51,10 +51,10 @@ class Scaled:
     def __call__(self, rows: ArrayLike) -> np.ndarray:
         """The same change of coordinates for new rows: (d,) or (n, d), finite."""
         d = self.centre.size
-        given = checks.floats("rows", rows)
-        matrix = checks.matrix("rows", given[None] if given.ndim == 1 else given, shape=(None, d))
+        array = checks.floats("rows", rows)
+        matrix = checks.matrix("rows", array[None] if array.ndim == 1 else array, shape=(None, d))
         changed = _changed(matrix, self.centre, self.spread, self.intercept)
-        return changed[0] if given.ndim == 1 else changed
+        return changed[0] if array.ndim == 1 else changed
 
 
 def scale(X: ArrayLike) -> Scaled:

@@ -41,8 +41,8 @@ class Cascade(Problem):
     best: float = derived()  # the best chance of a success
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        means, oracle, features = given["means"], given["oracle"], given.pop("arms")
+    def complete(stored: Stored) -> Stored:
+        means, oracle, features = stored["means"], stored["oracle"], stored.pop("arms")
         N = means.size
         if not isinstance(oracle, TopK | Partition):
             raise ValueError(
@@ -51,7 +51,7 @@ class Cascade(Problem):
         if oracle.size > N:
             raise ValueError(f"oracle = {oracle!r} chooses more than the {N} arms; lower k.")
         features = np.zeros((N, 0)) if features is None else checks.matrix("arms", features, shape=(N, None))
-        return given | {"features": features, "best": chance(means[choose(oracle, means, None)])}
+        return stored | {"features": features, "best": chance(means[choose(oracle, means, None)])}
 
     def describe(self):
         N, d = self.features.shape

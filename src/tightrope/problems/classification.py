@@ -48,8 +48,8 @@ class Classification(Problem):
     step: int = derived()  # columns between what two arms see: d or 0
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        rows, labels = given["rows"], checks.entries("classes", given["classes"], "a list of classes")
+    def complete(stored: Stored) -> Stored:
+        rows, labels = stored["rows"], checks.entries("classes", stored["classes"], "a list of classes")
         if labels.dtype.kind in "UT":
             labels = np.unique(labels, return_inverse=True)[1]
         classes = checks.vector("classes", labels, length=rows.shape[0], least=0.0, source="one for each of rows")
@@ -59,14 +59,14 @@ class Classification(Problem):
         absent = np.setdiff1d(np.arange(number), classes)
         if absent.size:
             raise ValueError(f"classes has no {absent[0]}, but goes to {number - 1}; number the classes that occur from 0.")
-        if given["intercept"]:
+        if stored["intercept"]:
             rows = np.ascontiguousarray(np.column_stack([rows, np.ones(len(rows))]))
         size = rows.shape[1]
-        step = size if given["expand"] else 0
+        step = size if stored["expand"] else 0
         width = size + (number - 1) * step
         checks.fits_in_memory("classes", number, 8 * width)
         more = {"features": np.zeros((number, width)), "shown": np.zeros(1), "number": number, "step": step}
-        return given | {"rows": rows, "classes": classes} | more
+        return stored | {"rows": rows, "classes": classes} | more
 
     def describe(self):
         return Arms(self.number, dimension=self.features.shape[1], rewards=(0.0, 1.0), common=self.step == 0)

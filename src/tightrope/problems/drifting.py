@@ -47,23 +47,23 @@ class Drifting(Problem):
     best: np.ndarray = scratch()  # (1,) their maximum
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        features: ArrayLike = given.pop("arms")
-        stages = given["path"]
+    def complete(stored: Stored) -> Stored:
+        features: ArrayLike = stored.pop("arms")
+        stages = stored["path"]
         if features is None:
             features = np.zeros((stages.shape[1], 0))
         else:
             features = checks.matrix("arms", features, shape=(None, stages.shape[1]))
             stages = np.ascontiguousarray(stages @ features.T)
-        low, high = RANGES[given["rewards"]]
+        low, high = RANGES[stored["rewards"]]
         bad = np.argwhere((stages < low - TOLERANCE) | (stages > high + TOLERANCE))
         if bad.size:
             n, k = bad[0]
-            kind = REWARDS[given["rewards"]]
+            kind = REWARDS[stored["rewards"]]
             raise ValueError(
                 f"path gives arm {k} the mean {stages[n, k]:g} in stage {n}, but rewards = {kind!r} needs means in [{low:g}, {high:g}]."
             )
-        return given | {"features": features, "stages": stages, "means": stages[0].copy(), "best": np.array([stages[0].max()])}
+        return stored | {"features": features, "stages": stages, "means": stages[0].copy(), "best": np.array([stages[0].max()])}
 
     def describe(self):
         K, d = self.features.shape

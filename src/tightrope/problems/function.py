@@ -51,23 +51,23 @@ class FromFunction(Problem):
     best: np.ndarray = scratch()  # (1,) their maximum
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        sample, K, context, mean = (given[name] for name in ("sample", "number", "context", "expected"))
+    def complete(stored: Stored) -> Stored:
+        sample, K, context, mean = (stored[name] for name in ("sample", "number", "context", "expected"))
         for name, value in (("sample", sample), ("context", context), ("mean", mean)):
             if not callable(value) and (name == "sample" or value is not None):
                 raise ValueError(f"{name} = {checks.show(value)} is not a function.")
         if context is not None and mean is None:
             raise ValueError("mean is missing; where every round has a context give mean(context, arm), by which regret is measured.")
         if context is None:
-            features = given["features"]
-            found = [
+            features = stored["features"]
+            rewards = [
                 _estimated_mean(sample, features, arm) if mean is None else _number("mean", mean(features, arm), arm) for arm in range(K)
             ]
         else:
-            found = [0.0] * K
-        means = np.array(found)
-        shown = np.zeros((K, given["dimension"]))
-        return given | {"shown": shown, "means": means, "best": np.array([means.max()])}
+            rewards = [0.0] * K
+        means = np.array(rewards)
+        shown = np.zeros((K, stored["dimension"]))
+        return stored | {"shown": shown, "means": means, "best": np.array([means.max()])}
 
     def describe(self):
         return Arms(self.number, features=self.features, dimension=self.dimension, rewards=self.rewards)

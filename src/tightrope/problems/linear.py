@@ -39,12 +39,12 @@ class Linear(Problem):
     means: np.ndarray = derived()  # (K,)
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        features = given.pop("arms")
-        theta = checks.vector("theta", given["theta"], length=features.shape[1], source="the number of columns of arms")
+    def complete(stored: Stored) -> Stored:
+        features = stored.pop("arms")
+        theta = checks.vector("theta", stored["theta"], length=features.shape[1], source="the number of columns of arms")
         means = features @ theta
-        check_means(means, given["rewards"])
-        return given | {"features": features, "means": means}
+        check_means(means, stored["rewards"])
+        return stored | {"features": features, "means": means}
 
     def describe(self):
         return Arms(self.means.size, features=self.features, dimension=self.theta.size, rewards=RANGES[self.rewards])
@@ -77,13 +77,13 @@ class ContextualLinear(Problem):
     best: np.ndarray = scratch()  # (1,) their maximum
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        theta, count = given["theta"], given.pop("arms")
+    def complete(stored: Stored) -> Stored:
+        theta, count = stored["theta"], stored.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
         norm = float(np.linalg.norm(theta))
-        if given["rewards"] and norm > 1.0 + TOLERANCE:
+        if stored["rewards"] and norm > 1.0 + TOLERANCE:
             raise ValueError(f"theta has norm {norm:g}, but rewards = 'sign' needs means in [-1, 1], that is a norm in [0, 1].")
-        return given | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
+        return stored | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
 
     def describe(self):
         return Arms(self.means.size, dimension=self.theta.size, rewards=RANGES[self.rewards])

@@ -28,9 +28,9 @@ def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> 
 
 def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int) -> None:
     """Warn, naming the worst two (context, arm) pairs, where |means[i] - means[j]| > bounds[i, j]."""
-    found = checks.steepness(means, bounds)
-    if found is not None:
-        i, j, factor = found
+    steepest = checks.steepness(means, bounds)
+    if steepest is not None:
+        i, j, factor = steepest
         rise, allowed = abs(means[i] - means[j]), bounds[i, j]
         least = f"; {checks.rounded_up(factor)} times these constants hold for all pairs"
         remedy = least if np.isfinite(factor) else "; no multiple of these constants holds"
@@ -75,14 +75,14 @@ class Lipschitz(Problem):
     best: Given[float | None, float] = unchecked(default=None, schema=float | None, kept=True, kw_only=True)
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        points, distances = checks.metric(given["points"], given["distances"])
-        low, high = RANGE_OF_MEANS[given["rewards"]]
-        means = checks.vector("means", given["means"], length=distances.shape[0], least=low, most=high, source="the number of points")
-        check_slopes(means, distances, given["lipschitz"])
+    def complete(stored: Stored) -> Stored:
+        points, distances = checks.metric(stored["points"], stored["distances"])
+        low, high = RANGE_OF_MEANS[stored["rewards"]]
+        means = checks.vector("means", stored["means"], length=distances.shape[0], least=low, most=high, source="the number of points")
+        check_slopes(means, distances, stored["lipschitz"])
         top = float(means.max())
-        best = top if given["best"] is None else checks.real("best", given["best"], least=top, most=high)
-        return given | {"points": points, "distances": distances, "means": means, "best": best}
+        best = top if stored["best"] is None else checks.real("best", stored["best"], least=top, most=high)
+        return stored | {"points": points, "distances": distances, "means": means, "best": best}
 
     def describe(self):
         return Arms(self.means.size, points=self.points, distances=self.distances, rewards=RANGES[self.rewards])
@@ -143,20 +143,20 @@ class ContextualLipschitz(Problem):
     current: np.ndarray = scratch()  # (1,) this round's context
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        x_metric, y_metric = checks.metric(given["contexts"], None)[1], checks.metric(given.pop("points"), None)[1]
+    def complete(stored: Stored) -> Stored:
+        x_metric, y_metric = checks.metric(stored["contexts"], None)[1], checks.metric(stored.pop("points"), None)[1]
         C, K = x_metric.shape[0], y_metric.shape[0]
-        table = checks.matrix("means", given["means"], shape=(C, K))
-        low, high = RANGE_OF_MEANS[given["rewards"]]
+        table = checks.matrix("means", stored["means"], shape=(C, K))
+        low, high = RANGE_OF_MEANS[stored["rewards"]]
         means = checks.vector("means", table.reshape(-1), least=low, most=high)
-        lipschitz = given.pop("lipschitz")
+        lipschitz = stored.pop("lipschitz")
         constants = checks.vector("lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0)
         if constants.size not in (1, 2) or constants.max() <= 0.0:
             raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
         distances = pair_distances(x_metric, y_metric, constants[0], constants[-1])
         check_similarity(means, distances, (float(constants[0]), float(constants[-1])), K)
-        return given | {
-            "contexts": np.repeat(np.arange(C), K), "means": means, "frequencies": cumulative(given["frequencies"], C),
+        return stored | {
+            "contexts": np.repeat(np.arange(C), K), "means": means, "frequencies": cumulative(stored["frequencies"], C),
             "distances": distances, "best": table.max(axis=1),
             "eligible": np.zeros(C * K, dtype=np.bool_), "current": np.full(1, -1, dtype=np.int64),
         }  # fmt: skip

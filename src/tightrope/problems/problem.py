@@ -58,27 +58,27 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         written = tuple(name for name, item in others.items() if item.scratch)
         static = "means" in names and "best" not in names
 
-        def with_best(given: Stored) -> Stored:
-            stored = complete(given)
+        def with_best(arguments: Stored) -> Stored:
+            stored = complete(arguments)
             locked = {name: read_only(value) if name not in written else value for name, value in stored.items()}
             return locked | {"best": float(stored["means"].max())} if static else locked
 
         leading = [name for name, field in fields.items() if not field.named]
-        made = named_tuple(cls, Problem, leading, with_best, more=("best",) if static else ())
-        made.COMPILED = compiled
+        problem_class = named_tuple(cls, Problem, leading, with_best, more=("best",) if static else ())
+        problem_class.COMPILED = compiled
         kept = [name for name, field in fields.items() if field.kept]
-        made.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
-        made.WRITTEN = written
+        problem_class.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
+        problem_class.WRITTEN = written
         if "means" in names:
-            _answers_by_means(made, names, written)
+            _answers_by_means(problem_class, names, written)
         check_methods(cls, PROBLEM_VERBS, ())
-        missing = [name for name in ("describe", "observe", "play", "mean", "regret") if VERBS[name].of(made) is None]
+        missing = [name for name in ("describe", "observe", "play", "mean", "regret") if VERBS[name].of(problem_class) is None]
         if missing:
             raise TypeError(f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
-        add(PROBLEMS, cls.__name__, made)
+        add(PROBLEMS, cls.__name__, problem_class)
         if kind is not None:
-            add(RECIPES, kind, ProblemRecipe(kind, made, parameters_of(made)))
-        return made
+            add(RECIPES, kind, ProblemRecipe(kind, problem_class, parameters_of(problem_class)))
+        return problem_class
 
     return build
 
@@ -92,7 +92,7 @@ def read_only(value: object) -> object:
     return shown
 
 
-def _answers_by_means(made: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
+def _answers_by_means(problem_class: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
     """Give a class with `means` the answers that follow from them, where it has none of its own."""
     answers: dict[str, Callable[..., object]] = {
         "observe": observe_nothing, "mean": mean_of_arm, "regret": regret_of_round if "best" in written else regret_of_arm,
@@ -101,8 +101,8 @@ def _answers_by_means(made: type[Problem], names: set[str], written: tuple[str, 
     if {"rewards", "noise"} <= names:
         answers["play"] = play_mean
     for name, method in answers.items():
-        if VERBS[name].of(made) is None:
-            setattr(made, name, method)
+        if VERBS[name].of(problem_class) is None:
+            setattr(problem_class, name, method)
 
 
 def describe_number(self):

@@ -40,16 +40,16 @@ class Promotions(Problem):
     best: np.ndarray = scratch()  # (1,) value of this round's best assignment
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        U, shown = given["features"].shape[0], given["shown"]
-        rewards = checks.matrix("rewards", given["rewards"], shape=(U, None))
-        oracle = oracles.Promotions(promotions=rewards.shape[1], k=given.pop("k"))
+    def complete(stored: Stored) -> Stored:
+        U, shown = stored["features"].shape[0], stored["shown"]
+        rewards = checks.matrix("rewards", stored["rewards"], shape=(U, None))
+        oracle = oracles.Promotions(promotions=rewards.shape[1], k=stored.pop("k"))
         count = U if shown is None else checks.integer("shown", shown, least=1, most=U)
         if oracle.size > count:
             raise ValueError(
                 f"k = {checks.show(oracle.k)} users for each of {oracle.promotions} promotions need {oracle.size}, but shown = {count}."
             )
-        return given | {"shown": count, "oracle": oracle, "users": np.arange(count), "best": np.zeros(1)}
+        return stored | {"shown": count, "oracle": oracle, "users": np.arange(count), "best": np.zeros(1)}
 
     def describe(self):
         M = self.rewards.shape[1]

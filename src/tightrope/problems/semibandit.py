@@ -47,11 +47,11 @@ class SemiBandit(Problem):
     best: np.ndarray = scratch()  # (1,) value of this round's best set
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        features, oracle, shown = given.pop("arms"), given["oracle"], given["shown"]
-        theta = checks.vector("theta", given["theta"], length=features.shape[1], source="the number of columns of arms")
+    def complete(stored: Stored) -> Stored:
+        features, oracle, shown = stored.pop("arms"), stored["oracle"], stored["shown"]
+        theta = checks.vector("theta", stored["theta"], length=features.shape[1], source="the number of columns of arms")
         means = features @ theta
-        check_means(means, given["rewards"])
+        check_means(means, stored["rewards"])
         if not callable(oracle) or getattr(oracle, "blocks", 1) != 1:
             raise ValueError(f"oracle = {checks.show(oracle)} does not choose sets of arms; pass one such as oracles.TopK(5).")
         N = features.shape[0]
@@ -60,7 +60,7 @@ class SemiBandit(Problem):
         if most > (count or N):
             raise ValueError(f"oracle = {oracle!r} chooses more than the {count or N} arms of a round; lower k.")
         best = 0.0 if count else value(oracle, means)
-        return given | {"shown": count, "features": features, "most": most, "means": means[: count or N].copy(), "best": np.array([best])}
+        return stored | {"shown": count, "features": features, "most": most, "means": means[: count or N].copy(), "best": np.array([best])}
 
     def describe(self):
         fixed = None if self.shown else self.features

@@ -81,11 +81,11 @@ class ContextualSpread(Problem):
     best: np.ndarray = scratch()  # (1,) their maximum
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        theta, count = unit_vector(given["theta"]), given.pop("arms")
+    def complete(stored: Stored) -> Stored:
+        theta, count = unit_vector(stored["theta"]), stored.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
-        checks.integer("baseline_rank", given["baseline_rank"], least=1, most=count)
-        return given | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
+        checks.integer("baseline_rank", stored["baseline_rank"], least=1, most=count)
+        return stored | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
 
     def describe(self):
         return Arms(self.means.size, dimension=self.theta.size)

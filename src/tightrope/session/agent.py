@@ -74,7 +74,7 @@ class Agent:
         return self.stream.rng
 
     def rewind(self) -> None:
-        """Let go of a proposal that was not taken."""
+        """Discard a proposal that was not taken."""
         if self.counts[PROPOSED] == self.counts[DECIDED] + 1:
             self.stream.rewind()
             self.counts[PROPOSED] = 0
@@ -101,7 +101,7 @@ class Agent:
         """Arrays and numbers of the state by name; None where kernels write into other arrays."""
         return None
 
-    def propose(self, seen: Context) -> tuple[Action, int, bool]:
+    def propose(self, context: Context) -> tuple[Action, int, bool]:
         """(action, event, certain): what `select` chooses, how that came about, and whether it drew nothing.
 
         event: UNPLAYABLE for an arm that is not eligible; the stream is then where it was.
@@ -109,40 +109,40 @@ class Agent:
         self.rewind()
         self.stream.mark()
         self.counts[PROPOSED] = self.counts[DECIDED] + 1
-        action: Action = select(self.policy, self.state, seen, self.stream.rng)
+        action: Action = select(self.policy, self.state, context, self.stream.rng)
         if isinstance(action, np.ndarray) and action.ndim:
             return action, event(self.policy, self.state, action), not self.stream.moved()
         action = int(action)
-        if not 0 <= action < self.number or not (seen.eligible is None or seen.eligible[action]):
+        if not 0 <= action < self.number or not (context.eligible is None or context.eligible[action]):
             self.rewind()
             return action, UNPLAYABLE, True
         return action, event(self.policy, self.state, action), not self.stream.moved()
 
-    def take(self, seen: Context, action: Action) -> None:
+    def take(self, context: Context, action: Action) -> None:
         """The action is taken: a decision."""
-        state = self._committed(seen, action)
+        state = self._committed(context, action)
         self.state = state
         self.counts[DECIDED] += 1
 
-    def _committed(self, seen: Context, action: Action) -> State:
+    def _committed(self, context: Context, action: Action) -> State:
         """The state once an action is taken."""
-        return commit(self.policy, copied(self.state), seen, action) if self.commits else self.state
+        return commit(self.policy, copied(self.state), context, action) if self.commits else self.state
 
-    def withdraw(self, seen: Context, action: Action) -> None:
+    def withdraw(self, context: Context, action: Action) -> None:
         """The action was never shown."""
-        state = withdraw(self.policy, copied(self.state), seen, action)
+        state = withdraw(self.policy, copied(self.state), context, action)
         self.state = state
         self.counts[WITHDRAWN] += 1
 
-    def update(self, seen: Context, action: Action, reward: Any) -> None:
+    def update(self, context: Context, action: Action, reward: Any) -> None:
         """Learn the reward of an open decision."""
-        state = update(self.policy, copied(self.state), seen, action, reward)
+        state = update(self.policy, copied(self.state), context, action, reward)
         self.state = state
         self.counts[REWARDS] += 1
 
-    def inform(self, seen: Context, action: Action, reward: Reward) -> None:
+    def inform(self, context: Context, action: Action, reward: Reward) -> None:
         """Learn a reward that no open decision stands for."""
-        state = inform(self.policy, copied(self.state), seen, action, reward)
+        state = inform(self.policy, copied(self.state), context, action, reward)
         self.state = state
         self.counts[REWARDS] += 1
 
@@ -193,13 +193,13 @@ class CompiledAgent(Agent):
         """As of the parent class."""
         return flatten(self.state) if self._handle.shares_arrays() else None
 
-    def propose(self, seen: Context) -> tuple[int, int, bool]:
+    def propose(self, context: Context) -> tuple[int, int, bool]:
         """As of the parent class."""
         answer: tuple[int, int, bool]
-        if seen is PLAIN:
+        if context is PLAIN:
             answer = self._propose_plain()
         else:
-            answer = self._call(_propose, seen, types.int64, types.boolean)(*seen, self.number, False)
+            answer = self._call(_propose, context, types.int64, types.boolean)(*context, self.number, False)
         return answer
 
     def _propose_plain(self) -> tuple[int, int, bool]:
@@ -208,24 +208,24 @@ class CompiledAgent(Agent):
         self._propose_plain = call  # type: ignore[method-assign]
         return call()
 
-    def take(self, seen: Context, action: Action) -> None:
+    def take(self, context: Context, action: Action) -> None:
         """As of the parent class."""
         if self.commits:
-            self._checked(_take, seen, ARM, action)
+            self._checked(_take, context, ARM, action)
         else:
             self.counts[DECIDED] += 1
 
-    def withdraw(self, seen: Context, action: Action) -> None:
+    def withdraw(self, context: Context, action: Action) -> None:
         """As of the parent class."""
-        self._checked(_withdraw, seen, ARM, action)
+        self._checked(_withdraw, context, ARM, action)
 
-    def update(self, seen: Context, action: Action, reward: float) -> None:
+    def update(self, context: Context, action: Action, reward: float) -> None:
         """As of the parent class."""
-        self._checked(_update, seen, COUNTED_ARM_AND_REWARD, False, action, reward)
+        self._checked(_update, context, COUNTED_ARM_AND_REWARD, False, action, reward)
 
-    def inform(self, seen: Context, action: Action, reward: Reward) -> None:
+    def inform(self, context: Context, action: Action, reward: Reward) -> None:
         """As of the parent class."""
-        self._checked(_inform, seen, ARM_AND_REWARD, action, reward)
+        self._checked(_inform, context, ARM_AND_REWARD, action, reward)
 
     def stopped(self) -> bool:
         """As of the parent class."""
@@ -249,20 +249,20 @@ class CompiledAgent(Agent):
         """Call a kernel of `batches` for many rounds at once; values: numbers, arrays and None."""
         return compiled_for(kernel, (self._handle.type, *map(typeof, values))).entry_point(self._handle.pointer, *values)
 
-    def _checked(self, kernel: Kernel, seen: Context, kinds: tuple[types.Type, ...], *values: object) -> None:
+    def _checked(self, kernel: Kernel, context: Context, kinds: tuple[types.Type, ...], *values: object) -> None:
         """Call a kernel that changes the state; it refuses what is not about its own arms. kinds: of the values, as ARM."""
-        if not self._call(kernel, seen, types.int64, *kinds)(*seen, self.number, *values):
+        if not self._call(kernel, context, types.int64, *kinds)(*context, self.number, *values):
             arm = values[kinds.index(types.int64)]
             raise ValueError(f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed.")
 
-    def _call(self, kernel: Callable[..., T], seen: Context | None, *more: types.Type) -> Callable[..., T]:
+    def _call(self, kernel: Callable[..., T], context: Context | None, *more: types.Type) -> Callable[..., T]:
         """The machine code of a kernel for what a round shows."""
-        shown = PLAINLY if seen is PLAIN else () if seen is None else tuple(item is None for item in seen)
+        shown = PLAINLY if context is PLAIN else () if context is None else tuple(item is None for item in context)
         call = self._calls.get((kernel, shown))
         if call is None:
             kinds = [types.none if hidden else kind for hidden, kind in zip(shown, KINDS, strict=False)]
-            made = compiled_for(kernel, (self._handle.type, *kinds, *more))
-            self._calls[kernel, shown] = call = functools.partial(made.entry_point, self._handle.pointer)
+            compiled = compiled_for(kernel, (self._handle.type, *kinds, *more))
+            self._calls[kernel, shown] = call = functools.partial(compiled.entry_point, self._handle.pointer)
         return call
 
 

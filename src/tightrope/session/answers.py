@@ -48,14 +48,14 @@ class AnsweringSession(SessionParts):
             value = self._checked_value("reward", value)  # may run code of the caller, after which the decision may have ended
             entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
-            return self._repeated(id, value)
+            return self._check_repetition(id, value)
         if entry.waiting is not None:
-            given = rewards_by_arm(entry.decision, value, self._checked_value)
-            fresh = [arm for arm in given if arm not in entry.answers]
-            check_equal(entry.decision, entry.answers, given, "rewarded")
+            answers = rewards_by_arm(entry.decision, value, self._checked_value)
+            fresh = [arm for arm in answers if arm not in entry.answers]
+            check_equal(entry.decision, entry.answers, answers, "rewarded")
             if not fresh and entry.waiting:
                 return False
-            self._answer_set(entry, fresh, [given[arm] for arm in fresh], "rewarded")
+            self._answer_set(entry, fresh, [answers[arm] for arm in fresh], "rewarded")
             return True
         assert isinstance(value, float)
         self._take(entry, entry.action, value, "rewarded")
@@ -89,11 +89,11 @@ class AnsweringSession(SessionParts):
         if counted and type(arm) is int and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
             return
         shown = None if context is None else self._checked_round(context, None, None, past=True)
-        given = None if shown is None else shown.context
-        action, value = self._checked_reward(arm, reward, given)
+        context_given = None if shown is None else shown.context
+        action, value = self._checked_reward(arm, reward, context_given)
         if counted and isinstance(action, int) and isinstance(value, float) and self._agent.learn(action, value):
             return
-        entry, lost = self._answered(arm, action, given)
+        entry, lost = self._entry_answered(arm, action, context_given)
         if entry is not None:
             try:
                 for older in lost:
@@ -101,21 +101,21 @@ class AnsweringSession(SessionParts):
                 self._answer(entry, action, value)
             except BaseException as stop:
                 if not isinstance(stop, Exception):
-                    self._closed(lost)
+                    self._close_entries(lost)
                     if self._book.is_open(entry) and entry.plays(action):
                         self._answer(entry, action, value)
                 raise
             return
         if shown is None:
             shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
-        seen = shown.context
-        one = self._agent_for(seen, shown.common)
+        seen_context = shown.context
+        one = self._agent_for(seen_context, shown.common)
         if self._guards:
-            admit(self.policy, one.state, seen)
+            admit(self.policy, one.state, seen_context)
         now, learned = self._now, one.counts[REWARDS]
         try:
-            self._stand(one, now.rounds.met(seen, False, shown.common))
-            one.inform(seen, action, value)
+            self._stand(one, now.rounds.met(seen_context, False, shown.common))
+            one.inform(seen_context, action, value)
         except BaseException:
             if one.counts[REWARDS] == learned:
                 self._now = now
@@ -236,7 +236,7 @@ class AnsweringSession(SessionParts):
         Decision or None
             None for an id that is not known, or not any more.
         """
-        return self._book.known(checked_id(id))
+        return self._book.decision_of(checked_id(id))
 
     def answered(self) -> Iterator[tuple[Decision, float | dict[int, float] | None]]:
         """Decisions that have ended and are still remembered, with their rewards.
@@ -256,7 +256,7 @@ class AnsweringSession(SessionParts):
         ended = how if entry.waiting <= set(arms) else None
         self._take(entry, action, np.array(rewards, dtype=np.float64), ended)
 
-    def _repeated(self, id: Id, value: object) -> bool:
+    def _check_repetition(self, id: Id, value: object) -> bool:
         """The answer to a decision that has ended already."""
         entry = self._book.open.get(id) or self._book.closed.get(id)
         if entry is None:
@@ -277,13 +277,13 @@ class AnsweringSession(SessionParts):
         else:
             self._take(entry, action, value, "rewarded")
 
-    def _answered(self, arm: Played, action: Action, given: Context | None) -> tuple[Entry | None, list[Entry]]:
+    def _entry_answered(self, arm: Played, action: Action, context: Context | None) -> tuple[Entry | None, list[Entry]]:
         """The open decision that `update` means, and older ones whose rewards were lost; None: the reward is data from elsewhere."""
         book, rounds = self._book, self._rounds
         latest = book.last if book.is_open(book.last) else None
-        if given is not None or not ((rounds.changing and rounds.several) or book.in_segments(action)):
-            entry = book.oldest_of(action, given)
-            if entry is None and latest is not None and latest.plays(action) and given is not None and given.features is not None:
+        if context is not None or not ((rounds.changing and rounds.several) or book.in_segments(action)):
+            entry = book.oldest_of(action, context)
+            if entry is None and latest is not None and latest.plays(action) and context is not None and context.features is not None:
                 raise ValueError(
                     f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the "
                     "same features, or close that decision first."
@@ -309,23 +309,23 @@ class AnsweringSession(SessionParts):
         if self.apply == "on arrival":
             self._finish(entry, action, value, ended)
             return
-        held, kept = entry.held if action is None or value is None else [*entry.held, (action, value)], False
+        withheld, kept = entry.held if action is None or value is None else [*entry.held, (action, value)], False
         try:
-            self._keep(entry, action, value, ended, held)
+            self._keep(entry, action, value, ended, withheld)
             kept = True
             self._release()
         except BaseException as stop:
             if not isinstance(stop, Exception):
                 if not kept:
-                    self._keep(entry, action, value, ended, held)
+                    self._keep(entry, action, value, ended, withheld)
                 self._release()
             raise
 
-    def _keep(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, held: Held) -> None:
+    def _keep(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, withheld: Held) -> None:
         """In order: keep an answer until all earlier decisions are closed."""
         if action is not None and value is not None:
             entry.answer(action, value)
-        entry.held, entry.ended = held, ended
+        entry.held, entry.ended = withheld, ended
 
     def _release(self) -> None:
         """In order: learn what waited for decisions that are closed by now."""
@@ -337,29 +337,29 @@ class AnsweringSession(SessionParts):
             self._book.close(entry.decision.id, entry.ended)
 
     def _finish(
-        self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, held: Held | None = None
+        self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, withheld: Held | None = None
     ) -> None:  # fmt: skip
         """Learn one answer, and note in the book that it was learned. held: what the entry still holds back then."""
         if action is None:
             try:
-                self._book.note(entry, action, value, ended, held)
+                self._book.note(entry, action, value, ended, withheld)
             except BaseException:
-                self._book.note(entry, action, value, ended, held)
+                self._book.note(entry, action, value, ended, withheld)
                 raise
             return
-        seen, now = entry.context, self._now
-        one, rounds = (now.agent, now.rounds) if seen is PLAIN else (self._agent_for(seen), now.rounds.met(seen, False))
+        context, now = entry.context, self._now
+        one, rounds = (now.agent, now.rounds) if context is PLAIN else (self._agent_for(context), now.rounds.met(context, False))
         learned = one.counts[REWARDS]
         try:
             if one is not now.agent or rounds is not now.rounds:
                 self._stand(one, rounds)
-            one.update(seen, action, value)  # counts the reward; what comes before is undone where it does not
-            self._book.note(entry, action, value, ended, held)
+            one.update(context, action, value)  # counts the reward; what comes before is undone where it does not
+            self._book.note(entry, action, value, ended, withheld)
         except BaseException:
             if one.counts[REWARDS] == learned:
                 self._now = now
             else:
-                self._book.note(entry, action, value, ended, held)
+                self._book.note(entry, action, value, ended, withheld)
             raise
 
     def _removed(self, entry: Entry) -> None:
@@ -408,7 +408,7 @@ class AnsweringSession(SessionParts):
                 missing = sorted(entry.waiting)
                 self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
 
-    def _closed(self, entries: Iterable[Entry]) -> None:
+    def _close_entries(self, entries: Iterable[Entry]) -> None:
         """Close those that are still open without a reward."""
         for entry in entries:
             if self._book.is_open(entry):

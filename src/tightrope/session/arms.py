@@ -16,17 +16,17 @@ from .ids import encodable
 
 def describe_arms(arms: object, points: object, distances: object, dimension: object, oracle: Oracle | None, horizon: object) -> Arms:
     """`Arms` from what the user gave; exactly one description, or only the dimension of a catalogue."""
-    given = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
-    if len(given) > 1 or (not given and dimension is None):
+    arguments = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
+    if len(arguments) > 1 or (not arguments and dimension is None):
         raise ValueError(
-            f"give exactly one of arms, points and distances; got {', '.join(given) or 'none'}. "
+            f"give exactly one of arms, points and distances; got {', '.join(arguments) or 'none'}. "
             "dimension=d alone takes any number of candidates with their features at every call."
         )
     T = None if horizon is None else checks.integer("horizon", horizon, least=1)
     if oracle is not None and not callable(oracle):
         raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
     blocks = getattr(oracle, "blocks", 1)
-    if not given:
+    if not arguments:
         d = checks.integer("dimension", dimension, least=1)
         return Arms(max(1, set_size(oracle, 1)) * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
     if arms is None:
@@ -116,9 +116,9 @@ class Names:
         """With more texts, which were checked; the old ones are not looked at again, however many they are."""
         if self.texts is None:
             return Names()
-        again = next((text for text in more if text in self.numbers), None)
-        if again is not None:
-            raise ValueError(f"names has {checks.show(again)} twice; every arm needs a name of its own.")
+        repeated = next((text for text in more if text in self.numbers), None)
+        if repeated is not None:
+            raise ValueError(f"names has {checks.show(repeated)} twice; every arm needs a name of its own.")
         other = Names()
         other.texts = self.texts + more
         other.numbers = self.numbers | {text: k for k, text in enumerate(more, len(self.texts))}
@@ -139,7 +139,7 @@ class Names:
         return checks.integer(argument, value, least=0, most=count - 1)
 
     def of(self, arm: int) -> str | int:
-        """What an arm is called."""
+        """The name of an arm."""
         return arm if self.texts is None else self.texts[arm]
 
     def mask(self, eligible: object, count: int) -> object:
@@ -170,8 +170,8 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
                 f"{argument}[{k}] = {checks.show(text)} has characters that are no text (lone surrogates); no file can hold it."
             )
     if len(set(listed)) < len(listed):
-        again = next(text for k, text in enumerate(listed) if text in listed[:k])
-        raise ValueError(f"{argument} has {checks.show(again)} twice; every arm needs a name of its own.")
+        repeated = next(text for k, text in enumerate(listed) if text in listed[:k])
+        raise ValueError(f"{argument} has {checks.show(repeated)} twice; every arm needs a name of its own.")
     if length is not None and len(listed) != length:
         raise ValueError(f"{argument} has {len(listed)} entries, but there are {length} arms.")
     return tuple(str(text) for text in listed)

@@ -22,7 +22,7 @@ from .decisions import Batch, Entry, Open
 from .encoders import encoded_rows
 from .ids import AUTOMATIC, MOST_ID, Id, checked_id, encodable, refuse_automatic
 from .rewards import check_equal, rewards_by_arm
-from .rounds import MOST_EQUAL, Mask, Round, Rounds, Shown
+from .rounds import MOST_EQUAL, CheckedRound, Mask, Round, Rounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +57,8 @@ class Decisions(NamedTuple):
         return pd.DataFrame(self.columns())
 
 
-class Asked(NamedTuple):
-    """What many rounds show: contexts, one for each; masks: for each, or one for all."""
+class RoundRequests(NamedTuple):
+    """The arguments of many decisions: contexts, one for each; masks: for each, or one for all."""
 
     contexts: Any
     masks: Any
@@ -85,8 +85,8 @@ def decide_many(session: DecidingSession, contexts: object, ids: object, eligibl
     return Decisions(objects(batch.ids), batch.arm.copy(), called, batch.propensity.copy(), batch.error.copy())
 
 
-def checked_rounds(session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None) -> Asked:
-    """What a call says, as far as it can be checked for all rounds together."""
+def checked_rounds(session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None) -> RoundRequests:
+    """The arguments of a call, as far as they can be checked for all rounds together."""
     if session.encoder is not None:
         contexts = encoded_contexts(session, contexts)
     listing = isinstance(contexts, list | tuple) and (session.catalogue or any(isinstance(one, Context) for one in contexts))
@@ -96,18 +96,18 @@ def checked_rounds(session: DecidingSession, contexts: Any, ids: object, eligibl
         d, rows = session.arms.dimension, "K" if session.catalogue else session.arms.rows
         raise ValueError(f"contexts has shape {contexts.shape}, but must be (n, {d}), or (n, {rows}, {d}) for n rounds.")
     listed = None if ids is None else listed_ids(ids)
-    given = None if number is None else checks.integer("number", number, least=1)
+    stated = None if number is None else checks.integer("number", number, least=1)
     counts = {
         name: count
         for name, count in (("contexts", None if contexts is None else len(contexts)), ("ids", None if listed is None else len(listed)),
-                            ("number", given))
+                            ("number", stated))
         if count is not None
     }  # fmt: skip
     if not counts:
         raise ValueError("contexts, ids and number are missing; give one of them, to say how many decisions are to be made.")
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} says {count}" for name, count in counts.items())
-        raise ValueError(f"contexts, ids and number say how many decisions are to be made, but {told}; they must agree.")
+        sizes = ", ".join(f"{name} says {count}" for name, count in counts.items())
+        raise ValueError(f"contexts, ids and number say how many decisions are to be made, but {sizes}; they must agree.")
     n = next(iter(counts.values()))
     if n == 0:
         raise ValueError(f"{next(iter(counts))} is empty; give at least one round.")
@@ -121,7 +121,7 @@ def checked_rounds(session: DecidingSession, contexts: Any, ids: object, eligibl
         each = pairs[1] == 1 or checks.entries("eligible", eligible, "a bool array").shape != pairs  # that is one mask of all pairs
         if each and len(eligible) != n:
             raise ValueError(f"eligible has {len(eligible)} rows, but there are {n} rounds; give a mask for each, or one for all.")
-    return Asked(contexts, eligible, each, listed, n)
+    return RoundRequests(contexts, eligible, each, listed, n)
 
 
 def encoded_contexts(session: DecidingSession, contexts: Any) -> Any:
@@ -166,11 +166,11 @@ def checked_row(argument: str, i: int, check: Callable[..., T], *values: object)
 def check_new(session: DecidingSession, ids: list[Id]) -> None:
     """Refuse ids that occur twice, belong to a decision, or look like those that a session makes."""
     if len(set(ids)) < len(ids):
-        seen: set[Id] = set()
+        earlier: set[Id] = set()
         for i, id in enumerate(ids):
-            if id in seen:
+            if id in earlier:
                 raise ValueError(f"row {i} of ids: {checks.show(id)} is there twice; every decision has an id of its own.")
-            seen.add(id)
+            earlier.add(id)
     book = session._book
     if not (book.open.lacks(ids) and book.closed.keys().isdisjoint(ids)):
         i = next(i for i, id in enumerate(ids) if id in book.open or id in book.closed)
@@ -180,18 +180,18 @@ def check_new(session: DecidingSession, ids: list[Id]) -> None:
             checked_row("ids", i, refuse_automatic, id)
 
 
-def one_by_one(session: DecidingSession, asked: Asked) -> Decisions:
+def one_by_one(session: DecidingSession, asked: RoundRequests) -> Decisions:
     """All of them by `decide`, in a copy that takes the session's place at once."""
     other = copy.copy(session)
     if isinstance(asked.contexts, np.ndarray):
         other.encoder = None  # they are encoded
-    made = []
+    decisions = []
     for i in range(asked.n):
         context, mask, id = asked.round(i)
-        made.append(checked_row("contexts" if asked.contexts is not None else "ids", i, other.decide, context, mask, id))
+        decisions.append(checked_row("contexts" if asked.contexts is not None else "ids", i, other.decide, context, mask, id))
     session.__dict__.update({name: value for name, value in vars(other).items() if name not in ITS_OWN})
     single = session.arms.oracle is None
-    columns = {name: [getattr(d, name) for d in made] for name in ("id", "arm", "name", "propensity", "propensity_se")}
+    columns = {name: [getattr(d, name) for d in decisions] for name in ("id", "arm", "name", "propensity", "propensity_se")}
     arms = np.array(columns["arm"], dtype=np.int64) if single else objects(columns["arm"])
     names = arms.copy() if single and session.names is None and not session.catalogue else objects(columns["name"])
     chances = [np.array(columns[name]) if single else objects(columns[name]) for name in ("propensity", "propensity_se")]
@@ -200,16 +200,16 @@ def one_by_one(session: DecidingSession, asked: Asked) -> Decisions:
 
 def objects(values: Sequence[object]) -> np.ndarray:
     """An array of objects, one for each."""
-    made = np.empty(len(values), dtype=object)
+    array = np.empty(len(values), dtype=object)
     if values and isinstance(values[0], str | int):
-        made[:] = values
-        return made
+        array[:] = values
+        return array
     for i, value in enumerate(values):  # arrays, which NumPy would take apart
-        made[i] = value
-    return made
+        array[i] = value
+    return array
 
 
-def decided_at_once(session: DecidingSession, asked: Asked) -> Batch | None:
+def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | None:
     """The decisions, in one compiled call; None where each has to be looked at by itself, and nothing was changed."""
     now = session._now
     rounds, changing = now.rounds, now.rounds.changing
@@ -224,15 +224,15 @@ def decided_at_once(session: DecidingSession, asked: Asked) -> Batch | None:
     met = None if features is None else rounds_met(session, features, shown)
     if features is not None and met is None:
         return None
-    seen = shown.context
-    one = now.agent if seen is PLAIN else session._agent_for(seen, shown.common)
+    context = shown.context
+    one = now.agent if context is PLAIN else session._agent_for(context, shown.common)
     assert isinstance(one, CompiledAgent)  # of the same policy
-    if session._guards and not (seen is PLAIN and session._admits_plain):
+    if session._guards and not (context is PLAIN and session._admits_plain):
         rows = None if features is None else features.reshape(-1, features.shape[-1])
         if rows is not None and admit.verb.of(type(session.policy)) is admit.verb.of(RegressionPolicy):
             rows = bounds  # which are all that it looks at
         try:  # a check of the largest entries: where all rows pass at once, each does
-            admit(session.policy, one.state, seen if rows is None else Context(rows))
+            admit(session.policy, one.state, context if rows is None else Context(rows))
         except ValueError:
             return None
     n, number = asked.n, one.counts[DECIDED] + 1
@@ -244,10 +244,10 @@ def decided_at_once(session: DecidingSession, asked: Asked) -> Batch | None:
     unmeasured = np.full(n, math.nan)
     batch = Batch(ids, arms, events, unmeasured, unmeasured, None, number, features, masks, rounds.names, one.number)
     if session.measured:
-        batch = measured(session, batch, one, shown, certain)
+        batch = with_propensities(session, batch, one, shown, certain)
     if session._now is not now or one.counts[DECIDED] + 1 != number:
         raise ValueError("this session was changed while it decided, by what a callback did; no decision was made.")
-    opened(session, batch, one, met)
+    open_batch(session, batch, one, met)
     return batch
 
 
@@ -258,7 +258,7 @@ def checked_features(session: DecidingSession, contexts: np.ndarray) -> tuple[np
         raise ValueError(
             f"contexts has shape {contexts.shape}, but must be (n, {d}) that all arms are shown, or (n, {rows}, {d}) of every arm."
         )
-    features = contexts if lasting(contexts) else np.array(contexts, order="C")
+    features = contexts if is_read_only(contexts) else np.array(contexts, order="C")
     bounds = column_bounds(features.reshape(-1, d))
     if not np.isfinite(bounds).all():
         place = tuple(np.argwhere(~np.isfinite(features))[0].tolist())
@@ -286,7 +286,7 @@ def bound_columns(rows: np.ndarray, bounds: np.ndarray, kept: np.ndarray) -> Non
             kept[j] += x * 0.0
 
 
-def lasting(array: np.ndarray) -> bool:
+def is_read_only(array: np.ndarray) -> bool:
     """Whether nobody can write into an array, so that it needs no copy: it and what it is a view of are read-only."""
     if not (array.flags.c_contiguous and array.dtype == np.float64):
         return False
@@ -298,7 +298,7 @@ def lasting(array: np.ndarray) -> bool:
     return False
 
 
-def checked_masks(session: DecidingSession, asked: Asked) -> np.ndarray | None:
+def checked_masks(session: DecidingSession, asked: RoundRequests) -> np.ndarray | None:
     """(n, K) which arms may be played in each round, (1, K) in all, or None."""
     rounds, K = session._rounds, session.arms.number
     if asked.masks is None:
@@ -318,8 +318,8 @@ def checked_masks(session: DecidingSession, asked: Asked) -> np.ndarray | None:
     return masks
 
 
-def rounds_met(session: DecidingSession, features: np.ndarray, shown: Shown) -> Rounds | None:
-    """What has been shown once all these rounds were decided, but for the last one; None where arms look alike too often to go on."""
+def rounds_met(session: DecidingSession, features: np.ndarray, shown: CheckedRound) -> Rounds | None:
+    """The session's rounds once all these were decided, but for the last context; None where arms look alike too often to go on."""
     rounds, n = session._rounds, len(features)
     arms, equal, last = rounds.arms, rounds.equal, rounds.last.features
     if shown.common and not arms.common:
@@ -349,7 +349,7 @@ def automatic_ids(session: DecidingSession, first: int, n: int) -> list[Id]:
     return [book.automatic(k, branch) for k in range(first, first + n)]
 
 
-def measured(session: DecidingSession, batch: Batch, one: CompiledAgent, shown: Shown, certain: np.ndarray) -> Batch:
+def with_propensities(session: DecidingSession, batch: Batch, one: CompiledAgent, shown: CheckedRound, certain: np.ndarray) -> Batch:
     """With propensities: those of choices that draw nothing are known, others are computed one after the other as `decide` does."""
     n = len(batch.arm)
     p, error, draws = np.ones(n), np.zeros(n), np.zeros(n, dtype=np.int64)
@@ -362,7 +362,7 @@ def measured(session: DecidingSession, batch: Batch, one: CompiledAgent, shown: 
     return batch._replace(propensity=p, error=error, draws=draws if draws.any() else None)
 
 
-def opened(session: DecidingSession, batch: Batch, one: CompiledAgent, met: Rounds | None) -> None:
+def open_batch(session: DecidingSession, batch: Batch, one: CompiledAgent, met: Rounds | None) -> None:
     """Take all of them: the count makes them decisions; what comes before is undone where it does not come."""
     before, last, n = session._now, session._book.last, len(batch.ids)
     try:
@@ -386,83 +386,83 @@ def reward_many(session: DecidingSession, ids: object, values: object) -> int:
     if session.arms.oracle is not None:
         return rewards_of_sets(session, listed, values)
     rewards = checked_values(session, values, len(listed))
-    found = [item if type(item) is int else place_of(session._book.open, item) for item in session._book.open.raw(listed)]
-    fresh = fresh_rows(session, listed, rewards, found)
+    items = [item if type(item) is int else place_of(session._book.open, item) for item in session._book.open.raw(listed)]
+    fresh = fresh_rows(session, listed, rewards, items)
     at_once = session.apply == "on arrival" and isinstance(session._agent, CompiledAgent)
     if not at_once:
         for i in fresh:
             session.reward(listed[i], float(rewards[i]))
         return len(fresh)
-    whole = batch_of_all(session._book.open, found) if len(fresh) == len(found) else None
-    groups = by_batch(session._book.open, fresh, found) if whole is None else [(whole, fresh)]
+    whole = batch_of_all(session._book.open, items) if len(fresh) == len(items) else None
+    groups = by_batch(session._book.open, fresh, items) if whole is None else [(whole, fresh)]
     for batch, rows in groups:
         if batch is None:
             for i in rows:
                 session.reward(listed[i], float(rewards[i]))
         else:
-            places = np.array([found[i] for i in rows]) - batch.first
+            places = np.array([items[i] for i in rows]) - batch.first
             learned_at_once(session, batch, places, [listed[i] for i in rows], rewards[rows])
     return len(fresh)
 
 
 def checked_values(session: DecidingSession, values: object, n: int) -> np.ndarray:
     """(n,) rewards of single arms, each in the policy's range."""
-    given = checks.floats("values", values if isinstance(values, np.ndarray) else listed_items("values", values))
-    if given.shape != (n,):
-        raise ValueError(f"values has shape {given.shape}, but must be ({n},), a reward for each id.")
+    rewards = checks.floats("values", values if isinstance(values, np.ndarray) else listed_items("values", values))
+    if rewards.shape != (n,):
+        raise ValueError(f"values has shape {rewards.shape}, but must be ({n},), a reward for each id.")
     low, high = -math.inf if session._least is None else session._least, math.inf if session._most is None else session._most
-    wrong = ~(np.isfinite(given) & (given >= low) & (given <= high))
+    wrong = ~(np.isfinite(rewards) & (rewards >= low) & (rewards <= high))
     if wrong.any():
         i = int(np.argmax(wrong))
-        checked_row("values", i, session._checked_value, "reward", float(given[i]))
-    return np.array(given)
+        checked_row("values", i, session._checked_value, "reward", float(rewards[i]))
+    return np.array(rewards)
 
 
 def place_of(open: Open, item: Entry | int | None) -> Entry | int | None:
-    """What is known of a decision: its number where it is of a batch, its entry, or None where it is not open."""
+    """The entry of a decision: its number where it is of a batch, its entry, or None where it is not open."""
     if isinstance(item, Entry) and item.ended is None and open.batch_of(item.decision.round) is not None:
         return item.decision.round
     return item
 
 
-def batch_of_all(open: Open, found: list[Any]) -> Batch | None:
+def batch_of_all(open: Open, items: list[Any]) -> Batch | None:
     """The batch that all decisions are of; None where they are of several or of none."""
-    if set(map(type, found)) != {int}:
+    if set(map(type, items)) != {int}:
         return None
-    batch = open.batch_of(min(found))
-    return batch if batch is not None and max(found) < batch.first + len(batch.ids) else None
+    batch = open.batch_of(min(items))
+    return batch if batch is not None and max(items) < batch.first + len(batch.ids) else None
 
 
-def by_batch(open: Open, rows: list[int], found: list[Any]) -> Iterator[tuple[Batch | None, list[int]]]:
+def by_batch(open: Open, rows: list[int], items: list[Any]) -> Iterator[tuple[Batch | None, list[int]]]:
     """Rows one after the other, those together that are of one batch; None: of none."""
     begin = 0
     while begin < len(rows):
-        number = found[rows[begin]]
+        number = items[rows[begin]]
         batch = open.batch_of(number) if type(number) is int else None
         after = 0 if batch is None else batch.first + len(batch.ids)
         end = begin + 1
-        while batch is not None and end < len(rows) and type(found[rows[end]]) is int and batch.first <= found[rows[end]] < after:
+        while batch is not None and end < len(rows) and type(items[rows[end]]) is int and batch.first <= items[rows[end]] < after:
             end += 1
         yield batch, rows[begin:end]
         begin = end
 
 
-def fresh_rows(session: DecidingSession, ids: list[Id], rewards: np.ndarray, found: Sequence[object]) -> list[int]:
+def fresh_rows(session: DecidingSession, ids: list[Id], rewards: np.ndarray, items: Sequence[object]) -> list[int]:
     """Rows whose decisions wait; ValueError for unknown ids and for another reward than the one that was given before."""
-    if set(map(type, found)) == {int} and len(set(ids)) == len(ids):
+    if set(map(type, items)) == {int} and len(set(ids)) == len(ids):
         return list(range(len(ids)))
-    given: dict[Id, float] = {}
+    reward_of: dict[Id, float] = {}
     fresh = []
-    for i, (id, value, item) in enumerate(zip(ids, rewards.tolist(), found, strict=True)):
-        if id in given:
-            if given[id] != value:
+    for i, (id, value, item) in enumerate(zip(ids, rewards.tolist(), items, strict=True)):
+        if id in reward_of:
+            if reward_of[id] != value:
                 raise ValueError(
-                    f"row {i} of ids: {checks.show(id)} is there twice, with {given[id]:g} and {value:g}; a reward is given once."
+                    f"row {i} of ids: {checks.show(id)} is there twice, with {reward_of[id]:g} and {value:g}; a reward is given once."
                 )
             continue
-        given[id] = value
+        reward_of[id] = value
         if item is None or (isinstance(item, Entry) and item.ended is not None):
-            checked_row("ids", i, session._repeated, id, value)
+            checked_row("ids", i, session._check_repetition, id, value)
         else:
             fresh.append(i)
     return fresh
@@ -492,10 +492,10 @@ def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> 
     for i, (id, value) in enumerate(zip(ids, listed, strict=True)):
         entry = session._book.open.get(id)
         if entry is None or entry.ended is not None:
-            checked_row("ids", i, session._repeated, id, value)
+            checked_row("ids", i, session._check_repetition, id, value)
             continue
-        given = checked_row("values", i, rewards_by_arm, entry.decision, value, session._checked_value)
+        rewards = checked_row("values", i, rewards_by_arm, entry.decision, value, session._checked_value)
         answers = known.setdefault(id, dict(entry.answers))
-        checked_row("values", i, check_equal, entry.decision, answers, given, "rewarded")
-        known[id] = answers | given
+        checked_row("values", i, check_equal, entry.decision, answers, rewards, "rewarded")
+        known[id] = answers | rewards
     return sum(session.reward(id, value) for id, value in zip(ids, listed, strict=True))

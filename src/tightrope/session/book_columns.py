@@ -38,7 +38,7 @@ def pack_book(book: Book, last: Context, named: bool) -> tuple[dict[str, object]
     closed = pack_decisions([entry.decision for entry in ended], [entry.answers for entry in ended], reasons, named)
     closed |= {"how": [entry.ended for entry in ended]}
     tables = [{name: column(of) if name in OPTIONAL else of for name, of in table.items()} for table in (waiting, closed)]
-    sizes, arrays = rounds.packed()
+    sizes, arrays = rounds.pack()
     return {
         "rounds": sizes,
         "reasons": list(reasons),
@@ -82,7 +82,7 @@ class PackedRounds:
         if masks is not None:
             self.masks.append(masks)
 
-    def packed(self) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, object], dict[str, np.ndarray]]:
         """The columns, and the arrays."""
         arrays = {"rounds.features": np.concatenate(self.features)} if self.features else {}
         if self.masks:
@@ -118,7 +118,7 @@ def pack_batch(batch: Batch, places: Sequence[int], rounds: PackedRounds, reason
         rounds.enter(n, None if shown is None else number, None if masks is None else number, shown, masks)
         context = list(range(first, first + n))
     draws = [None] * n if batch.draws is None else [count or None for count in batch.draws[rows].tolist()]
-    told = zip(batch.event[rows].tolist(), arm, chance, strict=True)
+    events = zip(batch.event[rows].tolist(), arm, chance, strict=True)
     nothing = [None] * n
     return {
         "id": [batch.ids[i] for i in places],
@@ -127,7 +127,7 @@ def pack_batch(batch: Batch, places: Sequence[int], rounds: PackedRounds, reason
         "propensity": [plain_chance(p) for p in chance],
         "propensity_se": [plain_chance(p) for p in error],
         "draws": draws,
-        "reason": [reasons.setdefault(reason(event, batch.names.of(k), p), len(reasons)) for event, k, p in told],
+        "reason": [reasons.setdefault(reason(event, batch.names.of(k), p), len(reasons)) for event, k, p in events],
         "round": [batch.first + i for i in places],
         "context": context,
     } | dict.fromkeys(("time", "answers", "shown", "waiting", "held", "ended"), nothing)
@@ -156,10 +156,10 @@ def column(values: list[T | None]) -> list[T | None] | None:
 
 def smaller_size(entry: Entry) -> Size | None:
     """Rows and length of the mask that a decision was shown where later arms were added to its round; None: all of the round."""
-    seen, context = entry.decision.context, entry.context
-    if seen is None or context is PLAIN:
+    visible, context = entry.decision.context, entry.context
+    if visible is None or context is PLAIN:
         return None
-    sizes = size_of(seen)
+    sizes = size_of(visible)
     return None if sizes == size_of(context) else sizes
 
 
@@ -193,7 +193,7 @@ def unpack_book(
     before, used = 0, 1
     columns = data.open
     rest = map(columns.of, (columns.context, columns.shown, columns.waiting, columns.held, columns.ended))
-    for row, place, shown, waiting, held, ended in zip(columns.entries(), *rest, strict=True):
+    for row, place, shown, waiting, withheld, ended in zip(columns.entries(), *rest, strict=True):
         id, arm, round = row[0], row[1], row[7]
         if place > used or place >= len(contexts):
             raise ValueError(f"decision {id!r} names round {place}, but the file's next is {used} of {len(contexts)}.")
@@ -202,15 +202,15 @@ def unpack_book(
         if not before < round <= decided or id in book.open:
             raise ValueError(f"decision {id!r} of round {round} is out of order or there twice.")
         before = round
-        if (ended is not None or held) and not in_order:
+        if (ended is not None or withheld) and not in_order:
             raise ValueError(f"decision {id!r} waits for others, but rewards are applied on arrival.")
-        made, answers = reader.decision(row, rounds.count(context), visible_part(context, shown))
+        decision, answers = reader.decision(row, rounds.count(context), visible_part(context, shown))
         single = isinstance(arm, int)
         if single != (waiting is None) or (waiting is not None and sorted([*answers, *waiting]) != sorted(arm)):
             raise ValueError(f"decision {id!r} does not wait for the rest of its arms.")
-        entry = Entry(made, context, arm if single else np.array(arm, dtype=np.int64), None if waiting is None else set(waiting))
+        entry = Entry(decision, context, arm if single else np.array(arm, dtype=np.int64), None if waiting is None else set(waiting))
         entry.answers, entry.ended = answers, ended
-        for arms in held or ():
+        for arms in withheld or ():
             if (single and (arms != [arm] or answers is None)) or (not single and not set(arms) <= {*answers}):
                 raise ValueError(f"decision {id!r} holds rewards that it was not given.")
             entry.held.append((arm, answers) if single else (np.array(arms, dtype=np.int64), np.array([answers[k] for k in arms])))
@@ -234,8 +234,8 @@ def unpack_closed(book: Book, columns: "ClosedColumns", reader: "Reader", decide
         if id in book.open or id in book.closed or round > decided:
             raise ValueError(f"decision {id!r} is there twice, or later than the last.")
         count = max(np.max(arm, initial=0) + 1, 1) if reader.rounds.catalogue else reader.rounds.arms.number
-        made, answers = reader.decision(row, int(count), None)
-        entry = Entry(made, PLAIN, arm, None if isinstance(arm, int) else set())
+        decision, answers = reader.decision(row, int(count), None)
+        entry = Entry(decision, PLAIN, arm, None if isinstance(arm, int) else set())
         entry.answers, entry.ended = answers, how
         book.remember(entry)
 
@@ -266,8 +266,8 @@ class Reader:
             name = self.rounds.names.of(arm)
         if not (single and type(chance) is float and type(error) is float):
             chance, error = chance_of(chance, arm), chance_of(error, arm)
-        made = Decision(id, arm, name, chance, error, self.reasons[reason], round, context, draws, moment)
-        return made, None if single and answers is None else self.answers(id, arm, answers)
+        decision = Decision(id, arm, name, chance, error, self.reasons[reason], round, context, draws, moment)
+        return decision, None if single and answers is None else self.answers(id, arm, answers)
 
     def arms_of_set(self, id: Id, arms: list[int], names: object, count: int) -> tuple[np.ndarray, tuple[Name, ...]]:
         """The arms and the names of a set."""
@@ -302,7 +302,7 @@ def chance_of(value: float | list[float] | None, arm: Any) -> Chance:
 
 
 def visible_part(context: Context, sizes: Size | None) -> Context:
-    """What a decision was shown of its round, read-only. sizes: rows and length of the mask, where later arms were added."""
+    """The part of a round that a decision was shown, read-only. sizes: rows and length of the mask, where later arms were added."""
     X, mask = context.features, context.eligible
     if X is None and mask is None and sizes is None:
         return context

@@ -15,23 +15,22 @@ from ..core.verbs import Context, admit, event, propensity, recommend
 from ..numerics.states import copied
 from .agent import DECIDED, UNPLAYABLE, Agent
 from .answers import AnsweringSession
-from .decisions import UNNAMED, Chance, Decision, Entry, locked, reason
-from .decisions import shown as visible
+from .decisions import UNNAMED, Chance, Decision, Entry, locked, read_only_context, reason
 from .ids import Id, checked_id, refuse_automatic
-from .parts import Draws, Standing
-from .rounds import Mask, Round, Shown
+from .parts import AgentAndRounds, Draws
+from .rounds import CheckedRound, Mask, Round
 
 
 class Choice(NamedTuple):
-    """What a policy would play in a round."""
+    """An action that a policy proposes for a round."""
 
     agent: Agent  # with the state that met the round
     action: Action
     event: int  # how it came about, see the verb `event`
     certain: bool  # nothing was drawn
     certified: bool  # it is the answer of an identification policy
-    shown: Shown  # the round
-    now: Standing  # of the session that chose
+    shown: CheckedRound  # the round
+    now: AgentAndRounds  # of the session that chose
     number: int  # of the decision it would be
 
 
@@ -82,13 +81,13 @@ class DecidingSession(AnsweringSession):
         """
         if id is not None:
             id = checked_id(id)
-            known = self._book.known(id)
+            known = self._book.decision_of(id)
             if known is not None:
                 return known
             refuse_automatic(id)
         choice = self._choice(self._checked_round(context, eligible, names))
         chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan, None)
-        return self._opened(choice, choice.action, id, *chance).decision
+        return self._open(choice, choice.action, id, *chance).decision
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
         """The arm or set of arms to play now: a decision whose reward comes by `update`, and next.
@@ -119,10 +118,10 @@ class DecidingSession(AnsweringSession):
             if why != UNPLAYABLE:
                 return arm
         choice = self._choice(self._checked_round(context, eligible, None))
-        entry = self._opened(choice, choice.action, None, math.nan, math.nan, unnamed=True)
+        entry = self._open(choice, choice.action, None, math.nan, math.nan, unnamed=True)
         oldest = self._book.too_many()
         if oldest:
-            self._closed(oldest)
+            self._close_entries(oldest)
             warnings.warn(
                 f"more than {UNNAMED:,} decisions of select wait for update; the oldest ones are closed without a reward. Where rewards "
                 "come late or never, use decide and reward.",
@@ -177,14 +176,14 @@ class DecidingSession(AnsweringSession):
             Where the id is known already, or the round or the arm do not fit.
         """
         id = checked_id(id)
-        if self._book.known(id) is not None:
+        if self._book.decision_of(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
         shown = self._checked_round(context, eligible, names, encoded=encoded)
         taken = self._arm_taken(arm, shown.context)
         p, error = self._chance_taken("propensity", propensity, taken), self._chance_taken("propensity_se", propensity_se, taken)
         behind = None if draws is None else checks.integer("draws", draws, least=1)
         choice = self._choice(shown, taken)
-        self._opened(choice, taken, id, p, error, behind)
+        self._open(choice, taken, id, p, error, behind)
         return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
     def _follow_branch(
@@ -193,17 +192,17 @@ class DecidingSession(AnsweringSession):
         """Hold a decision open that a session which is a branch of this one has made, by what that one says of it. As `follow`, but the
         policy is asked only where it notes its choice in the state: it would draw from this session's stream, and the branch has drawn from
         its own."""
-        if self._book.known(id) is not None:
+        if self._book.decision_of(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
         shown = self._checked_round(context, eligible, None)
-        seen = shown.context
-        one = self._now.agent if seen is PLAIN else self._agent_for(seen, shown.common)
+        round = shown.context
+        one = self._now.agent if round is PLAIN else self._agent_for(round, shown.common)
         if not 0 <= arm < one.number:
             raise ValueError(f"arm = {arm} of decision {checks.show(id)} must be a number from 0 to {one.number - 1}.")
         if one.commits:
-            one.propose(seen)
+            one.propose(round)
         choice = Choice(one, arm, 0, True, False, shown, self._now, one.counts[DECIDED] + 1)
-        self._opened(choice, arm, id, p, error, draws, words=words)
+        self._open(choice, arm, id, p, error, draws, words=words)
 
     def decide_beside(
         self,
@@ -245,7 +244,7 @@ class DecidingSession(AnsweringSession):
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets; only a choice of single arms can be made beside another.")
         id = None if id is None else checked_id(id)
-        if id is not None and self._book.known(id) is not None:
+        if id is not None and self._book.decision_of(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already.")
         shown = self._checked_round(context, eligible, names)
         taken = None if arm is None else self._arm_taken(arm, shown.context)
@@ -253,30 +252,34 @@ class DecidingSession(AnsweringSession):
         action = choice.action if taken is None else taken
         own, error, draws = self._chance(choice, action) if measured else (math.nan, math.nan, None)
         played = self._chance_taken("chance", chance(int(action), float(own)), action)
-        entry = self._opened(choice, action, id, played, error, draws)
+        entry = self._open(choice, action, id, played, error, draws)
         return entry.decision, int(choice.action), float(own)
 
-    def _choice(self, shown: Shown, taken: Action | None = None) -> Choice:
-        """What the policy would play, drawn from its stream. taken: the arm of a log, which is checked before anything is drawn."""
+    def _choice(self, shown: CheckedRound, taken: Action | None = None) -> Choice:
+        """The action that the policy proposes, drawn from its stream. taken: the arm of a log, checked before anything is drawn."""
         self._close_overdue()
-        seen = shown.context
-        one = self._now.agent if seen is PLAIN else self._agent_for(seen, shown.common or (taken is None and self._rounds.all_equal(seen)))
+        context = shown.context
+        one = (
+            self._now.agent
+            if context is PLAIN
+            else self._agent_for(context, shown.common or (taken is None and self._rounds.all_equal(context)))
+        )
         if taken is not None:
-            self._check_playable("the log has", taken, one.number, seen)
-        if self._guards and not (seen is PLAIN and self._admits_plain):
-            admit(self.policy, one.state, seen)
-        winner = self._winner(seen) if self._stops else None
+            self._check_playable("the log has", taken, one.number, context)
+        if self._guards and not (context is PLAIN and self._admits_plain):
+            admit(self.policy, one.state, context)
+        winner = self._winner(context) if self._stops else None
         now, next_one = self._now, one.counts[DECIDED] + 1
         if winner is not None:
             return Choice(one, winner, event(self.policy, one.state, winner), True, True, shown, now, next_one)
-        action, why, certain = one.propose(seen)
+        action, why, certain = one.propose(context)
         if why == UNPLAYABLE:
-            self._check_playable(f"{type(self.policy).__name__}'s select returned", action, one.number, seen)
+            self._check_playable(f"{type(self.policy).__name__}'s select returned", action, one.number, context)
         return Choice(one, action, why, certain, False, shown, now, next_one)
 
-    def _arm_taken(self, arm: object, seen: Context) -> Action:
+    def _arm_taken(self, arm: object, context: Context) -> Action:
         """The arm of a log, or those of a set."""
-        count = self._agent.number if seen.features is None else self._rounds.count(seen)
+        count = self._agent.number if context.features is None else self._rounds.count(context)
         if self.arms.oracle is None:
             return self._rounds.names.number("arm", arm, count)
         arms = checks.entries("arm", arm, "an array of arms")
@@ -291,10 +294,10 @@ class DecidingSession(AnsweringSession):
             return value
         if isinstance(taken, int):
             return checks.real(argument, value, least=0, most=1)
-        given = np.broadcast_to(checks.floats(argument, value), np.shape(taken))
-        if not ((given >= 0.0) & (given <= 1.0)).all():
+        chances = np.broadcast_to(checks.floats(argument, value), np.shape(taken))
+        if not ((chances >= 0.0) & (chances <= 1.0)).all():
             raise ValueError(f"{argument} = {checks.show(value)} must be chances, numbers in [0, 1].")
-        return given
+        return chances
 
     def _chance(self, choice: Choice, action: Action) -> tuple[Chance, Chance, int | None]:
         """(propensity of an action, standard error, draws behind it).
@@ -310,33 +313,33 @@ class DecidingSession(AnsweringSession):
         bits: Any = rng.bit_generator
         bits.state = self._draws.place  # whatever a signal's exception left behind
         bits.advance((choice.number - 1) << 64)
-        state, seen = copied(choice.agent.state), choice.shown.context
-        stated: tuple[Chance, Chance] = propensity(self.policy, state, seen, action, rng, self.draws)
+        state, context = copied(choice.agent.state), choice.shown.context
+        stated: tuple[Chance, Chance] = propensity(self.policy, state, context, action, rng, self.draws)
         return *stated, draws_of(stated)
 
-    def _chance_of(self, one: Agent, arm: int, certain: bool, shown: Shown, number: int) -> tuple[Chance, Chance, int | None]:
+    def _chance_of(self, one: Agent, arm: int, certain: bool, shown: CheckedRound, number: int) -> tuple[Chance, Chance, int | None]:
         """As `_chance`, of a decision that will have this number."""
         return self._chance(Choice(one, arm, 0, certain, False, shown, self._now, number), arm)
 
-    def _winner(self, seen: Context) -> int | None:
+    def _winner(self, context: Context) -> int | None:
         """The certified arm, where it is what is played; None where there is none, it may not be played, or exploring goes on."""
         if self.after_stop == "explore" or not self._stops or not self.stopped:
             return None
         arm = int(recommend(self.policy, self.state))
-        return arm if seen.eligible is None or seen.eligible[arm] else None
+        return arm if context.eligible is None or context.eligible[arm] else None
 
     def _moment(self) -> float:
         """The time of a decision: the clock's, or that of the decision before where the clock went back."""
         moment, last = checks.real("clock()", self.clock()), self._book.last
         return moment if last is None or last.decision.time is None else max(moment, last.decision.time)
 
-    def _opened(
+    def _open(
         self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False,
         words: str | None = None,
     ) -> Entry:  # fmt: skip
         """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know. words: why it was
         made, where somebody has said so."""
-        (seen, labels, common), single = choice.shown, isinstance(action, int)
+        (context, labels, common), single = choice.shown, isinstance(action, int)
         if not single:
             p, error = (
                 x if np.ndim(x) == 0 and np.isnan(x) else locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape))
@@ -356,14 +359,16 @@ class DecidingSession(AnsweringSession):
         if id is None:
             id = self._book.automatic(number, self._past.branch)
         moment = self._moment() if self._timed else None
-        made = Decision(id, action if single else locked(action), name, p, error, words, number, visible(seen), draws, moment)
-        entry = Entry(made, seen, action, None if single else set(action.tolist()))
-        rounds = before.rounds if seen is before.rounds.last and seen is PLAIN else before.rounds.met(seen, True, common)
+        decision = Decision(
+            id, action if single else locked(action), name, p, error, words, number, read_only_context(context), draws, moment
+        )
+        entry = Entry(decision, context, action, None if single else set(action.tolist()))
+        rounds = before.rounds if context is before.rounds.last and context is PLAIN else before.rounds.met(context, True, common)
         try:
             self._book.add(entry, unnamed)
             if choice.agent is not before.agent or rounds is not before.rounds:
                 self._stand(choice.agent, rounds)
-            choice.agent.take(seen, action)  # counts the decision; what comes before is undone where it does not
+            choice.agent.take(context, action)  # counts the decision; what comes before is undone where it does not
             if isinstance(self.window, int):
                 self._settle(self._book.before(self.decided - self.window))
         except BaseException as stop:

@@ -51,9 +51,9 @@ def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: 
                     f"{path} in the file is {stored.dtype} of shape {stored.shape}, but must be {value.dtype} of shape {value.shape}."
                 )
             check_array(template, name, path, stored, value, policy, arms)
-            made = value.copy()  # of the template's memory layout, class and alignment, by which kernels were compiled
-            made[...] = stored
-            values.append(made)
+            array = value.copy()  # of the template's memory layout, class and alignment, by which kernels were compiled
+            array[...] = stored
+            values.append(array)
         else:
             if not same_number(flat[path], np.asarray(value)):
                 raise ValueError(f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and these arms.")
@@ -98,17 +98,17 @@ def build_oracle(plain: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Ora
     cls = ORACLES.get(plain["oracle"]) if isinstance(plain.get("oracle"), str) else None
     if cls is None:
         raise ValueError(f"oracle = {plain.get('oracle')!r} is not one of {', '.join(ORACLES)}.")
-    given = {
+    parts = {
         name: dict(value) if isinstance(value, list) and all(isinstance(item, list) for item in value) else value
         for name, value in plain.items()
         if name != "oracle"
     }
     stored = {name.removeprefix("oracle."): value for name, value in arrays.items() if name.startswith("oracle.")}
-    if {*given, *stored} != {field.name for field in dataclasses.fields(cls)}:
+    if {*parts, *stored} != {field.name for field in dataclasses.fields(cls)}:
         raise ValueError(
-            f"{plain['oracle']} has {sorted({*given, *stored})}, but takes {[field.name for field in dataclasses.fields(cls)]}."
+            f"{plain['oracle']} has {sorted({*parts, *stored})}, but takes {[field.name for field in dataclasses.fields(cls)]}."
         )
-    return cls(**given, **stored)
+    return cls(**parts, **stored)
 
 
 def same_oracle(oracle: Oracle, plain: object, arrays: dict[str, np.ndarray]) -> bool:

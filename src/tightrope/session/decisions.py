@@ -104,7 +104,7 @@ class Batch(NamedTuple):
     number: int
 
     def context(self, i: int) -> Context:
-        """What a round showed."""
+        """The context of a round of the batch."""
         if self.features is None and self.masks is None:
             return PLAIN
         X = None if self.features is None else self.features[i]
@@ -119,8 +119,8 @@ class Batch(NamedTuple):
         name = self.names.of(arm)
         draws = None if self.draws is None or not self.draws[i] else int(self.draws[i])
         words = reason(int(self.event[i]), name, p)
-        made = Decision(self.ids[i], arm, name, p, float(self.error[i]), words, self.first + i, shown(context), draws)
-        return Entry(made, context, arm, None)
+        decision = Decision(self.ids[i], arm, name, p, float(self.error[i]), words, self.first + i, read_only_context(context), draws)
+        return Entry(decision, context, arm, None)
 
 
 class Open:
@@ -175,15 +175,15 @@ class Open:
     def remove(self, id: Id) -> None:
         """Take a decision out. Once more changes nothing."""
         entries = self._listed
-        found = entries.get(id)
-        if found is not None:
+        item = entries.get(id)
+        if item is not None:
             del entries[id]
-            batch = self.batch_of(found if isinstance(found, int) else found.decision.round) if self.batches else None
+            batch = self.batch_of(item if isinstance(item, int) else item.decision.round) if self.batches else None
             if batch is not None:
                 self._less(batch, 1)
 
     def _less(self, batch: Batch, count: int) -> None:
-        """Let go of a batch when none of it is open. A signal's exception before this call keeps its arrays, and nothing else."""
+        """Forget a batch when none of it is open. A signal's exception before this call keeps its arrays, and nothing else."""
         left = self._left.get(batch.first, 0) - count
         self._left[batch.first] = left
         if left <= 0:
@@ -201,12 +201,12 @@ class Open:
 
     def __getitem__(self, id: Id) -> Entry:
         entries = self._listed
-        found = entries[id]
-        if not isinstance(found, int):
-            return found
-        batch = self.batch_of(found)
+        item = entries[id]
+        if not isinstance(item, int):
+            return item
+        batch = self.batch_of(item)
         assert batch is not None
-        entry = entries[id] = batch.entry(found - batch.first)
+        entry = entries[id] = batch.entry(item - batch.first)
         return entry
 
     def get(self, id: Id) -> Entry | None:
@@ -220,29 +220,29 @@ class Open:
     def items(self) -> Iterator[tuple[Id, Entry]]:
         """All of them with their ids."""
         entries, batch, after = self._listed, None, 0
-        for id, found in entries.items():
-            if not isinstance(found, int):
-                yield id, found
+        for id, item in entries.items():
+            if not isinstance(item, int):
+                yield id, item
                 continue
-            if batch is None or found >= after:
-                batch = self.batch_of(found)
+            if batch is None or item >= after:
+                batch = self.batch_of(item)
                 assert batch is not None
                 after = batch.first + len(batch.ids)
-            entry = entries[id] = batch.entry(found - batch.first)
+            entry = entries[id] = batch.entry(item - batch.first)
             yield id, entry
 
     def runs(self) -> Iterator[tuple[Batch | None, list[Any]]]:
         """All of them in parts: (None, entries), or (batch, places) of decisions that nobody asked for."""
         batch, part = None, list[Any]()
-        for found in self._listed.values():
-            number = found if type(found) is int else -1
+        for item in self._listed.values():
+            number = item if type(item) is int else -1
             same = number < 0 if batch is None else 0 <= number < batch.first + len(batch.ids)
             if part and not same:
                 yield batch, part
                 part = []
             if not part:
                 batch = None if number < 0 else self.batch_of(number)
-            part.append(found if batch is None else number - batch.first)
+            part.append(item if batch is None else number - batch.first)
         if part:
             yield batch, part
 
@@ -256,17 +256,17 @@ class Open:
 
     def arms(self) -> Iterator[tuple[Id, int]]:
         """(id, arm) of all decisions of single arms."""
-        for id, found in self._listed.items():
-            if isinstance(found, int):
-                batch = self.batch_of(found)
+        for id, item in self._listed.items():
+            if isinstance(item, int):
+                batch = self.batch_of(item)
                 assert batch is not None
-                yield id, int(batch.arm[found - batch.first])
-            elif found.waiting is None:
-                yield id, found.action
+                yield id, int(batch.arm[item - batch.first])
+            elif item.waiting is None:
+                yield id, item.action
 
     def count(self) -> int:
         """How many wait for rewards."""
-        return sum(isinstance(found, int) or found.ended is None for found in self._listed.values())
+        return sum(isinstance(item, int) or item.ended is None for item in self._listed.values())
 
 
 class Book:
@@ -290,7 +290,7 @@ class Book:
         """How many of its decisions wait for rewards."""
         return self.open.count()
 
-    def known(self, id: Id) -> Decision | None:
+    def decision_of(self, id: Id) -> Decision | None:
         """The decision of an id, open or closed."""
         entry = self.open.get(id) or self.closed.get(id)
         return None if entry is None else entry.decision
@@ -321,7 +321,7 @@ class Book:
     def close_many(self, ids: Sequence[Id], arms: np.ndarray, values: np.ndarray, batch: Batch) -> None:
         """Close decisions of a batch with their rewards; only those that are remembered become entries. Once more changes nothing."""
         early = max(0, len(ids) - REMEMBERED)
-        places = [i for i, found in enumerate(self.open.raw(ids[:early])) if type(found) is int]
+        places = [i for i, item in enumerate(self.open.raw(ids[:early])) if type(item) is int]
         self.drop([ids[i] for i in places], arms[places], batch)
         for id, value in itertools.islice(zip(ids, values.tolist(), strict=True), early if len(places) == early else 0, None):
             entry = self.open.get(id)
@@ -331,16 +331,16 @@ class Book:
     def _arms(self) -> dict[int, dict[Id, None]]:
         """Ids of open decisions by single arm."""
         if self._by_arm is None:
-            found: dict[int, dict[Id, None]] = {}
+            ids_by_arm: dict[int, dict[Id, None]] = {}
             for id, arm in self.open.arms():
-                found.setdefault(arm, {})[id] = None
-            self._by_arm = found
+                ids_by_arm.setdefault(arm, {})[id] = None
+            self._by_arm = ids_by_arm
         return self._by_arm
 
     def automatic(self, number: int, branch: str) -> Id:
         """An id for the decision of this number, as no caller may choose it, and no other branch of the session makes it."""
         id = f"{AUTOMATIC}{branch}.{number}" if branch else f"{AUTOMATIC}{number}"
-        while self.known(id) is not None:  # a log that is followed may have it
+        while self.decision_of(id) is not None:  # a log that is followed may have it
             id += "+"
         return id
 
@@ -363,12 +363,12 @@ class Book:
             self.remember(entry)
             self.remove(id)
 
-    def note(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, held: Held | None) -> None:
+    def note(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, withheld: Held | None) -> None:
         """Keep an answer that was learned; ended: how the decision is closed by it. Once more changes nothing."""
         if action is not None and value is not None:
             entry.answer(action, value)
-        if held is not None:
-            entry.held = held
+        if withheld is not None:
+            entry.held = withheld
         if ended is not None:
             self.close(entry.decision.id, ended)
 
@@ -402,9 +402,9 @@ class Book:
         """The oldest open decision."""
         return next(iter(self.open.values()), None)
 
-    def oldest_of(self, action: Action, given: Context | None) -> Entry | None:
+    def oldest_of(self, action: Action, context: Context | None) -> Entry | None:
         """The oldest decision that waits for a reward of this arm, or of all arms of a set, in a round such as the given one."""
-        return next((entry for entry in self.waiting_for(action) if given is None or agrees(entry.context, given)), None)
+        return next((entry for entry in self.waiting_for(action) if context is None or agrees(entry.context, context)), None)
 
     def waiting_for(self, action: Action, called: object = None) -> Iterator[Entry]:
         """Decisions that wait for a reward of this arm, or of all arms of a set; called: of the candidate of this name."""
@@ -433,17 +433,17 @@ class Book:
 
     def grown(self, before: int, number: int, rows: int) -> "Book":
         """The book with more arms: in rounds before they were not eligible and had no features."""
-        made: dict[int, Context] = {}
+        contexts: dict[int, Context] = {}
         other = Book()
         for entry in self.open.values():
             old = entry.context
-            if id(old) not in made:
+            if id(old) not in contexts:
                 mask, features = np.zeros(number, dtype=np.bool_), old.features
                 mask[:before] = True if old.eligible is None else old.eligible
                 if features is not None:
                     features = np.concatenate([features, np.zeros((rows - features.shape[0], features.shape[1]))])
-                made[id(old)] = old._replace(features=features, eligible=mask)
-            longer = Entry(entry.decision, made[id(old)], entry.action, entry.waiting)
+                contexts[id(old)] = old._replace(features=features, eligible=mask)
+            longer = Entry(entry.decision, contexts[id(old)], entry.action, entry.waiting)
             longer.answers, longer.held, longer.ended = entry.answers, entry.held, entry.ended
             other.add(longer)
         other.closed, other.unnamed, other._weight = self.closed, self.unnamed, self._weight
@@ -456,15 +456,15 @@ def size_of(decision: Decision) -> int:
     return 1 if isinstance(decision.arm, int) else max(1, np.size(decision.arm))
 
 
-def agrees(context: Context, given: Context) -> bool:
+def agrees(context: Context, other: Context) -> bool:
     """Whether all that was given of a round is as it was in a decision's."""
-    for had, value in zip(context, given, strict=True):
+    for had, value in zip(context, other, strict=True):
         if value is not None and had is not value and (had is None or not np.array_equal(had, value)):
             return False
     return True
 
 
-def shown(context: Context) -> Context:
+def read_only_context(context: Context) -> Context:
     """A context for the caller, whose arrays cannot be written."""
     if context.features is None and context.eligible is None:
         return context

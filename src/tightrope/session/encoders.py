@@ -41,14 +41,14 @@ def checked_encoder(encoder: object, dimension: int | None, arms: object, metric
         raise ValueError("encoder is a transformer of River; wrap it with example rows: tr.adapters.river.RiverEncoder(encoder, rows).")
     if not callable(getattr(encoder, "transform", None)):
         raise ValueError(f"encoder = {checks.show(encoder)} has no transform; pass what tr.Encoder().fit(table) returned.")
-    found = getattr(encoder, "dimension", None)  # unfitted, an Encoder says so
-    if not isinstance(found, int):
+    number = getattr(encoder, "dimension", None)  # unfitted, an Encoder says so
+    if not isinstance(number, int):
         if dimension is None:
             raise ValueError("dimension is missing; with an encoder that does not know its own say how many features it makes.")
         return dimension
-    if dimension is not None and dimension != found:
-        raise ValueError(f"dimension = {checks.show(dimension)}, but the encoder makes {found} features; leave dimension out.")
-    return found
+    if dimension is not None and dimension != number:
+        raise ValueError(f"dimension = {checks.show(dimension)}, but the encoder makes {number} features; leave dimension out.")
+    return number
 
 
 def encoded_round(encoder: Transformer, context: object) -> Any:
@@ -71,8 +71,8 @@ def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
         import pandas as pd
 
         rows = pd.DataFrame([rows] if single else list(rows))
-    made = encoder.transform(rows)
-    features = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)  # scikit-learn's may be sparse
+    matrix = encoder.transform(rows)
+    features = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)  # scikit-learn's may be sparse
     return features[0] if single else features
 
 
@@ -80,23 +80,23 @@ def described_encoder(encoder: Transformer | None) -> JsonObject | str | None:
     """An encoder as a file has it."""
     if encoder is None:
         return None
-    told: JsonObject | str = encoder.to_dict() if is_own(encoder) else OWN
-    return told
+    description: JsonObject | str = encoder.to_dict() if is_own(encoder) else OWN
+    return description
 
 
-def found_encoder(told: "JsonObject | str | None", given: Transformer | None) -> Transformer | None:
+def found_encoder(description: "JsonObject | str | None", encoder: Transformer | None) -> Transformer | None:
     """The encoder of a session that is read: the file's, or the one that is given where the file could not hold it."""
-    if told is None:
-        if given is not None:
+    if description is None:
+        if encoder is not None:
             raise ValueError("encoder was given, but this session was saved without one.")
         return None
-    if isinstance(told, str):
-        if given is None:
+    if isinstance(description, str):
+        if encoder is None:
             raise ValueError("encoder is missing; this session was saved with one that a file does not hold, so pass it again.")
-        return given
+        return encoder
     from ..logs.encoding import Encoder
 
-    stored = Encoder.from_dict(told)
-    if given is not None and described_encoder(given) != stored.to_dict():
+    stored = Encoder.from_dict(description)
+    if encoder is not None and described_encoder(encoder) != stored.to_dict():
         raise ValueError("encoder is not the one that this session was saved with; leave it out.")
     return stored

@@ -60,7 +60,7 @@ class Columns(HeaderModel):
 
 
 class RoundColumns(Columns):
-    """What rounds showed; their arrays stand in the file's `rounds.features` and `rounds.eligible`."""
+    """Contexts of rounds; their arrays stand in the file's `rounds.features` and `rounds.eligible`."""
 
     OPTIONAL = ("rows", "mask", "baseline", "baseline_mean", "segment")
     number: Count
@@ -132,7 +132,7 @@ class BookData(HeaderModel):
 
 
 class BaseData(HeaderModel):
-    """What a fork began with; its arrays begin with `base.`."""
+    """The state that a fork began with; its arrays begin with `base.`."""
 
     mark: Mark
     marks: list[Mark]

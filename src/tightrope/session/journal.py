@@ -110,7 +110,7 @@ class Journal:
         try:
             lock(self._file, self.path)
             if session is None:
-                self.session, self._end = replayed(self.path, oracle, policy, encoder)
+                self.session, self._end = session_at_end(self.path, oracle, policy, encoder)
                 os.ftruncate(self._file, self._end)  # what a killed process left of its last line
             else:
                 self.session, self._end = session, 0
@@ -131,7 +131,7 @@ class Journal:
         before, labels = self.session.decided, candidates(self.session, context, names)
 
         def line(decision: Decision) -> JsonObject | None:
-            return decided(self.session, decision, labels) if self.session.decided > before else None
+            return decision_line(self.session, decision, labels) if self.session.decided > before else None
 
         return self._call(line, self.session.decide, context, eligible, id, names)
 
@@ -179,10 +179,10 @@ class Journal:
 
     def checkpoint(self) -> None:
         """Write the whole session, so that reading the file makes only later calls again. As long as `Session.save` takes."""
-        self._call(lambda _: {"call": "checkpoint", "session": packed(self.session)}, lambda: None)
+        self._call(lambda _: {"call": "checkpoint", "session": session_text(self.session)}, lambda: None)
 
     def close_file(self) -> None:
-        """Let go of the file, which another process may then write to. Calls after it raise ValueError. Once more changes nothing."""
+        """Release the file, which another process may then write to. Calls after it raise ValueError. Once more changes nothing."""
         if self._file >= 0:
             self._broken = "was closed"
             file, self._file = self._file, -1
@@ -211,10 +211,10 @@ class Journal:
         raise TypeError("a journal is the one writer of its file and cannot be copied or pickled; copy journal.session.")
 
     def _counts(self) -> tuple[int, int, int]:
-        """What every change of a session by others changes."""
+        """Counts that every change of a session by others changes."""
         return self.session.decided, self.session.rounds, self.session.played
 
-    def _call(self, line: Callable[[T], JsonObject | None], function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    def _call(self, line: Callable[[T], JsonObject | None], function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Call the session, and write the line of what it returned. line: None where nothing has changed."""
         if self._broken is not None:
             raise ValueError(f"the journal {str(self.path)!r} {self._broken}; open it again: tr.Journal(path).")
@@ -223,7 +223,7 @@ class Journal:
         self._broken = "was interrupted in a call, so that its session may be ahead of its file"
         self._clock.moment = max(time.time(), self._clock.moment)
         try:
-            answer = function(*given, **named)
+            answer = function(*args, **named)
         except Exception:  # the session is as it was
             self._broken = None
             raise
@@ -261,7 +261,7 @@ def lock(file: int, path: pathlib.Path) -> None:
         raise ValueError(f"path = {str(path)!r} is written to by another journal; give every process a file of its own.") from None
 
 
-def packed(session: Session) -> str:
+def session_text(session: Session) -> str:
     """A whole session as text."""
     return base64.b64encode(session.to_bytes()).decode()
 
@@ -270,7 +270,7 @@ def beginning(session: Session) -> JsonObject:
     """The first line: the session, and what a log needs to know of it."""
     X = session.arms.features
     return {
-        "journal": FORMAT, "version": version(), "session": packed(session), "arms": session.arms.number, "names": session.names,
+        "journal": FORMAT, "version": version(), "session": session_text(session), "arms": session.arms.number, "names": session.names,
         "catalogue": session.catalogue, "sets": session.arms.oracle is not None, "features": None if X is None else np.asarray(X).tolist(),
         "window": session.window.total_seconds() if isinstance(session.window, timedelta) else session.window,
         "timed": isinstance(session.window, timedelta), "default_reward": session.default_reward,
@@ -285,25 +285,25 @@ def candidates(session: Session, context: Round | None, names: Sequence[str] | N
     return None if alone else list(context)
 
 
-def decided(session: Session, decision: Decision, names: Sequence[str] | None) -> JsonObject:
+def decision_line(session: Session, decision: Decision, names: Sequence[str] | None) -> JsonObject:
     """The line of a decision. x: features, one row where all arms were shown it; mask: a 1 for every arm that could be played."""
-    seen = decision.context
+    context = decision.context
     line: JsonObject = {
         "call": "decide", "id": decision.id, "round": decision.round,
         "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
         "p": plain_chance(decision.propensity), "se": plain_chance(decision.propensity_se),
     }  # fmt: skip
-    if seen is not None and seen.features is not None:
-        X = seen.features
+    if context is not None and context.features is not None:
+        X = context.features
         line["x"] = (X[0] if session.arms.common and (X[0] == X).all() else X).tolist()
-    if seen is not None and seen.eligible is not None:
-        line["mask"] = text_of_mask(seen.eligible)
-    if seen is not None and seen.baseline is not None:
-        line["baseline"] = seen.baseline
-    if seen is not None and seen.baseline_mean is not None:
-        line["baseline_mean"] = seen.baseline_mean
-    if seen is not None and seen.segment is not None:
-        line["segment"] = seen.segment
+    if context is not None and context.eligible is not None:
+        line["mask"] = text_of_mask(context.eligible)
+    if context is not None and context.baseline is not None:
+        line["baseline"] = context.baseline
+    if context is not None and context.baseline_mean is not None:
+        line["baseline_mean"] = context.baseline_mean
+    if context is not None and context.segment is not None:
+        line["segment"] = context.segment
     if names is not None:
         line["names"] = names
     if decision.draws is not None:
@@ -327,7 +327,7 @@ def plain_reward(decision: Decision, value: Any) -> float | list[list[float]]:
     return [[arm, float(reward)] for arm, reward in zip(arms, value, strict=True)]
 
 
-def replayed(
+def session_at_end(
     path: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
 ) -> tuple[Session, int]:  # fmt: skip
     """The session at the end of a journal, and where its last whole line ends."""
@@ -376,10 +376,10 @@ def replay(session: Session, entry: JsonObject) -> None:
 
 def decide_again(session: Session, entry: JsonObject) -> None:
     """Take the arm of the file, after the policy has drawn as it did then."""
-    mask, given = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean", "segment")]
-    X, baseline, mean, segment = given
+    mask, parts = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean", "segment")]
+    X, baseline, mean, segment = parts
     eligible = None if mask is None else mask_of_text(mask)
-    context = None if given == [None] * 4 else Context(None if X is None else np.array(X), None, baseline, mean, segment)
+    context = None if parts == [None] * 4 else Context(None if X is None else np.array(X), None, baseline, mean, segment)
     p, error = (math.nan if entry[name] is None else entry[name] for name in ("p", "se"))
     rows, draws, names = session.encoder is not None, entry.get("draws"), entry.get("names")
     session.follow(entry["arm"], entry["id"], context, eligible, names, p, error, draws=draws, encoded=rows)

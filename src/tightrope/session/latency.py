@@ -1,4 +1,4 @@
-"""What a decision and its reward cost: `decide` and `reward` of every family as a service calls them, alone or beside busy processes."""
+"""Times of a decision and its reward: `decide` and `reward` of every family as a service calls them, alone or beside busy processes."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ from ..numerics.sampling import unit_rows
 from ..solvers.oracles import Partition, Promotions, TopK
 from .session import Session
 
-WARM, LEAST, MOST = 20, 30, 400  # decisions before the clock starts, and those that are timed
-SECONDS = 3.0  # of one case, as soon as LEAST are timed
+WARM_UP, LEAST_DECISIONS, MOST_DECISIONS = 20, 30, 400  # decisions before the clock starts, and those that are timed
+SECONDS = 3.0  # of one case, as soon as LEAST_DECISIONS are timed
 
 
 class Latency(NamedTuple):
@@ -82,17 +82,21 @@ def measure(case: Case, seconds: float = SECONDS) -> Latency:
     session, rng = case.start(), np.random.default_rng(1)
     took: list[float] = []
     end = None
-    for n in range(WARM + MOST):
-        if n == WARM:
+    for n in range(WARM_UP + MOST_DECISIONS):
+        if n == WARM_UP:
             end = time.perf_counter() + seconds
         shown = None if case.shown is None else rng.random(case.shown)
         start = time.perf_counter()
-        made = session.decide(shown)
-        value = rng.random() if isinstance(made.arm, int) else dict(zip(made.arm.tolist(), rng.random(made.arm.size).tolist(), strict=True))
-        session.reward(made.id, value)
+        decision = session.decide(shown)
+        value = (
+            rng.random()
+            if isinstance(decision.arm, int)
+            else dict(zip(decision.arm.tolist(), rng.random(decision.arm.size).tolist(), strict=True))
+        )
+        session.reward(decision.id, value)
         if end is not None:
             took.append(time.perf_counter() - start)
-            if len(took) >= LEAST and time.perf_counter() > end:
+            if len(took) >= LEAST_DECISIONS and time.perf_counter() > end:
                 break
     median, ninetieth = np.quantile(took, (0.5, 0.9)) * 1e6
     return Latency(float(median), float(ninetieth), len(took))

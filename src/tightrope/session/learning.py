@@ -84,30 +84,30 @@ def learn_from(
     Interrupted
         On Ctrl-C.
     """
-    given = {
+    arguments = {
         "arms": arms, "dimension": dimension, "points": points, "distances": distances, "oracle": oracle, "horizon": horizon,
         "names": None if names is None else tuple(names), "seed": seed,
     }  # fmt: skip
-    session = Session(policy, **given)  # type: ignore[arg-type]
+    session = Session(policy, **arguments)  # type: ignore[arg-type]
     merge(policy, session.state, copied(session.state))  # refuses what cannot be added up before anything is read
-    table = _opened(dataset)
+    table = _open_files(dataset)
     columns = {"arm": None if session.catalogue and session.arms.blocks == 1 else action, "reward": reward, "features": features,
                "baseline": baseline}  # fmt: skip
-    wanted = _listed(columns, table.names)
+    wanted = _columns_read(columns, table.names)
     table.check(wanted)
     parts = table.pieces(LEAST_PART, MOST_PARTS)
     if not parts:
         raise ValueError(f"dataset = {checks.show(dataset)} has no rows.")
     rows = sum(part.rows for part in parts)
     batch = max(256, min(MOST_BATCH, BATCH_CELLS // table.numbers_of_a_row(wanted)))
-    experiment = Learning(table, parts, policy, given, columns, batch)
+    experiment = Learning(table, parts, policy, arguments, columns, batch)
     with showing(progress, "learn_from", unit="rows") as advance:
         counted = None if advance is None else lambda done, total: advance(min(done, rows), rows)
         outcome = run_experiment(experiment, len(parts), engine=engine, address=address, workers=workers, progress=counted)
     if not outcome.complete:
         raise Interrupted(None)
     for number in range(len(parts)):
-        session._add(_session_of(policy, given, outcome.rows[label(policy)].pop(number)))
+        session._add(_session_of(policy, arguments, outcome.rows[label(policy)].pop(number)))
     return session
 
 
@@ -134,11 +134,11 @@ class Learning:
         return [label(self.policy)]
 
     def common(self) -> JsonObject:
-        """What all parts share."""
+        """The arguments that all parts share."""
         return {"columns": self.columns}
 
     def content(self, name: str, replication: int) -> JsonObject:
-        """What the numbers of a part depend on."""
+        """All that the numbers of a part depend on."""
         return {"policy": self.policy, "given": self.given, "part": self.parts[replication]}
 
     def label(self, name: str, replication: int) -> str:
@@ -148,7 +148,7 @@ class Learning:
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         """The state that has learned a part, flat, and its number of rows."""
         session, part = Session(self.policy, **self.given), self.parts[replication]
-        for batch in self.table.piece(part, _listed(self.columns, self.table.names), self.batch):
+        for batch in self.table.piece(part, _columns_read(self.columns, self.table.names), self.batch):
             if slices.stopping():
                 raise Stopped
             try:
@@ -159,15 +159,15 @@ class Learning:
         return flatten(session.state) | {"rounds": np.array(session.rounds)}
 
 
-def _session_of(policy: Policy, given: JsonObject, rows: Rows) -> Session:
+def _session_of(policy: Policy, arguments: JsonObject, rows: Rows) -> Session:
     """The session whose state was flattened."""
-    session, rounds = Session(policy, **given), int(rows["rounds"])
+    session, rounds = Session(policy, **arguments), int(rows["rounds"])
     if rounds:
         session.adopt({key: value for key, value in rows.items() if key != "rounds"}, rounds)
     return session
 
 
-def _opened(dataset: object) -> InFiles:
+def _open_files(dataset: object) -> InFiles:
     if isinstance(dataset, (str, os.PathLike)) or hasattr(dataset, "get_fragments"):
         table = open_table(dataset, "dataset")
         if isinstance(table, InFiles):
@@ -178,7 +178,7 @@ def _opened(dataset: object) -> InFiles:
     )
 
 
-def _listed(columns: JsonObject, known: Sequence[str]) -> list[str]:
+def _columns_read(columns: JsonObject, known: Sequence[str]) -> list[str]:
     """The columns that are read; a baseline may be an arm instead."""
     features = columns["features"]
     wanted = [columns["arm"], columns["reward"], *([features] if isinstance(features, str) else features or [])]

@@ -1,4 +1,4 @@
-"""What a session consists of: policy, state, stream, arms, rounds, open decisions and past, and how one part takes another's place."""
+"""The parts of a session: policy, state, stream, arms, rounds, open decisions and past, and how one of them is replaced."""
 
 import math
 import time
@@ -25,14 +25,14 @@ from .decisions import Book, Reward
 from .encoders import Transformer, checked_encoder, encoded_round
 from .header import LEAST_DRAWS, MOST_DRAWS
 from .past import Base, Past
-from .rounds import Mask, Played, Round, Rounds, Shown
+from .rounds import CheckedRound, Mask, Played, Round, Rounds
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
-NOTHING = Shown(PLAIN, None, False)  # a round like any other
+PLAIN_ROUND = CheckedRound(PLAIN, None, False)  # a round like any other
 
 
-class Standing(NamedTuple):
-    """What changes together, in one assignment, so that a signal's exception finds a session before or after it."""
+class AgentAndRounds(NamedTuple):
+    """Agent and rounds, replaced in one assignment, so that a signal's exception finds a session before or after it."""
 
     agent: Agent
     rounds: Rounds
@@ -83,15 +83,15 @@ class SessionParts:
         self.policy = policy
         self.encoder = encoder
         dimension = checked_encoder(encoder, dimension, arms, points is not None or distances is not None)
-        given: object = arms
+        features: object = arms
         if points is None and distances is None:
-            given, names = named_arms(arms, names)
-        described = describe_arms(given, points, distances, dimension, oracle, horizon)
+            features, names = named_arms(arms, names)
+        described = describe_arms(features, points, distances, dimension, oracle, horizon)
         check_features(policy, described)
         check_fit(policy, described)
         if type(policy).TRAITS.stops:
             check_question(policy, described)
-        catalogue = given is None and points is None and distances is None
+        catalogue = features is None and points is None and distances is None
         called = Names() if names is None else Names(_checked_names(names, described, catalogue))
         rounds = Rounds(policy, described, catalogue, called)
         self._least, self._most = (bound if math.isfinite(bound) else None for bound in reward_range(policy))
@@ -121,7 +121,7 @@ class SessionParts:
             Stream(streams.stream(self.seed, 0, streams.POLICY)),
             np.zeros(0 if catalogue else described.number, dtype=np.int64),
         )
-        state = init(policy, rounds.told())
+        state = init(policy, rounds.policy_arms())
         self._admits_plain = not self._stops and not rounds.changing and admitted(policy, state)
         guarded = self._guards and not self._admits_plain
         self._counts = self.apply == "on arrival" and self.window is None and not self._stops and not guarded and oracle is None
@@ -129,12 +129,12 @@ class SessionParts:
 
     def _stand(self, one: Agent, rounds: Rounds) -> None:
         """Go on with another agent, or after another round."""
-        self._now = self._standing(one, rounds)
+        self._now = self._agent_and_rounds(one, rounds)
 
-    def _standing(self, one: Agent, rounds: Rounds) -> Standing:
+    def _agent_and_rounds(self, one: Agent, rounds: Rounds) -> AgentAndRounds:
         """With another agent, or after another round."""
         silent = not rounds.changing and rounds.retired is None and rounds.last is PLAIN
-        return Standing(one, rounds, silent, silent and self._counts)
+        return AgentAndRounds(one, rounds, silent, silent and self._counts)
 
     def _agent_of(self, state: State, arms: Arms | None = None, rewards: int = 0) -> Agent:
         """An agent that goes on from a state, of other arms where they are given, with so many more rewards learned."""
@@ -173,7 +173,7 @@ class SessionParts:
 
     @property
     def arms(self) -> Arms:
-        """What the policy is told of the arms, as `extend.Arms`: number, features, dimension, points, distances, oracle, horizon."""
+        """The arms as the policy sees them, as `extend.Arms`: number, features, dimension, points, distances, oracle, horizon."""
         return self._rounds.arms
 
     @property
@@ -199,7 +199,7 @@ class SessionParts:
 
     @property
     def state(self) -> State:
-        """What the policy has learned, as its `State` says. To read, not to write."""
+        """The policy's state, of its class `State`. To read, not to write."""
         return self._agent.state
 
     @property
@@ -223,25 +223,25 @@ class SessionParts:
 
     def _checked_round(
         self, context: Round | None, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False
-    ) -> Shown:
-        """What a call says of a round. encoded: whether it brings features already, where others bring rows."""
+    ) -> CheckedRound:
+        """Check the round of a call. encoded: whether it brings features already, where others bring rows."""
         now = self._now
         if now.silent and context is None and eligible is None and names is None:
-            return NOTHING
+            return PLAIN_ROUND
         if self.encoder is not None and not encoded:
             context = encoded_round(self.encoder, context)
         return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
 
-    def _agent_for(self, seen: Context, common: bool = False) -> Agent:
+    def _agent_for(self, context: Context, common: bool = False) -> Agent:
         """The agent that meets a round: of its number of candidates; without data where features come for the first time.
 
         common: all arms are shown one row, so that only a regression for each can tell them apart. ValueError where the policy has one.
         """
         rounds = self._rounds
-        if seen.features is None:
+        if context.features is None:
             return self._agent
         if rounds.catalogue:
-            return self._sized(rounds.count(seen))
+            return self._sized(rounds.count(context))
         if common and not rounds.arms.common:
             apart = init(self.policy, rounds.arms._replace(features=None, common=True))
             if not (self.rounds or self.decided):
@@ -261,9 +261,9 @@ class SessionParts:
         arms = self.arms._replace(number=number)
         return self._agent_of(carried(init(self.policy, arms), self.state), arms)
 
-    def _check_playable(self, who: str, action: Action, number: int, seen: Context) -> None:
+    def _check_playable(self, who: str, action: Action, number: int, context: Context) -> None:
         arms = np.atleast_1d(action)
-        if (arms < 0).any() or (arms >= number).any() or (seen.eligible is not None and not seen.eligible[arms].all()):
+        if (arms < 0).any() or (arms >= number).any() or (context.eligible is not None and not context.eligible[arms].all()):
             raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
 
     def _within(self, reward: float) -> bool:
@@ -275,10 +275,10 @@ class SessionParts:
             value = float(value)
         return checks.real(argument, value, least=self._least, most=self._most)
 
-    def _checked_reward(self, arm: Played, reward: ArrayLike, given: Context | None) -> tuple[Action, Reward]:
-        count = self._agent.number if given is None else self._rounds.count(given)
+    def _checked_reward(self, arm: Played, reward: ArrayLike, context: Context | None) -> tuple[Action, Reward]:
+        count = self._agent.number if context is None else self._rounds.count(context)
         called = self._rounds.names
-        if isinstance(arm, str) and arm not in called and self._book.known(arm) is not None:
+        if isinstance(arm, str) and arm not in called and self._book.decision_of(arm) is not None:
             raise ValueError(f"arm = {checks.show(arm)} is the id of a decision, not an arm; tell its reward by reward(id, value).")
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):

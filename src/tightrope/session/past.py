@@ -24,7 +24,7 @@ BRANCH = rf"({LOADED}?[0-9]+(\.{LOADED}?[0-9]+)*)?"
 
 
 class Base(NamedTuple):
-    """What a session had learned at a mark."""
+    """The state of a session at a mark."""
 
     mark: str
     marks: frozenset[str]  # that it had by then, this one among them
@@ -56,7 +56,7 @@ class Past(NamedTuple):
             return self
         return self._replace(kept=self.kept or (mark,), recent=(*self.recent, mark)[-RECENT:])
 
-    def joined(self, other: "Past", mark: str) -> "Past":
+    def join(self, other: "Past", mark: str) -> "Past":
         """With those of a session that was merged. mark: of the merging."""
         kept = tuple(dict.fromkeys((*self.kept, *other.kept, mark)))
         return self._replace(kept=kept, recent=tuple(dict.fromkeys((*self.recent, *other.recent)))[-RECENT:])
@@ -64,15 +64,15 @@ class Past(NamedTuple):
 
 def digest(*parts: object) -> str:
     """Of numbers, text and arrays."""
-    made = hashlib.blake2b(digest_size=12)
+    hash = hashlib.blake2b(digest_size=12)
     for part in parts:
         if isinstance(part, np.ndarray):
-            made.update(f"{part.dtype.str}{part.shape}".encode())
+            hash.update(f"{part.dtype.str}{part.shape}".encode())
             for array in [part[name] for name in part.dtype.names] if part.dtype.names else [part]:
-                made.update(np.ascontiguousarray(array).tobytes())
+                hash.update(np.ascontiguousarray(array).tobytes())
         else:
-            made.update(json.dumps(part).encode() + b"\n")
-    return made.hexdigest()
+            hash.update(json.dumps(part).encode() + b"\n")
+    return hash.hexdigest()
 
 
 # Branches ----------------------------------------------------------------------------------------------------------------

@@ -28,9 +28,9 @@ def rewards_by_arm(decision: Decision, value: object, checked: Callable[[str, ob
     return rewards
 
 
-def check_equal(decision: Decision, answers: dict[int, float], given: dict[int, float], how: str) -> None:
+def check_equal(decision: Decision, answers: dict[int, float], rewards: dict[int, float], how: str) -> None:
     """Refuse another reward for an arm that has one, and any for an arm of a decision that was closed without it."""
-    for arm, value in given.items():
+    for arm, value in rewards.items():
         if arm in answers and answers[arm] != value:
             raise ValueError(f"decision {decision.id!r} was {how} with {answers[arm]:g} for arm {arm}; a reward is given once.")
         if arm not in answers and how == "closed":
@@ -39,5 +39,5 @@ def check_equal(decision: Decision, answers: dict[int, float], given: dict[int, 
 
 def refuse(decision: Decision, answer: float | None, how: str) -> NoReturn:
     """The sentence for a second, other answer."""
-    told = "without a reward" if answer is None else f"with {answer:g}"
-    raise ValueError(f"decision {decision.id!r} was {how} {told}; a reward is given once, while the decision is open.")
+    answer_text = "without a reward" if answer is None else f"with {answer:g}"
+    raise ValueError(f"decision {decision.id!r} was {how} {answer_text}; a reward is given once, while the decision is open.")

@@ -1,4 +1,4 @@
-"""What the rounds of a session show: arms, their names and which of them play, and the check of all that a call says about a round."""
+"""The rounds of a session: arms, their names and which of them play, and the check of all that a call says about a round."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
@@ -20,8 +20,8 @@ Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an 
 Labels = tuple[str, ...] | None  # the candidates' names where a round brings them
 
 
-class Shown(NamedTuple):
-    """What a call says about a round, checked."""
+class CheckedRound(NamedTuple):
+    """The round of a call, checked."""
 
     context: Context
     labels: Labels  # the candidates' names, where the round brings them
@@ -59,47 +59,47 @@ class Rounds:
         self.several = False
         self.equal = 0
 
-    def told(self) -> Arms:
-        """What the policy is told about the arms before the first round."""
+    def policy_arms(self) -> Arms:
+        """The arms as the policy sees them before the first round."""
         return self.arms._replace(features=None) if self.changing else self.arms
 
     def count(self, context: Context) -> int:
         """Arms in a round."""
         return self.arms.number if context.features is None else context.features.shape[0] * self.arms.blocks
 
-    def checked(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False) -> Shown:
+    def checked(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False) -> CheckedRound:
         """The round that a call describes. Changes nothing.
 
         begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played.
         """
         last = self.last
         if context is None and eligible is None and not self.changing and self.retired is None and names is None:
-            return Shown(last if last.eligible is None else last._replace(eligible=None), None, False)
+            return CheckedRound(last if last.eligible is None else last._replace(eligible=None), None, False)
         if names is not None and not self.catalogue:
             raise ValueError("names was given, but only a catalogue (dimension without arms) takes names with every call.")
         if self.catalogue and isinstance(context, Mapping):
             names, context = list(context), [context[name] for name in context]
-        given = context if isinstance(context, Context) else Context(features=context)
-        features = self._features(given.features, begun)
+        stated = context if isinstance(context, Context) else Context(features=context)
+        features = self._features(stated.features, begun)
         lasting = self.arms.oracle is None and not self.catalogue and self.arms.number > 1
-        common = lasting and (self.arms.common if given.features is None else np.ndim(given.features) == 1)
+        common = lasting and (self.arms.common if stated.features is None else np.ndim(stated.features) == 1)
         count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
         labels = None if names is None else checked_names("names", names, count)
         calling = self.names if labels is None else Names(labels)
-        mask = self._mask(given.eligible if eligible is None else eligible, calling, count, past)
-        usual = last if context is None else given
-        baseline, mean, segment = usual.baseline, usual.baseline_mean, given.segment
+        mask = self._mask(stated.eligible if eligible is None else eligible, calling, count, past)
+        usual = last if context is None else stated
+        baseline, mean, segment = usual.baseline, usual.baseline_mean, stated.segment
         number = None if baseline is None else calling.number("baseline", baseline, count)
         known = None if mean is None else checks.real("baseline_mean", mean)
         context = Context(features, mask, number, known, None if segment is None else checks.integer("segment", segment, least=0))
-        return Shown(context, labels, common)
+        return CheckedRound(context, labels, common)
 
-    def _features(self, given: object, begun: bool) -> np.ndarray | None:
+    def _features(self, context: object, begun: bool) -> np.ndarray | None:
         """The features of a round: those given, else those of the round before."""
-        if given is not None:
+        if context is not None:
             self._check_change(begun)
             number = None if self.catalogue else self.arms.rows
-            return checks.rows("context", given, shape=(number, self.arms.dimension or None))
+            return checks.rows("context", context, shape=(number, self.arms.dimension or None))
         if not self.changing:
             return None
         features = self.last.features if self.last.features is not None else self.arms.features
@@ -108,11 +108,11 @@ class Rounds:
             raise ValueError(f"context is missing; pass this round's ({rows}, {self.arms.dimension}) features.")
         return np.asarray(features)
 
-    def _mask(self, given: object, calling: Names, count: int, past: bool) -> np.ndarray | None:
+    def _mask(self, eligible: object, calling: Names, count: int, past: bool) -> np.ndarray | None:
         """The arms that may be played."""
         mask = None
-        if given is not None:
-            mask = checks.mask("eligible", self._per_arm(calling.mask(given, count), count), count)
+        if eligible is not None:
+            mask = checks.mask("eligible", self._per_arm(calling.mask(eligible, count), count), count)
         if self.retired is not None and not past:
             mask = ~self.retired if mask is None else mask & ~self.retired
             if not mask.any():

@@ -35,10 +35,10 @@ from .encoders import Transformer, encoded_rows
 from .forecast import forecast_range
 from .header import LEAST_DRAWS, MOST_DRAWS
 from .ids import Id
-from .parts import Standing
+from .parts import AgentAndRounds
 from .past import LOADED, Base, Past, digest, extended, generator
 from .rounds import Mask, Round
-from .shared_rewards import mark_of, noted, shared, together
+from .shared_rewards import mark_of, noted, shared, sum_of_both
 
 PER_ARM = {  # what explanations say arm by arm
     "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
@@ -120,7 +120,7 @@ class Session(DecidingSession):
         arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
         form = regressions_in(self.state) if self.rounds or self.decided else None
         model = [] if form is None else [form]
-        told = [
+        parts = [
             label(self.policy),
             arms,
             *model,
@@ -129,8 +129,8 @@ class Session(DecidingSession):
             f"{self.waiting:,} open",
         ]
         if self._stops:
-            told.append("certified" if self._agent.stopped() else "not certified yet")
-        return f"<Session: {', '.join(told)}>"
+            parts.append("certified" if self._agent.stopped() else "not certified yet")
+        return f"<Session: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         """The session in a notebook: its line, and what it knows of its arms where they are few."""
@@ -286,18 +286,18 @@ class Session(DecidingSession):
         """
         base = self._mergeable(other)
         past, its = noted(self), noted(other)
-        now = self._absorbed(*together(self, other, base), other)
+        now = self._absorbed(*sum_of_both(self, other, base), other)
         if not other.rounds:
             self._now = now
             return
         mark = digest("merged", mark_of(other), [*its.kept, *its.recent], len(past.kept), past.branch)
-        joined, shown = past.joined(its, mark), its.joined(Past(), mark)
+        joined, shown = past.join(its, mark), its.join(Past(), mark)
         if base is None or base is past.base:
             base = self._held
         self._past, self._mark, self._held, self._now, other._past = joined, None, base, now, shown  # all of it or nothing
 
     def _mergeable(self, other: "Session") -> Base | None:
-        """What this session shares with another that can be merged; ValueError where it cannot."""
+        """The base that this session shares with another; ValueError where the two cannot be merged."""
         if not isinstance(other, Session):
             raise ValueError(f"other = {checks.show(other)} is not a session.")
         mine, its = (label(one.policy) for one in (self, other))
@@ -316,14 +316,14 @@ class Session(DecidingSession):
             raise ValueError(f"other has {other.waiting} open decisions; update, close or cancel them first.")
         return base
 
-    def _absorbed(self, state: State, rewards: int, other: "Session") -> Standing:
+    def _absorbed(self, state: State, rewards: int, other: "Session") -> AgentAndRounds:
         """With a state that has learned so many rewards of another session."""
         rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
-        return self._standing(self._agent_of(state, rewards=rewards), rounds)
+        return self._agent_and_rounds(self._agent_of(state, rewards=rewards), rounds)
 
     def _add(self, part: "Session") -> None:
         """`merge` with a part of one log, which no one else will ever merge: nothing about it is remembered."""
-        self._now = self._absorbed(*together(self, part, self._mergeable(part)), part)
+        self._now = self._absorbed(*sum_of_both(self, part, self._mergeable(part)), part)
 
     def fork(self, n: int, seed: int | None = None) -> list[Self]:
         """Sessions for n workers that go on from here, each by itself; `merge` then adds what is new in each, exactly.
@@ -396,7 +396,7 @@ class Session(DecidingSession):
         self._book.last = last
 
     def _emptied(self) -> None:
-        """Let go of all decisions, which stay with the session that was forked."""
+        """Forget all decisions, which stay with the session that was forked."""
         now, self._book = self._now.agent, Book()
         one = agent(self.policy, now.state, now.stream, self.arms, now.tally, np.zeros_like(now.waiting))
         self._stand(one, self._rounds.changed(last=PLAIN))
@@ -458,10 +458,10 @@ class Session(DecidingSession):
             raise ValueError("this session takes new candidates at every call; there is nothing to add.")
         before = self.arms
         longer, called = described_addition(before, self._rounds.names, names, features, number, oracle)
-        told = longer._replace(features=None) if self._rounds.changing else longer
-        one = self._agent_of(grow(self.policy, copied(self.state), told), longer)
+        described = longer._replace(features=None) if self._rounds.changing else longer
+        one = self._agent_of(grow(self.policy, copied(self.state), described), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
-        now, past = self._standing(one, self._rounds.grown(longer, called)), self._past._replace(base=None)
+        now, past = self._agent_and_rounds(one, self._rounds.grown(longer, called)), self._past._replace(base=None)
         self._past, self._held, self._now, self._book = past, None, now, book  # past and base know nothing of these arms
         return list(range(before.number, longer.number))
 
@@ -572,15 +572,15 @@ class Session(DecidingSession):
         ValueError
             Where an argument is out of its range, or the round does not fit the session's arms.
         """
-        seen, _, common = self._checked_round(context, eligible, None)
-        state, count = copied(self._agent_for(seen, common).state), self._rounds.count(seen)
+        round, _, common = self._checked_round(context, eligible, None)
+        state, count = copied(self._agent_for(round, common).state), self._rounds.count(round)
         if isinstance(arms, str) or not isinstance(arms, Iterable | None):
             raise ValueError(f"arms = {checks.show(arms)} is not a list of arms, by number or name.")
         chosen = None if arms is None else [self._rounds.names.number("arms", arm, count) for arm in arms]
         drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
-        admit(self.policy, state, seen)
-        report = dict(explain(self.policy, state, seen, streams.stream(self.seed, self.rounds, streams.AUDIT), drawn))
-        winner = self._winner(seen)
+        admit(self.policy, state, round)
+        report = dict(explain(self.policy, state, round, streams.stream(self.seed, self.rounds, streams.AUDIT), drawn))
+        winner = self._winner(round)
         if winner is not None:
             report["probability"] = np.eye(1, count, winner)[0]
         if chosen is not None:
@@ -589,8 +589,8 @@ class Session(DecidingSession):
             }
             report = {"arm": np.array(chosen, dtype=np.int64)} | report
         if checks.flag("plain", plain):
-            told: Explanation = files.plain(report)
-            return told
+            plain_report: Explanation = files.plain(report)
+            return plain_report
         return report
 
     def propensities(self, context: Round | None = None, eligible: Mask | None = None, *, encoded: bool = False) -> np.ndarray:
@@ -619,17 +619,17 @@ class Session(DecidingSession):
         """
         if self.arms.oracle is not None:
             raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
-        seen, _, common = self._checked_round(context, eligible, None, encoded=encoded)
-        state = copied(self._agent_for(seen, common).state)
-        admit(self.policy, state, seen)
-        audit, chances = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._rounds.count(seen))
-        winner = self._winner(seen)
+        round, _, common = self._checked_round(context, eligible, None, encoded=encoded)
+        state = copied(self._agent_for(round, common).state)
+        admit(self.policy, state, round)
+        audit, chances = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._rounds.count(round))
+        winner = self._winner(round)
         if winner is not None:
             chances[winner] = 1.0
             return chances
         for arm in range(chances.size):
-            if seen.eligible is None or seen.eligible[arm]:
-                chances[arm] = propensity(self.policy, state, seen, arm, audit, self.draws)[0]
+            if round.eligible is None or round.eligible[arm]:
+                chances[arm] = propensity(self.policy, state, round, arm, audit, self.draws)[0]
         total = chances.sum()  # chances by draws add up to nearly 1
         return chances / total if total > 0.0 else chances
 
@@ -680,16 +680,16 @@ class Session(DecidingSession):
         """
         self._needs_stopping()
         status = "certified" if self.stopped else "not certified yet"
-        told = dict(evidence(self.policy, copied(self.state)))
+        report = dict(evidence(self.policy, copied(self.state)))
         if self._least is not None and self._most is not None:
-            told["gap_bound"] = min(told["gap_bound"], self._most - self._least)
-        told["samples_range"] = forecast_range(self.rounds, told["samples_remaining"], told["error"])
-        return {"arm": int(recommend(self.policy, self.state)), "status": status} | told
+            report["gap_bound"] = min(report["gap_bound"], self._most - self._least)
+        report["samples_range"] = forecast_range(self.rounds, report["samples_remaining"], report["error"])
+        return {"arm": int(recommend(self.policy, self.state)), "status": status} | report
 
     # Files ---------------------------------------------------------------------------------------------------------------
 
     def forget_round(self) -> None:
-        """Let go of what the last decision's round showed, which `decide` would take where the next one brings no context."""
+        """Forget the last context, so that `decide` does not reuse it where the next round brings none."""
         if self._rounds.last is not PLAIN:
             self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
@@ -745,7 +745,7 @@ class Session(DecidingSession):
         return cls._seeded(store.load(cls, checked_path(path), oracle, policy, encoder), seed)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes, for a database instead of a file.
+        """The bytes that `save` writes, for a database instead of a file.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What two sessions have learned together, so that merging never counts a reward twice; see `past` for marks."""
+"""Rewards that two sessions share, so that merging never counts a reward twice; see `past` for marks."""
 
 from ..core import streams
 from ..core.types import State
@@ -24,16 +24,16 @@ def noted(session: SessionParts) -> Past:
     return session._past.marked(session._mark)
 
 
-def written(session: SessionParts) -> Past:
-    """What a file says of the past. The mark of what is written joins it when something was decided or learned since."""
+def past_to_write(session: SessionParts) -> Past:
+    """The past as a file has it: the present mark joins it where something was decided or learned since the last one."""
     mark = mark_of(session)
     if mark != session._mark:
         session._past, session._mark = noted(session), mark
     return session._past
 
 
-def held(session: SessionParts) -> Base | None:
-    """What a session that was just marked has learned, as the base of its copies; None where nothing was, or not by sums."""
+def base_of_copies(session: SessionParts) -> Base | None:
+    """The state of a session that was just marked, as the base of its copies; None without rewards, or where states are no sums."""
     if session._mark is None or not merge.answers(session.policy):
         return None
     return Base(session._mark, noted(session).marks, session.rounds, copied(session.state))
@@ -43,7 +43,7 @@ def held(session: SessionParts) -> Base | None:
 
 
 def shared(one: SessionParts, other: SessionParts) -> Base | None:
-    """What both have learned together; None: nothing. ValueError where it cannot be known exactly, or is all that `other` has."""
+    """The base that both have learned from; None: they share none. ValueError where it is not known, or is all that `other` has."""
     if one is other:
         raise ValueError("other is this session itself, whose rewards would count twice; merge what other sessions have learned.")
     mine, its = noted(one), noted(other)
@@ -76,7 +76,7 @@ def same_sizes(one: State, other: State) -> bool:
     return first.keys() == second.keys() and all(value.shape == second[name].shape for name, value in first.items())
 
 
-def together(session: SessionParts, other: SessionParts, base: Base | None) -> tuple[State, int]:
+def sum_of_both(session: SessionParts, other: SessionParts, base: Base | None) -> tuple[State, int]:
     """The state that has learned what both have, what they share once, and how many rewards are new to the session."""
     state, rewards = merge(session.policy, session.state, other.state), other.rounds
     if base is None:

@@ -28,7 +28,7 @@ from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .encoders import Transformer, described_encoder, found_encoder
 from .parts import SessionParts
 from .past import Base, Past
-from .shared_rewards import held, mark_of, written
+from .shared_rewards import base_of_copies, mark_of, past_to_write
 from .size import state_bytes
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def save(session: SessionParts, target: pathlib.Path) -> pathlib.Path:
 
 
 def to_bytes(session: SessionParts) -> bytes:
-    """What `save` writes."""
+    """A session as bytes, as `save` writes it."""
     return files.arrays_to_bytes(*without_collector(packed_session, session))
 
 
@@ -112,7 +112,7 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         header["draws"] = session.draws
     if session.encoder is not None:
         header["encoder"] = described_encoder(session.encoder)
-    past = written(session)
+    past = past_to_write(session)
     if past != Past():
         header["past"] = packed_past(past)
         if past.base is not None:
@@ -123,8 +123,8 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
 def packed_past(past: Past) -> dict[str, object]:
     """The past of a session as JSON-ready data."""
     base = past.base
-    told = None if base is None else {"mark": base.mark, "marks": sorted(base.marks), "rounds": base.rounds}
-    return {"kept": list(past.kept), "recent": list(past.recent), "branch": past.branch, "forks": past.forks, "base": told}
+    packed = None if base is None else {"mark": base.mark, "marks": sorted(base.marks), "rounds": base.rounds}
+    return {"kept": list(past.kept), "recent": list(past.recent), "branch": past.branch, "forks": past.forks, "base": packed}
 
 
 def base_state(session: SessionParts, state: State) -> State:
@@ -134,22 +134,22 @@ def base_state(session: SessionParts, state: State) -> State:
 
 def base_arms(session: SessionParts) -> Arms:
     """The arms of a base in a file."""
-    arms = session._rounds.told()
+    arms = session._rounds.policy_arms()
     return arms._replace(number=arms.blocks) if session.catalogue else arms
 
 
-def read_past(session: SessionParts, told: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
+def read_past(session: SessionParts, data: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
     """Give a session its past, and the mark of the file."""
-    if told is not None:
+    if data is not None:
         base, arms = None, base_arms(session)
-        if told.base is not None:
-            if not 0 < told.base.rounds <= session.rounds or told.base.mark not in told.base.marks:
-                raise ValueError(f"the file's base has {told.base.rounds} rewards, but the session has {session.rounds}.")
+        if data.base is not None:
+            if not 0 < data.base.rounds <= session.rounds or data.base.mark not in data.base.marks:
+                raise ValueError(f"the file's base has {data.base.rounds} rewards, but the session has {session.rounds}.")
             state = restore(init(session.policy, arms), arrays, session.policy, arms, prefix="base")
-            base = Base(told.base.mark, frozenset(told.base.marks), told.base.rounds, state)
-        session._past = Past(tuple(told.kept), tuple(told.recent), told.branch, told.forks, base)
+            base = Base(data.base.mark, frozenset(data.base.marks), data.base.rounds, state)
+        session._past = Past(tuple(data.kept), tuple(data.recent), data.branch, data.forks, base)
     session._mark = mark_of(session)
-    session._held = held(session)
+    session._held = base_of_copies(session)
 
 
 def load(cls: type[P], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
@@ -193,8 +193,8 @@ def version() -> str:
 
 def written_by(header: object) -> str:
     """A sentence after a space that names the version which wrote a file, where it says so."""
-    told = header.get("version") if isinstance(header, dict) else None
-    return f" The file was written by tightrope {told[:40]}; this is {version()}." if isinstance(told, str) else ""
+    written = header.get("version") if isinstance(header, dict) else None
+    return f" The file was written by tightrope {written[:40]}; this is {version()}." if isinstance(written, str) else ""
 
 
 def build(
@@ -207,57 +207,57 @@ def build(
         raise ValueError(f"{called} has format {checks.show(version)}, but this version reads {FORMAT}.")
     from .header import checked_header
 
-    told = checked_header(json.dumps(header))
-    if oracle is None and isinstance(told.oracle, dict):
-        oracle = build_oracle(told.oracle, arrays)
-    if oracle is not None and not same_oracle(oracle, told.oracle, arrays):
-        raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {told.oracle}; pass the same again.")
-    if oracle is None and told.oracle is not None:
-        raise ValueError(f"oracle is missing; this session was saved with {told.oracle}, a function of your own, so pass it again.")
+    parts = checked_header(json.dumps(header))
+    if oracle is None and isinstance(parts.oracle, dict):
+        oracle = build_oracle(parts.oracle, arrays)
+    if oracle is not None and not same_oracle(oracle, parts.oracle, arrays):
+        raise ValueError(f"oracle = {checks.show(oracle)}, but this session was saved with {parts.oracle}; pass the same again.")
+    if oracle is None and parts.oracle is not None:
+        raise ValueError(f"oracle is missing; this session was saved with {parts.oracle}, a function of your own, so pass it again.")
     if policy is not None and not is_policy(policy):
         raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
     if policy is None:
-        policy = built(within(told.policy, MOST_NESTED))
-    check_sizes(policy, told, arrays, size)
+        policy = built(within(parts.policy, MOST_NESTED))
+    check_sizes(policy, parts, arrays, size)
     session = cls(
         policy,
-        **described_arms(told, arrays),
-        oracle=oracle, horizon=told.arms.horizon, seed=told.seed, names=told.names, window=told.window,
-        default_reward=told.default_reward, apply=told.apply, after_stop=told.after_stop, measured=told.measured,
-        draws=told.draws, encoder=found_encoder(told.encoder, encoder),
+        **described_arms(parts, arrays),
+        oracle=oracle, horizon=parts.arms.horizon, seed=parts.seed, names=parts.names, window=parts.window,
+        default_reward=parts.default_reward, apply=parts.apply, after_stop=parts.after_stop, measured=parts.measured,
+        draws=parts.draws, encoder=found_encoder(parts.encoder, encoder),
     )  # fmt: skip
-    a = session.arms._replace(number=told.arms.number) if session.catalogue else session.arms
-    if (a.number, a.dimension, a.blocks) != (told.arms.number, told.arms.dimension, told.arms.blocks):
-        raise ValueError(f"the header's arms, {told.arms}, are not those that the file's arrays describe.")
+    a = session.arms._replace(number=parts.arms.number) if session.catalogue else session.arms
+    if (a.number, a.dimension, a.blocks) != (parts.arms.number, parts.arms.dimension, parts.arms.blocks):
+        raise ValueError(f"the header's arms, {parts.arms}, are not those that the file's arrays describe.")
     if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
         raise ValueError("arms.distances are not those of arms.points.")
     rounds = session._rounds.changed(
-        arms=a._replace(common=told.arms.common), changing=told.changing, several=told.several, equal=told.equal,
+        arms=a._replace(common=parts.arms.common), changing=parts.changing, several=parts.several, equal=parts.equal,
         retired=read_mask(arrays, "retired", a.number),
     )  # fmt: skip
-    rng = streams.unpack(told.rng)
+    rng = streams.unpack(parts.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
-        raise ValueError(f"rng is {told.rng['bit_generator']}, but sessions draw from PCG64.")
+        raise ValueError(f"rng is {parts.rng['bit_generator']}, but sessions draw from PCG64.")
     tally, waiting = new_tally(), np.zeros(0 if session.catalogue else a.number, dtype=np.int64)
-    tally[DECIDED], tally[REWARDS], tally[PLAYED] = told.decided, told.rounds, told.played
-    if any(arm >= waiting.size for arm, _ in told.counts) or len({arm for arm, _ in told.counts}) < len(told.counts):
+    tally[DECIDED], tally[REWARDS], tally[PLAYED] = parts.decided, parts.rounds, parts.played
+    if any(arm >= waiting.size for arm, _ in parts.counts) or len({arm for arm, _ in parts.counts}) < len(parts.counts):
         raise ValueError("counts names arms that are not there, or one twice.")
-    for arm, count in told.counts:
+    for arm, count in parts.counts:
         waiting[arm] = count
-    state = restore(init(session.policy, rounds.told()), arrays, session.policy, a)
+    state = restore(init(session.policy, rounds.policy_arms()), arrays, session.policy, a)
     session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally, waiting), rounds)
-    read_past(session, told.past, arrays)
+    read_past(session, parts.past, arrays)
     base = session._past.base
     known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
     known |= set() if base is None else {*flatten(base.state, "base")}
     unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
     if unknown:
         raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")
-    session._audit = streams.unpack(told.audit)
+    session._audit = streams.unpack(parts.audit)
     if not hasattr(session._audit.bit_generator, "advance"):
-        raise ValueError(f"audit is {told.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
+        raise ValueError(f"audit is {parts.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
     session._book, last = unpack_book(
-        told.book, arrays, session._rounds, session.decided, session.apply == "in order", session._timed, session._checked_value
+        parts.book, arrays, session._rounds, session.decided, session.apply == "in order", session._timed, session._checked_value
     )
     session._stand(session._agent, session._rounds.changed(last=last))
     return session
@@ -273,17 +273,17 @@ def within(data: dict[str, object], depth: int) -> dict[str, object]:
     return data
 
 
-def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], size: int) -> None:
+def check_sizes(policy: Policy, parts: "Header", arrays: dict[str, np.ndarray], size: int) -> None:
     """Refuse a header that asks for more memory than the arrays of a file of so many bytes can fill, before any is taken.
 
     Every state stores an array of K numbers, with features one of d x d, and some policies arrays over all pairs of arms.
     """
-    a, features, kinds = told.arms, arrays.get("arms.features"), accepts(policy)
+    a, features, kinds = parts.arms, arrays.get("arms.features"), accepts(policy)
     for name in ("arms.features", "arms.distances", "arms.points", "rounds.features", "features"):
         if name in arrays and arrays[name].dtype != np.float64:
             raise ValueError(f"{name} in the file is {arrays[name].dtype}, but must be float64.")
     K, d = a.number, a.dimension
-    if K % a.blocks or (told.oracle is None and a.blocks > 1):
+    if K % a.blocks or (parts.oracle is None and a.blocks > 1):
         raise ValueError(f"the header's {K} arms are not {a.blocks} for every row of features.")
     shapes = {"features": (K // a.blocks, d), "distances": (K, K)}
     for name, shape in shapes.items():
@@ -292,10 +292,10 @@ def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], s
     if "arms.points" in arrays and ("arms.distances" not in arrays or len(arrays["arms.points"]) != K):
         raise ValueError(f"arms.points is not {K} points with their distances.")
     most = size // 8
-    counted = told.oracle is None or "sets of lasting arms" in kinds
+    counted = parts.oracle is None or "sets of lasting arms" in kinds
     if (counted and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
         raise ValueError(f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does not hold.")
-    if d and not type(policy).TRAITS.stops and 3 * K * d * d > most and told.oracle is None:  # some keep a regression for every arm
+    if d and not type(policy).TRAITS.stops and 3 * K * d * d > most and parts.oracle is None:  # some keep a regression for every arm
         needed = state_bytes(policy, Arms(K, features=features, dimension=d, horizon=a.horizon, common=a.common))
         if needed is not None and needed > size:
             raise ValueError(f"the header asks for {K} arms of dimension {d}, whose state a file of {size} bytes does not hold.")
@@ -308,22 +308,22 @@ def check_sizes(policy: Policy, told: "Header", arrays: dict[str, np.ndarray], s
             if path.startswith("state.rule."):  # keeps no more than so many pairs
                 wanted = tuple(min(n, max(K, MOST_PAIRS)) for n in wanted)
             if value.ndim and (value.shape[0] != few or value.shape == (few, few)) and path in arrays:
-                found = arrays[path].shape
-                if len(found) != len(wanted) or any(n and n != m for n, m in zip(wanted, found, strict=True)):
-                    raise ValueError(f"{path} has shape {found}, but the header asks for {K} arms.")
+                actual = arrays[path].shape
+                if len(actual) != len(wanted) or any(n and n != m for n, m in zip(wanted, actual, strict=True)):
+                    raise ValueError(f"{path} has shape {actual}, but the header asks for {K} arms.")
 
 
-def described_arms(told: "Header", arrays: dict[str, np.ndarray]) -> JsonObject:
-    """What the constructor was told about the arms."""
-    given = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
-    if "points" in given:
-        return {"points": given["points"]}
-    if "distances" in given:
-        return {"distances": given["distances"]}
-    if "features" in given:
-        return {"arms": given["features"]}
-    rows, d = told.arms.number // told.arms.blocks, told.arms.dimension or None
-    return {"dimension": d} if told.catalogue else {"arms": rows, "dimension": d}
+def described_arms(parts: "Header", arrays: dict[str, np.ndarray]) -> JsonObject:
+    """The constructor's arguments that describe the arms."""
+    shown = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
+    if "points" in shown:
+        return {"points": shown["points"]}
+    if "distances" in shown:
+        return {"distances": shown["distances"]}
+    if "features" in shown:
+        return {"arms": shown["features"]}
+    rows, d = parts.arms.number // parts.arms.blocks, parts.arms.dimension or None
+    return {"dimension": d} if parts.catalogue else {"arms": rows, "dimension": d}
 
 
 def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:

@@ -154,14 +154,14 @@ class LowerBound:
 def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray, kind: int, sigma: float) -> np.ndarray:
     """(K, K) matrix [k, i] = I(theta_i, max(theta_i, best_k - reach_ki))."""
     K = means.size
-    found = np.zeros((K, K))
+    information = np.zeros((K, K))
     for k in range(K):
         for i in range(K):
             y = best[k] - reach[k, i]
             if y > means[i]:
                 close = kind == 0 and y < 1.0
-                found[k, i] = bernoulli_divergence_close(means[i], y) if close else divergence(kind, means[i], y, sigma)
-    return found
+                information[k, i] = bernoulli_divergence_close(means[i], y) if close else divergence(kind, means[i], y, sigma)
+    return information
 
 
 def lipschitz_lower_bound(

@@ -158,8 +158,8 @@ def regressions_in(state: Any) -> str | None:
         return "a regression for each arm"
     if isinstance(state, (ArmRidge, FeatureRidge, ContextRidge, FadingRidge, SharedLogistic)):
         return "one regression for all arms"
-    found = (regressions_in(field) for field in state if hasattr(field, "_fields")) if hasattr(state, "_fields") else ()
-    return next((words for words in found if words is not None), None)
+    forms = (regressions_in(field) for field in state if hasattr(field, "_fields")) if hasattr(state, "_fields") else ()
+    return next((words for words in forms if words is not None), None)
 
 
 @singledispatch

@@ -208,9 +208,9 @@ class CLUCB2T(Conservative):
 
 
 def example():
-    given = {"baseline": 0, "alpha": 0.3, "sigma": 0.2}
+    promise = {"baseline": 0, "alpha": 0.3, "sigma": 0.2}
     return [
-        CUCB2T(**given, baseline_mean=0.4, checkpoint=7),
-        CLUCB(**given, baseline_mean=0.4),
-        CLUCB2T(**given, selection="largest-lower", checkpoint=[5, 11, 30]),  # learns the baseline's mean
+        CUCB2T(**promise, baseline_mean=0.4, checkpoint=7),
+        CLUCB(**promise, baseline_mean=0.4),
+        CLUCB2T(**promise, selection="largest-lower", checkpoint=[5, 11, 30]),  # learns the baseline's mean
     ]

@@ -22,8 +22,8 @@ from .trivial import TrivialLedger
 def ledger_of(state: State) -> ArmLedger | SetState | None:
     """The part of a state that keeps a ledger: the state itself, or what `Safe` or `SafeSegments` put around another policy; None where
     there is none."""
-    found = state.ledgers if isinstance(state, SegmentState) else getattr(state, "guarded", state)
-    return found if isinstance(found, Independent | LinearLedger | TrivialLedger | SetState) else None
+    ledger = state.ledgers if isinstance(state, SegmentState) else getattr(state, "guarded", state)
+    return ledger if isinstance(ledger, Independent | LinearLedger | TrivialLedger | SetState) else None
 
 
 def holdings(policy: Any, state: State) -> Explanation | None:
@@ -39,8 +39,8 @@ def holdings(policy: Any, state: State) -> Explanation | None:
         return None
     sets = isinstance(kept, SetState)
     bound, opened = bound_of_sets(policy, kept) if isinstance(kept, SetState) else bound_of_arms(policy, kept)
-    told = {"budget_bound": bound, "open": opened} | {name: getattr(policy, name) for name in ("alpha", "delta", "sigma")}
-    return told | {
+    report = {"budget_bound": bound, "open": opened} | {name: getattr(policy, name) for name in ("alpha", "delta", "sigma")}
+    return report | {
         "checkpoint": policy.checkpoint.tolist(),
         "min_gap": policy.min_gap,
         "sets": sets,
@@ -60,9 +60,9 @@ def holdings_by_segment(policy: SafeSegments, state: SegmentState) -> Explanatio
         guard = policy.guard
         if policy.baseline_means.size:
             guard = guard._replace(baseline_mean=float(policy.baseline_means[s]))
-        found = holdings(guard, SafeState(segment_ledger(state.ledgers, s), state.learner))
-        assert found is not None
-        each.append(found)
+        report = holdings(guard, SafeState(segment_ledger(state.ledgers, s), state.learner))
+        assert report is not None
+        each.append(report)
     least = min(each, key=lambda one: one["budget_bound"])
     opened = {name: sum(one["open"][name] for one in each) for name in least["open"]}
     return least | {"open": opened, "delta": policy.inner.delta, "segments": [one["budget_bound"] for one in each]}
@@ -78,9 +78,9 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
     features = (
         np.zeros((kept.bounds.lower.size, kept.model.features.shape[1])) if isinstance(kept, LinearLedger) and not kept.fixed else None
     )
-    told = math.isnan(policy.baseline_mean) and means_are_known(policy, kept)
+    mean_is_read = math.isnan(policy.baseline_mean) and means_are_known(policy, kept)
     # a round of zeros stands for the next one, which the bound does not look at
-    context = Context(features, None, 0 if policy.baseline < 0 else None, 0.0 if told else None)
+    context = Context(features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None)
     bound_round(policy, kept, context)
     bound = float(budget_bound(kept, policy, context, *baseline_of(policy, context)))
     bound += max(-own_bound(policy, kept, context), 0.0)

@@ -75,9 +75,9 @@ class Safe(Guaranteed, Wrapper):
     inner: Policy = inner_policy(kw_only=False)
 
     @staticmethod
-    def variant(given: Arguments) -> type[Policy] | None:
+    def variant(arguments: Arguments) -> type[Policy] | None:
         """The guarantee around a policy over sets is a policy over sets."""
-        inner = given.get("inner")
+        inner = arguments.get("inner")
         return SafeSets if is_policy(inner) and accepts(inner) == ("sets",) else None
 
     def init(self, arms):
@@ -143,11 +143,11 @@ class Safe(Guaranteed, Wrapper):
         if not listed.size or (listed.size == 1 and most == DRAWS):
             return propensity(self.inner, state.inner, context, int(listed[0]), rng, draws) if listed.size else (0.0, 0.0)
         most = most if draws is None else draws
-        told = explain(self.inner, state.inner, context, rng, most)
-        chance = min(float(told["probability"][listed].sum()), 1.0)
-        errors = told["probability_se"][listed] if "probability_se" in told else np.zeros(1)
+        report = explain(self.inner, state.inner, context, rng, most)
+        chance = min(float(report["probability"][listed].sum()), 1.0)
+        errors = report["probability_se"][listed] if "probability_se" in report else np.zeros(1)
         error = math.sqrt(float((errors * errors).sum()))  # counts of different arms in the same draws are negatively correlated
-        return Sampled(chance, error, most) if "probability_se" in told else (chance, error)
+        return Sampled(chance, error, most) if "probability_se" in report else (chance, error)
 
     def explain(self, state, context, rng, draws=None):
         baseline, _ = bound_round(self, state.guarded, context)

@@ -113,8 +113,8 @@ class SafeSegments(Wrapper):
             raise ValueError(f"segment is missing; name the round's in Context(segment=...), a number from 0 to {n - 1}.")
         if context.segment is not None and not 0 <= context.segment < n:
             raise ValueError(f"segment = {context.segment} is not a segment; they are 0 to {n - 1}.")
-        one, seen = shown_round(self, state, context)
-        if isinstance(state.ledgers, TrivialLedger) and math.isnan(seen.baseline_mean):
+        one, its_round = shown_round(self, state, context)
+        if isinstance(state.ledgers, TrivialLedger) and math.isnan(its_round.baseline_mean):
             raise ValueError(
                 "baseline_mean is missing; where features come with every round the baseline's mean must be known: give baseline_means, or "
                 "every round its own in Context(baseline_mean=...)."

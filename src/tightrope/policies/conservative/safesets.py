@@ -119,8 +119,8 @@ class SafeSets(Wrapper):
         return state._replace(setting=longer.setting, inner=grow(self.inner, state.inner, arms))
 
     def propensity(self, state, context, action, rng, draws=None):
-        probability, error, made = chances(self, state, context, rng, DRAWS if draws is None else draws)
-        return Sampled(probability[action], error[action], made) if made > 1 else (probability[action], error[action])
+        probability, error, number = chances(self, state, context, rng, DRAWS if draws is None else draws)
+        return Sampled(probability[action], error[action], number) if number > 1 else (probability[action], error[action])
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws

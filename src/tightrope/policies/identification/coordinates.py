@@ -39,10 +39,10 @@ def checked_features(arms: Arms, epsilon: float, name: str) -> np.ndarray:
     if epsilon == 0.0:
         rows, first = np.unique(X, axis=0, return_index=True)
         if len(rows) < len(X):
-            again = min(set(range(len(X))) - set(first.tolist()))
-            twin = int(np.argmax((X[:again] == X[again]).all(axis=1)))
+            repeated = min(set(range(len(X))) - set(first.tolist()))
+            twin = int(np.argmax((X[:repeated] == X[repeated]).all(axis=1)))
             raise ValueError(
-                f"arms[{again}] repeats arms[{twin}], so with epsilon = 0 {name} could never stop; drop one of them or set epsilon > 0."
+                f"arms[{repeated}] repeats arms[{twin}], so with epsilon = 0 {name} could never stop; drop one of them or set epsilon > 0."
             )
     return X
 

@@ -35,9 +35,9 @@ def new_designs(X: np.ndarray) -> Designs:
     """The G-optimal design of arms (K, d) that span R^d."""
     (K, d), Y = X.shape, pair_directions(X)
     robust = g_design(X, gap=ACCURACY).weights
-    found = Designs(X, robust, robust.copy(), np.zeros((K, d)), Y, np.zeros(len(Y), dtype=np.bool_), new_workspace(K, len(Y), d))
-    weigh(found)
-    return found
+    designs = Designs(X, robust, robust.copy(), np.zeros((K, d)), Y, np.zeros(len(Y), dtype=np.bool_), new_workspace(K, len(Y), d))
+    weigh(designs)
+    return designs
 
 
 @lean

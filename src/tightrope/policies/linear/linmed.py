@@ -67,8 +67,8 @@ class LinMED(Policy):
     def complete(stored: Stored) -> Stored:
         """Refuse weights that add up to more than 1."""
         if stored["best"] + stored["design"] > 1.0:
-            given = f"best = {stored['best']:g} and design = {stored['design']:g}"
-            raise ValueError(f"{given} are {stored['best'] + stored['design']:g} together, but must be at most 1.")
+            shares = f"best = {stored['best']:g} and design = {stored['design']:g}"
+            raise ValueError(f"{shares} are {stored['best'] + stored['design']:g} together, but must be at most 1.")
         return stored
 
     def init(self, arms):

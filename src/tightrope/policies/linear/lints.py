@@ -125,8 +125,8 @@ class LinTS(RidgePolicy):
         probability = best_of_draws(mean, scale * deviations(state.model), in_question(self, state, context), rng, draws)
         error = np.sqrt(probability * (1.0 - probability) / draws)
         learned = learns_noise(self.width, self.scale, self.noise)
-        told = {"scale": scale, "noise": reported_noise(self.noise, learned, state.noise, state.model)}
-        return report | {"index": report["mean"], "probability": probability, "probability_se": error} | told
+        widths = {"scale": scale, "noise": reported_noise(self.noise, learned, state.noise, state.model)}
+        return report | {"index": report["mean"], "probability": probability, "probability_se": error} | widths
 
 
 @lean

@@ -47,8 +47,8 @@ def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
             rates.information[k, i] = 0.0
         rates.need[k] = 0.0
         if rates.gaps[k] > 0.0:
-            given = row_of_information(rates.information[k], pool, kind, sigma, k, q, eligible)
-            rates.need[k] = max(0.0, 1.0 - given / f) if f > 0.0 else 1.0
+            information = row_of_information(rates.information[k], pool, kind, sigma, k, q, eligible)
+            rates.need[k] = max(0.0, 1.0 - information / f) if f > 0.0 else 1.0
     rates.solves[0] += 1.0
     return cover(rates.work, rates.information, rates.gaps, rates.need, rates.c, rates.dual)
 
@@ -56,7 +56,7 @@ def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
 @lean
 def row_of_information(row, pool, kind, sigma, k, q, eligible):
     """Fill row[i] = I(mean_i, q - L D(k, i)) for eligible arms below it; return the others' part of S_k(q)."""
-    given = 0.0
+    information = 0.0
     for j in range(pool.near.shape[1]):
         y = q - pool.reach[pool.level[k, j]]
         if y <= pool.low[0]:
@@ -67,8 +67,8 @@ def row_of_information(row, pool, kind, sigma, k, q, eligible):
             if allowed(eligible, i):
                 row[i] = value
             else:
-                given += pool.pulls[i] * value
-    return given
+                information += pool.pulls[i] * value
+    return information
 
 
 @lean

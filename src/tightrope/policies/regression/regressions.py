@@ -94,10 +94,10 @@ class Outside(NamedTuple):
     def predict(self, context):
         self.features[:] = either(context.features, self.features)
         parts = np.array_split(self.features, self.regressions.size)
-        found = [
+        predictions = [
             checks.floats("model's predictions", one.scores(rows)).reshape(-1) for one, rows in zip(self.regressions, parts, strict=True)
         ]
-        scores = np.concatenate(found)
+        scores = np.concatenate(predictions)
         if scores.shape != self.mean.shape or not np.isfinite(scores).all():
             raise ValueError(f"model predicts {checks.show(scores)}, but must give a finite number for each of {self.mean.size} rows.")
         self.mean[:] = scores
@@ -120,6 +120,6 @@ def new_outside(model: object, arms: Arms, shared: int) -> Outside:
     if not shared and K < 2:
         raise ValueError("shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K, or shared=True.")
     features = np.zeros((K, arms.dimension)) if arms.features is None else np.array(arms.features)
-    held = np.empty(1 if shared else K, dtype=object)
-    held[:] = [kind(model) for _ in held]
-    return Outside(features, np.zeros(K), held)
+    models = np.empty(1 if shared else K, dtype=object)
+    models[:] = [kind(model) for _ in models]
+    return Outside(features, np.zeros(K), models)

@@ -61,14 +61,14 @@ class SquareCB(Gaps, RidgePolicy):
         weight: Scratch  # (K,) probabilities
 
     @staticmethod
-    def variant(given: Arguments) -> type[Policy] | None:
+    def variant(arguments: Arguments) -> type[Policy] | None:
         """With a regression of one's own it is another class, whose rounds are Python; refuses what is for ridge regression beside one."""
-        if given.get("model") is None:
+        if arguments.get("model") is None:
             return None
         for name in ("lam", "intercept"):
-            if name in given:
+            if name in arguments:
                 raise ValueError(
-                    f"{name} = {checks.show(given[name])} is for ridge regression, and model is one of your own; leave {name} out."
+                    f"{name} = {checks.show(arguments[name])} is for ridge regression, and model is one of your own; leave {name} out."
                 )
         return AnySquareCB
 

@@ -35,9 +35,9 @@ def unseen_first(state: CountState, index: np.ndarray) -> np.ndarray:
 
     index: (N,), read where an arm has been seen. One unseen arm more outweighs all that the other arms of two sets can differ by.
     """
-    seen = state.counts.pulls > 0
-    largest = np.abs(index[seen]).max(initial=0.0)
-    return np.where(seen, index, 1.0 + 2.0 * state.setting.size * largest)
+    tried = state.counts.pulls > 0
+    largest = np.abs(index[tried]).max(initial=0.0)
+    return np.where(tried, index, 1.0 + 2.0 * state.setting.size * largest)
 
 
 class CountingPolicy(Policy):

@@ -74,24 +74,24 @@ class ESCBChoice(NamedTuple):
 
 def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.random.Generator) -> ESCBChoice:
     """The set to play."""
-    counts, seen = state.counts, state.counts.pulls > 0
+    counts, tried = state.counts, state.counts.pulls > 0
     f = exploration(counts.rounds[0] + 1.0, policy.c * state.setting.size)
     mean, spread = means(counts), per_pull(0.5 * policy.sigma**2 * f, counts)
     first = best_set(state, context, unseen_first(state, mean + np.sqrt(spread)), 0, rng)  # CombUCB1's
-    if first.size == 0 or not seen[first].all():
+    if first.size == 0 or not tried[first].all():
         return ESCBChoice(first, math.inf, math.inf, math.nan, mean, spread)
-    u, v = np.where(seen, mean, 0.0), np.where(seen, spread, 0.0)
+    u, v = np.where(tried, mean, 0.0), np.where(tried, spread, 0.0)
     sets, lines = [first], np.array([[u[first].sum(), v[first].sum()]])
     bound = float(lines[0, 0] + np.sqrt(v[first]).sum())
     for _ in range(CALLS):
         slope = best_slope(lines)
-        found = best_set(state, context, u + slope * v, 0, rng)
-        line = np.array([u[found].sum(), v[found].sum()])
+        arms = best_set(state, context, u + slope * v, 0, rng)
+        line = np.array([u[arms].sum(), v[arms].sum()])
         value, known = line[0] + slope * line[1], (lines[:, 0] + slope * lines[:, 1]).max()
         bound = min(bound, float(value + 0.25 / slope))
         if value <= known + CLOSED * abs(known):
             break
-        sets.append(found)
+        sets.append(arms)
         lines = np.vstack([lines, line])
     width = np.sqrt(lines[:, 1])
     factors = np.divide(bound - lines[:, 0], width, out=np.full(width.size, np.inf), where=width > 0)

@@ -221,8 +221,8 @@ def radius(state: RidgeSetState, delta: float, noise: float, theta_bound: float,
     k t counts the rewards by the end of this round (those seen and a full set more), which is right under delay as well;
     d is the dimension of all blocks together.
     """
-    d, seen = state.model.response.size, state.model.seen[0] + state.setting.size
-    return noise * math.sqrt(d * math.log((1 + seen / lam) / delta)) + math.sqrt(lam) * theta_bound
+    d, observations = state.model.response.size, state.model.seen[0] + state.setting.size
+    return noise * math.sqrt(d * math.log((1 + observations / lam) / delta)) + math.sqrt(lam) * theta_bound
 
 
 def width_factor(policy: Optimistic, state: RidgeSetState, solved: RidgeSolution) -> float:
@@ -284,8 +284,8 @@ def hits_of_draws(
     """(N,) how many rows of scores (draws, N), which are overwritten, have each arm in what `best_set` makes of them."""
     hits, oracle = np.zeros(scores.shape[1]), state.setting.oracle
     arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
-    seen = scores if arms.size == hits.size else np.ascontiguousarray(scores[:, arms])
-    top = np.maximum(seen.max(axis=1), -seen.min(axis=1))
+    values = scores if arms.size == hits.size else np.ascontiguousarray(scores[:, arms])
+    top = np.maximum(values.max(axis=1), -values.min(axis=1))
     if not isinstance(oracle, (TopK, Partition, Promotions)) or not np.isfinite(top).all():
         for score in scores:
             hits[best_set(state, context, score, policy.ties, rng, zero)] += 1.0
@@ -298,15 +298,15 @@ def hits_of_draws(
         count_pairs(oracle, scores, context.eligible, hits)
         return hits
     if policy.ties or isinstance(oracle, Partition):
-        seen, grid = on_grid(seen, grid, policy.ties, rng), np.zeros(grid.size)
+        values, grid = on_grid(values, grid, policy.ties, rng), np.zeros(grid.size)
     counted = np.zeros(arms.size)
     if isinstance(oracle, TopK):
-        count_top(seen, grid, oracle.k, counted)
+        count_top(values, grid, oracle.k, counted)
     else:
         codes, limits = oracle.groups
         codes = codes[arms]
         first = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=limits.size))])
-        count_partition(seen, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
+        count_partition(values, np.argsort(codes, kind="stable"), first, limits, oracle.k, counted)
     hits[arms] = counted
     return hits
 
@@ -339,15 +339,15 @@ def report(
     chosen = best_set(state, context, drawn, policy.ties, rng, scoring.zero)
     width = scoring.width() if callable(scoring.width) else scoring.width
     mean, score = scoring.mean + scoring.zero, drawn + scoring.zero
-    found = {
+    columns = {
         "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
         "oracle_value": float(score[chosen].sum()),
     }  # fmt: skip
     categories = getattr(state.setting.oracle, "categories", None)
     if categories is not None:
-        found["cluster"] = categories
+        columns["cluster"] = categories
     probability, error = chances(policy, state, context, scoring, rng, draws)
-    return found | {"probability": probability, "probability_se": error}
+    return columns | {"probability": probability, "probability_se": error}
 
 
 def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
@@ -356,9 +356,9 @@ def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np
     open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible
     if not isinstance(state.setting.oracle, TopK) or (spread[open_] <= 0).any():
         return None
-    found = exact_inclusion(centre[open_], spread[open_], state.setting.size, name)
-    if found is None:
+    inclusion = exact_inclusion(centre[open_], spread[open_], state.setting.size, name)
+    if inclusion is None:
         return None
     probability = np.zeros(centre.size)
-    probability[open_] = found
+    probability[open_] = inclusion
     return probability

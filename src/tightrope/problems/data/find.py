@@ -13,10 +13,10 @@ class DataNotFound(FileNotFoundError):
 
 def folders(data: str | os.PathLike[str] | None = None) -> list[pathlib.Path]:
     """The folders searched, in order."""
-    given = [data] if data is not None else []
+    named = [data] if data is not None else []
     environment = [os.environ["TIGHTROPE_DATA"]] if os.environ.get("TIGHTROPE_DATA") else []
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return [pathlib.Path(folder).expanduser() for folder in (*given, *environment, "data", pathlib.Path(cache) / CACHE)]
+    return [pathlib.Path(folder).expanduser() for folder in (*named, *environment, "data", pathlib.Path(cache) / CACHE)]
 
 
 def find(names: Sequence[str], data: str | os.PathLike[str] | None = None) -> pathlib.Path | None:

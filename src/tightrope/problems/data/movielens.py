@@ -83,10 +83,10 @@ def movielens(
     fitting = np.flatnonzero((counts >= low) & (counts <= high))
     if fitting.size < M:
         raise ValueError(f"raters = ({low:g}, {high:g}) fits {fitting.size} films, but promotions = {M} are needed; widen it.")
-    held = np.sort(np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False))
+    promoted = np.sort(np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False))
     matrix = csr_matrix((ratings, (rows, columns)), shape=(names.size, titles.size))
-    rewards = matrix[:, held].toarray()
-    coordinates = left_coordinates(matrix[:, np.setdiff1d(np.arange(titles.size), held)], rank)
+    rewards = matrix[:, promoted].toarray()
+    coordinates = left_coordinates(matrix[:, np.setdiff1d(np.arange(titles.size), promoted)], rank)
     if weight < 1.0:
         coordinates *= np.linalg.norm(coordinates, axis=0) ** (weight - 1.0)  # the columns' norms are the singular values
         coordinates /= math.sqrt(float((coordinates**2).sum(axis=1).mean()))
@@ -94,7 +94,7 @@ def movielens(
     norms = np.linalg.norm(features, axis=1)
     if how != "raw":
         features /= norms.max() if how == "factor" else norms[:, None]
-    return MovieLens(features, rewards, titles[held], names)
+    return MovieLens(features, rewards, titles[promoted], names)
 
 
 @recipe("movielens")
@@ -103,8 +103,8 @@ def movielens_promotions(
     raters: tuple[int, int] | None = None, shown: int | None = None, seed: int = 0, data: str | None = None,
 ) -> Promotions:  # fmt: skip
     """Promotions to k users each, with the features and ratings of `movielens`: what a spec may ask for."""
-    found = movielens(data, promotions=promotions, rank=rank, scaling=scaling, raters=raters, seed=seed)
-    return Promotions(found.features, found.rewards, k, shown=shown)
+    movies = movielens(data, promotions=promotions, rank=rank, scaling=scaling, raters=raters, seed=seed)
+    return Promotions(movies.features, movies.rewards, k, shown=shown)
 
 
 def left_coordinates(matrix: "csr_matrix", rank: int) -> np.ndarray:

@@ -106,10 +106,10 @@ def _opener(inside: str, data: str | os.PathLike[str] | None) -> Callable[[str],
     def read(file: str) -> IO[bytes]:
         with zipfile.ZipFile(archive) as opened:
             ending = f"{inside}/{file}"
-            found = next((name for name in opened.namelist() if name == ending or name.endswith(f"/{ending}")), None)
-            if found is None:
+            entry = next((name for name in opened.namelist() if name == ending or name.endswith(f"/{ending}")), None)
+            if entry is None:
                 raise ValueError(f"{pathlib.Path(archive).name} has no {ending}")
-            return io.BytesIO(opened.read(found))
+            return io.BytesIO(opened.read(entry))
 
     return read
 
@@ -150,5 +150,5 @@ def _impressions(stream: IO[bytes], items: np.ndarray) -> OpenBandit:
 
 def _one_hot(values: np.ndarray) -> np.ndarray:
     """A column of 0 and 1 for every value, in alphabetical order."""
-    found, codes = np.unique(values.astype(np.str_), return_inverse=True)
-    return np.eye(found.size)[codes]
+    labels, codes = np.unique(values.astype(np.str_), return_inverse=True)
+    return np.eye(labels.size)[codes]

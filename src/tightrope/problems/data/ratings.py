@@ -40,27 +40,27 @@ def movielens_ratings(path: str | os.PathLike[str] | None = None) -> tuple[np.nd
     ValueError
         Where a file is not one of these.
     """
-    found = ratings_file(path)
+    file = ratings_file(path)
     try:
-        users, movies, ratings = _read(found)
+        users, movies, ratings = _read(file)
     except (ValueError, KeyError, IndexError, StopIteration, zipfile.BadZipFile) as error:
-        raise ValueError(f"path = {str(found)!r} does not hold MovieLens ratings ({type(error).__name__}: {error}).") from None
+        raise ValueError(f"path = {str(file)!r} does not hold MovieLens ratings ({type(error).__name__}: {error}).") from None
     if not np.isfinite(ratings).all():
-        raise ValueError(f"path = {str(found)!r} has a rating that is not a finite number.")
+        raise ValueError(f"path = {str(file)!r} has a rating that is not a finite number.")
     return users, movies, ratings
 
 
 def ratings_file(path: str | os.PathLike[str] | None = None) -> pathlib.Path:
     """The file that `movielens_ratings` reads. Raises `DataNotFound` where there is none."""
-    found = find(NAMES, path)
+    file = find(NAMES, path)
     if path is not None and not pathlib.Path(path).exists():
-        found = None
-    if found is None:
+        file = None
+    if file is None:
         searched = ", ".join(map(str, folders(path)))
         raise DataNotFound(
             f"MovieLens is not in {searched}; put a release there (grouplens.org/datasets/movielens), or set TIGHTROPE_DATA."
         )
-    return found
+    return file
 
 
 def _read(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

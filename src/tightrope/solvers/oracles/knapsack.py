@@ -70,11 +70,11 @@ class Knapsack:
             return np.ones(values.size, dtype=np.bool_)
         rows = [LinearConstraint(costs[None, :] / self.budget, ub=budget / self.budget)]
         while True:
-            found = milp(-values * (SCALE / values.max()), constraints=rows, integrality=np.ones(values.size),
+            solution = milp(-values * (SCALE / values.max()), constraints=rows, integrality=np.ones(values.size),
                          bounds=Bounds(0, 1), options={"mip_rel_gap": 0.0})  # fmt: skip
-            if found.x is None:
-                raise RuntimeError(f"HiGHS could not solve the knapsack: {found.message}")
-            chosen: np.ndarray = found.x > 0.5
+            if solution.x is None:
+                raise RuntimeError(f"HiGHS could not solve the knapsack: {solution.message}")
+            chosen: np.ndarray = solution.x > 0.5
             if costs[chosen].sum() <= most:
                 return chosen
             # HiGHS accepts a budget overrun by 1e-6: cut off this very set and ask again.

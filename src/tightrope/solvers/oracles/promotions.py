@@ -159,10 +159,12 @@ class Promotions:
         import pandas as pd
 
         M = self._number
-        given = checks.entries("arms", arms, "an array of arms")
-        if given.size and (given.dtype.kind not in "iu" or given.ndim > 2 or (given.ndim == 2 and given.shape[1] != 2) or given.min() < 0):
-            raise ValueError(f"arms = {checks.show(given)} must be whole numbers from 0, (n,) arms or (n, 2) pairs.")
-        flat = np.atleast_1d(given).astype(np.int64)
+        numbers = checks.entries("arms", arms, "an array of arms")
+        if numbers.size and (
+            numbers.dtype.kind not in "iu" or numbers.ndim > 2 or (numbers.ndim == 2 and numbers.shape[1] != 2) or numbers.min() < 0
+        ):
+            raise ValueError(f"arms = {checks.show(numbers)} must be whole numbers from 0, (n,) arms or (n, 2) pairs.")
+        flat = np.atleast_1d(numbers).astype(np.int64)
         who, which = flat.T if flat.ndim == 2 else np.divmod(flat, M)
         if which.size and which.max() >= M:
             raise ValueError(f"arms has promotion {which.max()}, but there are {M}, from 0.")
@@ -211,9 +213,9 @@ class Promotions:
         room = new_room(self, values.shape[0])
         room.columns[:] = values.T if mask is None else np.where(mask, values, -np.inf).T
         self._check_filled(assign(room))
-        held = np.flatnonzero(room.holder >= 0)
-        held = held[np.argsort(room.holder[held], kind="stable")]
-        return np.stack([held, room.holder[held]], axis=1), room.prices
+        pairs = np.flatnonzero(room.holder >= 0)
+        pairs = pairs[np.argsort(room.holder[pairs], kind="stable")]
+        return np.stack([pairs, room.holder[pairs]], axis=1), room.prices
 
     def _check_filled(self, short: int) -> None:
         if short >= 0:
