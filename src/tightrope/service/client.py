@@ -147,9 +147,9 @@ class Client:
         """Tell an address what happens in experiments from now on. events: "mode.changed", "promise.at_risk", "winner.known" and
         "experiment.stopped"; None: all. experiments: names and patterns such as "shop-*"; None: all that the key is for. The `secret` of
         the answer, which messages are signed with, is shown only this once."""
-        given = {"url": url, "events": None if events is None else list(events),
+        fields = {"url": url, "events": None if events is None else list(events),
                  "experiments": None if experiments is None else list(experiments), "note": note}  # fmt: skip
-        return self._send("POST", "/v1/webhooks", {name: value for name, value in given.items() if value is not None})
+        return self._send("POST", "/v1/webhooks", {name: value for name, value in fields.items() if value is not None})
 
     def webhooks(self) -> list[JsonObject]:
         """All webhooks that the key is for, with how many of their messages wait and have failed."""
@@ -213,30 +213,30 @@ class Client:
         Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
         excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
         subject: whose data it is. segments: values by the names of the spec."""
-        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
-        return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
+        question = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
+        return RemoteDecision(**self._send("POST", self._path("/decisions"), question))
 
-    def decide_many(self, number: int, **given: Any) -> list[RemoteDecision]:
+    def decide_many(self, number: int, **arguments: Any) -> list[RemoteDecision]:
         """So many decisions of the same question, 10,000 a commit; the arguments of `decide` but id."""
-        found: list[RemoteDecision] = []
+        decisions: list[RemoteDecision] = []
         for first in range(0, number, MOST):
-            asked = [self._asked(given.get("context"), given.get("eligible"), None, given.get("excluded"), given.get("deferred", False),
-                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"), given.get("segments"))
+            questions = [self._asked(arguments.get("context"), arguments.get("eligible"), None, arguments.get("excluded"), arguments.get("deferred", False),
+                                 arguments.get("subject"), arguments.get("baseline"), arguments.get("baseline_mean"), arguments.get("segments"))
                      for _ in range(min(MOST, number - first))]  # fmt: skip
-            results = self._send("POST", self._path("/decisions:batch"), {"decisions": asked})["results"]
-            found += [RemoteDecision(**taken(result)) for result in results]
-        return found
+            results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})["results"]
+            decisions += [RemoteDecision(**taken(result)) for result in results]
+        return decisions
 
     def _asked(
         self, context: Features | None, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None,
         deferred: bool, subject: str | None, baseline: str | None, baseline_mean: float | None, segments: Mapping[str, str] | None,
     ) -> JsonObject:  # fmt: skip
-        given = {
+        fields = {
             "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
             "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
             "baseline": baseline, "baseline_mean": baseline_mean, "segments": None if segments is None else dict(segments),
         }  # fmt: skip
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def _listed(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
         """Ids of a mask."""
@@ -439,5 +439,5 @@ def taken(result: JsonObject) -> JsonObject:
     """The answer of a batch's item, or its error."""
     if result["status"] != 200:
         raise rejected(result["status"], result)
-    found: JsonObject = result["answer"]
-    return found
+    answer: JsonObject = result["answer"]
+    return answer

@@ -37,8 +37,8 @@ def of_mode(change: ModeChange, standing: Standing) -> list[str]:
     if rollout["held"]:
         said.append("The rules of the rollout, which have waited since the policy was sent back, work again.")
     if after in JUDGED:
-        told = f": the {rollout['rewards_in_mode']:,} rewards of this mode so far count for it no longer" if before in JUDGED else ""
-        said.append(f"The comparison of policy and baseline begins anew{told}.")
+        clause = f": the {rollout['rewards_in_mode']:,} rewards of this mode so far count for it no longer" if before in JUDGED else ""
+        said.append(f"The comparison of policy and baseline begins anew{clause}.")
     said += guarantee_in(after, standing)
     rule = rollout["rules"].get(after)
     if rule:
@@ -96,9 +96,9 @@ def of_arm(arm: str, change: ArmChange, standing: Standing, history: History) ->
     if change.status == "active":
         return [f"{arm} is played again from the next decision on, beside {len(left):,} other arms, with all that was learned of it."]
     how = "for now" if change.status == "masked" else "any more"
-    shown = "None of its decisions is open." if not waiting else f"{decisions(waiting)} open that played it: rewards are still learned."
+    open_sentence = "None of its decisions is open." if not waiting else f"{decisions(waiting)} open that played it: rewards are still learned."
     remaining = "1 other arm is played" if len(left) == 1 else f"{len(left):,} other arms are played"
     return [
-        f"{arm} is not played {how}, from the next decision on; {remaining}. Requests that name only it are refused.", shown,
+        f"{arm} is not played {how}, from the next decision on; {remaining}. Requests that name only it are refused.", open_sentence,
         "It can be restored at any time, and nothing learned of it is lost. It stays in tables and in the log.",
     ]  # fmt: skip

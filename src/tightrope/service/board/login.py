@@ -38,7 +38,7 @@ def token(service: Service, request: Request) -> str:
     return signature(service.secret, b"form " + request.cookies.get(COOKIE, "").encode())
 
 
-def check_token(service: Service, request: Request, given: str) -> None:
+def check_token(service: Service, request: Request, form_token: str) -> None:
     """Refused with 403 unless a form comes from the board's own page."""
-    if not agrees(service.secret, b"form " + request.cookies.get(COOKIE, "").encode(), given):
+    if not agrees(service.secret, b"form " + request.cookies.get(COOKIE, "").encode(), form_token):
         raise Refused(403, "The form is not one of this page; load the page again.")

@@ -52,9 +52,9 @@ def draft_of(spec: Spec) -> Draft:
     return Draft(fields_of(spec), text, text)
 
 
-def draft_sent(given: Mapping[str, str]) -> Draft:
+def draft_sent(form: Mapping[str, str]) -> Draft:
     """The form as it was typed."""
-    texts = {name: given.get(name, "").replace("\r\n", "\n").strip() for name in (*FIELDS, "spec", "was")}
+    texts = {name: form.get(name, "").replace("\r\n", "\n").strip() for name in (*FIELDS, "spec", "was")}
     return Draft({name: texts[name] for name in FIELDS}, texts["spec"], texts["was"])
 
 
@@ -89,19 +89,19 @@ def line(arm: object) -> str:
 
 def arms_of(text: str) -> list[JsonObject]:
     """Arms of lines, each an id or JSON."""
-    found: list[JsonObject] = []
+    arms: list[JsonObject] = []
     for one in filter(None, map(str.strip, text.split("\n"))):
         try:
-            found.append(json.loads(one) if one.startswith("{") else {"id": one})
+            arms.append(json.loads(one) if one.startswith("{") else {"id": one})
         except (ValueError, RecursionError):
             raise Refused(422, f"arms has the line {one[:100]!r}, which begins like JSON and is not; give an id a line.", "arms") from None
-    return found
+    return arms
 
 
 def with_fields(spec: Spec, fields: Mapping[str, str]) -> Spec:
     """The spec with those fields that say something else than it does."""
-    shown = fields_of(spec)
-    changed = {name: text for name, text in fields.items() if text != shown[name]}
+    texts = fields_of(spec)
+    changed = {name: text for name, text in fields.items() if text != texts[name]}
     for name in (name for name in PLAIN if name in changed):
         spec = put(spec, name, plain_value(name, changed[name]))
     if "arms" in changed:

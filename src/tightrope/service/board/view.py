@@ -38,11 +38,11 @@ def style_of(history: History) -> list[str]:
 def slices(points: list[Point]) -> list[tuple[Point, Point]]:
     """Pairs of points between which something is counted."""
     step = max(1, math.ceil(len(points) / SLICES))
-    kept = points[step - 1 :: step]
-    if points and (not kept or kept[-1] is not points[-1]):
-        kept.append(points[-1])
+    ends = points[step - 1 :: step]
+    if points and (not ends or ends[-1] is not points[-1]):
+        ends.append(points[-1])
     first = Point(0, 0, 0, 0.0, 0, None, (), None)
-    return [(before, after) for before, after in itertools.pairwise([first, *kept]) if after.decisions > before.decisions]
+    return [(before, after) for before, after in itertools.pairwise([first, *ends]) if after.decisions > before.decisions]
 
 
 def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
@@ -51,8 +51,8 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
-    drawn = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
-    return charts.lines(drawn, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
+    curves = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
+    return charts.lines(curves, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
@@ -107,11 +107,11 @@ def arm_rows(history: History, statuses: dict[str, str], styles: list[str], boun
 
 def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | None:
     """Bounds of every arm's mean."""
-    known = [row for row in rows if row["low"] is not None and row["rewards"]]
-    if not known:
+    bounded_rows = [row for row in rows if row["low"] is not None and row["rewards"]]
+    if not bounded_rows:
         return None
     intervals = [
-        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]
+        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in bounded_rows[:20]
     ]
     words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in intervals)
     return charts.intervals(intervals, words, "mean reward", baseline)
@@ -222,8 +222,8 @@ def baseline_level(history: History) -> float | None:
     if spec is None or not isinstance(spec.baseline, str):
         return None
     arm = history.arms.get(spec.baseline)
-    seen = arm.total / arm.rewards if arm is not None and arm.rewards else None
-    return seen if spec.baseline_mean is None else spec.baseline_mean
+    mean = arm.total / arm.rewards if arm is not None and arm.rewards else None
+    return mean if spec.baseline_mean is None else spec.baseline_mean
 
 
 def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
@@ -232,7 +232,7 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     sets = history.spec is not None and history.spec.oracle is not None
     of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"
     came = f"{history.rewarded:,} rewards came, {history.defaulted:,} are the default"
-    shown = [
+    numbers = [
         ("Decisions", f"{history.decisions:,}", f"{history.cancelled:,} cancelled, {history.unrewarded:,} ended without a reward"),
         ("Rewarded", f"{history.rewarded + history.defaulted:,}", came),
         ("Open", f"{len(history.open):,}", "wait for a reward"),
@@ -243,15 +243,15 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
         holdings = standing["holdings"]
         by = standing["spec"].get("promise_by")
         where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
-        shown.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
+        numbers.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
     if standing.get("workers") is not None:
         workers = standing["workers"]
         leased = f"decide; leases of {workers['out']:,} decisions are out" if standing["holdings"] is not None else "decide"
-        shown.append(("Workers", f"{workers['logs']} of {workers['most']}", leased))
+        numbers.append(("Workers", f"{workers['logs']} of {workers['most']}", leased))
     if standing.get("identified") is not None:
         left = standing["identified"]["samples_remaining"]
-        shown.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))
-    return shown
+        numbers.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))
+    return numbers
 
 
 def certificate_chart(certificate: JsonObject) -> Markup | None:

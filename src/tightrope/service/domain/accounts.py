@@ -67,9 +67,9 @@ class KnownRounds:
     """The sums that a lease rests on, of the rounds that the ledger knows. policy: that keeps a budget. state: the policy's."""
 
     def __init__(self, policy: Any, state: State) -> None:
-        held = ledger_of(state)
-        assert held is not None  # of a policy that keeps a budget
-        ledger = held.ledger[0]
+        keeper = ledger_of(state)
+        assert keeper is not None  # of a policy that keeps a budget
+        ledger = keeper.ledger[0]
         self.rewards, self.explored = float(value_of(ledger.rewards)), float(ledger.explored)
         self.owed = float(value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised))
         self.charge = float((1.0 - policy.alpha) * policy.baseline_mean)

@@ -66,36 +66,36 @@ def read(text: str) -> JsonObject:
     """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands twice, of which readers may take either."""
 
     def once(pairs: list[tuple[str, object]]) -> JsonObject:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        items = dict(pairs)
+        if len(items) < len(pairs):
             raise ValueError("a name stands twice.")
-        return found
+        return items
 
-    found = json.loads(text, object_pairs_hook=once)
-    if not isinstance(found, dict):
+    certificate = json.loads(text, object_pairs_hook=once)
+    if not isinstance(certificate, dict):
         raise ValueError("it is not an object.")
-    return found
+    return certificate
 
 
-def check(given: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
+def check(certificate: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
     """What is wrong with a certificate; nothing: it is one of this service, and nothing of it was changed. public: the service's key in
     PEM. secret: the service's, with which alone certificates of the first kind can be checked."""
-    kind = str(given.get("kind"))
-    if kind not in SIGNATURES or not isinstance(given.get(SIGNATURES[kind]), str):
+    kind = str(certificate.get("kind"))
+    if kind not in SIGNATURES or not isinstance(certificate.get(SIGNATURES[kind]), str):
         return ["It is not a certificate of this kind."]
-    body = {name: value for name, value in given.items() if name not in ("sha256", SIGNATURES[kind])}
+    body = {name: value for name, value in certificate.items() if name not in ("sha256", SIGNATURES[kind])}
     if kind == SECRET_KIND and secret is None:
         return ["It was signed before there were public keys, so only its service can check it; give its database with --db."]
     text = canonical(body)
     errors = []
-    if hashlib.sha256(text).hexdigest() != given.get("sha256"):
+    if hashlib.sha256(text).hexdigest() != certificate.get("sha256"):
         errors.append("Its digest is not that of its content: it was changed.")
     if kind == SECRET_KIND:
-        if not agrees(secret or b"", text, given["hmac_sha256"]):
+        if not agrees(secret or b"", text, certificate["hmac_sha256"]):
             errors.append("Its signature is not that of this database's service.")
     elif body.get("public_key") != fingerprint(public):
         errors.append(f"It names another public key than this one, whose fingerprint is {fingerprint(public)}.")
-    elif not signed_with(public, text, given["ed25519"]):
+    elif not signed_with(public, text, certificate["ed25519"]):
         errors.append("Its signature is not by the private key that belongs to this public one.")
     return errors
 

@@ -108,10 +108,10 @@ class Experiment:
         """The lower bound of the budget and what it rests on; None where the policy keeps none."""
         if ledger_of(self.session.state) is None:
             return None
-        held = holdings(self.session.policy, copied(self.session.state))
-        if held is not None and self.accounts is not None:
-            held["budget_bound"] = self.known_rounds().bound(self.accounts.out)
-        return held
+        report = holdings(self.session.policy, copied(self.session.state))
+        if report is not None and self.accounts is not None:
+            report["budget_bound"] = self.known_rounds().bound(self.accounts.out)
+        return report
 
     @property
     def promises(self) -> bool:
@@ -137,16 +137,16 @@ class Experiment:
         """When the window of a decision of now closes, in microseconds since 1970."""
         return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
-    def round(self, asked: JsonObject) -> Round:
+    def round(self, question: JsonObject) -> Round:
         """What a request says of its round, in the session's words."""
-        if "context" in asked:
-            asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
-        round = read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+        if "context" in question:
+            question = question | {"context": numbers_of(self.reader, question["context"], self.name)}
+        round = read_round(question, self.numbers, self.session.catalogue, self.name) if question else EMPTY
         values = self.spec.promised_values
         if values is None:
             return round
         context = Context() if round.context is None else round.context
-        return round._replace(context=context._replace(segment=values.index(asked["segments"][self.spec.promise_by])))
+        return round._replace(context=context._replace(segment=values.index(question["segments"][self.spec.promise_by])))
 
     def baseline_only(self, round: Round) -> Round:
         """The round of a worker that has no lease left."""
@@ -154,14 +154,14 @@ class Experiment:
         eligible[self.numbers[str(self.spec.baseline)]] = True
         return round._replace(eligible=eligible)
 
-    def asked(self, request: DecisionRequest) -> JsonObject:
+    def question(self, request: DecisionRequest) -> JsonObject:
         """What a request says, as the log keeps it: its segments by values that the spec knows."""
-        asked = request.asked()
+        question = request.asked()
         if self.spec.segments is not None:
-            return asked | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
-        if "segments" in asked:
+            return question | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
+        if "segments" in question:
             raise Refused(422, f"segments was given, but experiment {self.name!r} has none in its spec; leave it out.", "segments")
-        return asked
+        return question
 
     def number(self, field: str, arm: str) -> int:
         """The number of an arm. field: that names it, for the sentence of the refusal."""
@@ -224,14 +224,14 @@ def created(spec: ExperimentSpec) -> events.Created:
 # What each event does ------------------------------------------------------------------------------------------------------
 
 
-def apply(experiment: Experiment, event: events.Event, seq: int, time: int, drawn: Decision | None = None) -> None:
+def apply(experiment: Experiment, event: events.Event, seq: int, time: int, decision: Decision | None = None) -> None:
     """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
 
     drawn: the session's decision behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
     follows the event, as in a replay.
     """
     if isinstance(event, events.Decided):
-        if drawn is None:
+        if decision is None:
             follow(experiment, event, seq)
         _decided(experiment, event, seq, time)
     elif experiment.accounts is not None and isinstance(event, events.ENDS) and event.decision not in experiment.open:
@@ -241,7 +241,7 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
     experiment.seq, experiment.time = seq, max(experiment.time, time)  # workers' clocks differ
 
 
-def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, drawn: Decision | None = None) -> None:
+def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, decision: Decision | None = None) -> None:
     """Take in an event of a worker's own log, in what it knows. ledger: the state that this rests on. What comes of a decision that is not
     known yet changes nothing before the next exchange."""
     if isinstance(event, events.ENDS) and event.decision not in worker.open:
@@ -250,7 +250,7 @@ def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event,
         if isinstance(event, events.Rewarded):
             worker.session._checked_value("reward", event.value)
         return
-    apply(worker, event, worker.seq + 1, time, drawn)
+    apply(worker, event, worker.seq + 1, time, decision)
 
 
 def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
@@ -262,8 +262,8 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
         round = experiment.baseline_only(round)
     if experiment.accounts is not None:  # its worker drew it, and the replay draws it again from what that one knew
         assert isinstance(event.arm, int)  # sets have one worker
-        told = event.propensity, event.propensity_se, event.draws, event.reason
-        session._follow_branch(event.arm, event.decision, round.context, round.eligible, *told)
+        draw = event.propensity, event.propensity_se, event.draws, event.reason
+        session._follow_branch(event.arm, event.decision, round.context, round.eligible, *draw)
         return
     agreed = True
     if choice is not None:
@@ -283,16 +283,16 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
     experiment.rollout.open(event)
     experiment.session.forget_round()
     window, within = experiment.spec.window, experiment.spec.cancel_within
-    made = event.made  # by the clock, not by the log, whose time does not go back
-    if made is None:
-        made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
-    shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
-    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
+    clock_time = event.made  # by the clock, not by the log, whose time does not go back
+    if clock_time is None:
+        clock_time = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
+    cancel_until = None if within is None or event.deferred else clock_time + int(within * MICROSECONDS)
+    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, cancel_until))
     sticky = experiment.spec.sticky
     if sticky is not None:
-        experiment.assignments.drop_old(made)
+        experiment.assignments.drop_old(clock_time)
         if event.subject is not None:
-            until = made + int(sticky.lasts * MICROSECONDS)
+            until = clock_time + int(sticky.lasts * MICROSECONDS)
             experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
     if experiment.lease is not None:
         experiment.lease -= event.name != experiment.spec.baseline

@@ -48,8 +48,8 @@ def policy_as_recorded(described: Mapping[str, object]) -> JsonObject:
 
 
 def _completed(described: Mapping[str, object], tables: Sequence[Mapping[str, JsonObject]]) -> JsonObject:
-    given = {name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
+    parameters = {name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
     taken: JsonObject = {}
     for table in tables:
         taken |= table.get(str(described.get("policy")), {})
-    return taken | given
+    return taken | parameters

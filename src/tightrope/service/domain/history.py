@@ -136,8 +136,8 @@ class History:
         else:
             self._step(event, time)
             if isinstance(event, events.Decided) and event.decision in self.early:
-                early, told = self.early.pop(event.decision)
-                self._step(early, max(told, time))  # workers' clocks differ
+                early, early_time = self.early.pop(event.decision)
+                self._step(early, max(early_time, time))  # workers' clocks differ
         self.seq, self.time = seq, time
 
     def _step(self, event: events.Event, time: int) -> None:

@@ -117,10 +117,10 @@ _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 def _listed(text: bytes, field: str) -> list[object]:
     """The items of a batch that is well formed as a whole; else none."""
     try:
-        given = _JSON.validate_json(text)
+        batch = _JSON.validate_json(text)
     except ValidationError:
         return []
-    items = given[field] if isinstance(given, dict) and given.keys() == {field} else None
+    items = batch[field] if isinstance(batch, dict) and batch.keys() == {field} else None
     return items if isinstance(items, list) and len(items) <= MOST else []
 
 

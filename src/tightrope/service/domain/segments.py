@@ -26,10 +26,10 @@ def note_of(spec: ExperimentSpec | None) -> str:
     return f"{INTERVALS} It keeps a promise in every {spec.promise_by} by itself, and in other."
 
 
-def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None, experiment: str) -> dict[str, str]:
+def segment_values(segments: dict[str, list[str]], texts: dict[str, str] | None, experiment: str) -> dict[str, str]:
     """The value of every segment of a decision: what the request says where the spec knows it, else "other". Refused where the request
     names a segment that there is not."""
-    said = given or {}
+    said = texts or {}
     unknown = next((name for name in said if name not in segments), None)
     if unknown is not None:
         raise Refused(
@@ -60,13 +60,13 @@ def segment_report(history: History) -> JsonObject:
             places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
     bounds = interval_of_each(history, [arm for *_, arm in places])
     baseline = None if history.spec is None else history.spec.baseline
-    found = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
+    cells = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
     rows = []
-    for (name, value, id), (arm, pair) in found.items():
+    for (name, value, id), (arm, pair) in cells.items():
         if arm is None:
             continue
         low, high = pair or (None, None)
-        base, base_pair = found.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
+        base, base_pair = cells.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
         lift = None
         if base is not None and base.rewards and arm.rewards and pair is not None and base_pair is not None:
             gap = arm.total / arm.rewards - base.total / base.rewards

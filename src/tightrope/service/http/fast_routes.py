@@ -37,12 +37,12 @@ class FastRoute(APIRoute):
             try:
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
                 known = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
-                given: JsonObject = {name: request.path_params[name] for name in parts}
+                arguments: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
-                    given[name] = read(await request.body())
-                    if isinstance(given[name], BatchRequest):
-                        request.app.state.service.keys.charge(known, len(given[name]) - 1)
-                answer: Response = await self.endpoint(**given, service=request.app.state.service)
+                    arguments[name] = read(await request.body())
+                    if isinstance(arguments[name], BatchRequest):
+                        request.app.state.service.keys.charge(known, len(arguments[name]) - 1)
+                answer: Response = await self.endpoint(**arguments, service=request.app.state.service)
             except Refused as error:
                 return refusal(error)
             except ClientDisconnect:

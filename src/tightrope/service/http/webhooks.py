@@ -69,16 +69,16 @@ async def with_webhook(
 
 
 @router.post("", status_code=201, dependencies=[needs("admin")], responses=replies(NewWebhookAnswer, 409, success=201))
-async def create_webhook(asked: WebhookRequest, request: Request, service: Served) -> Response:
+async def create_webhook(webhook: WebhookRequest, request: Request, service: Served) -> Response:
     """Tell an address what happens from now on. The answer has the secret that messages are signed with; it is shown only this once."""
     key: Key = request.state.key
     try:
-        for pattern in asked.experiments or ():
+        for pattern in webhook.experiments or ():
             check_pattern(pattern)
     except ValueError as error:
         raise invalid(error) from None
-    scope = key.check_scope(asked.experiments)
-    scheme, host, port, _ = parts_of(asked.url)
+    scope = key.check_scope(webhook.experiments)
+    scheme, host, port, _ = parts_of(webhook.url)
     networks = networks_of(service.settings.webhook_networks)
 
     def work() -> Webhook:
@@ -90,13 +90,13 @@ async def create_webhook(asked: WebhookRequest, request: Request, service: Serve
         with service.database.write() as connection:
             if len(webhooks.all_webhooks(connection)) >= MOST_WEBHOOKS:
                 raise Refused(409, f"There are {MOST_WEBHOOKS} webhooks already, which is the limit; remove one first.")
-            made = webhooks.create(connection, now, asked.url, tuple(asked.events or NOTICE_KINDS), scope, asked.note)
-            told = {"webhook": made.id, "host": host, "events": list(made.events), "experiments": None if scope is None else list(scope)}
-            audit.note(connection, now, key.author, None, "create webhook", told)
-        return made
+            hook = webhooks.create(connection, now, webhook.url, tuple(webhook.events or NOTICE_KINDS), scope, webhook.note)
+            details = {"webhook": hook.id, "host": host, "events": list(hook.events), "experiments": None if scope is None else list(scope)}
+            audit.note(connection, now, key.author, None, "create webhook", details)
+        return hook
 
-    made = await service.in_thread("names", work)
-    return answer(described(made, {}) | {"secret": shown_secret(made.secret)}, 201)
+    hook = await service.in_thread("names", work)
+    return answer(described(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
 
 
 @router.get("", dependencies=[needs("admin")], responses=replies(WebhooksAnswer))

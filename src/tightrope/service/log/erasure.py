@@ -54,14 +54,14 @@ def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[Lo
 def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
     """A decision of an experiment without features, marks and the subject itself."""
     body = entry.body
-    asked = body.pop("asked")
-    body["asked"] = {name: asked[name] for name in KEPT if name in asked}
-    gone = bool(asked.keys() - {"subject", *KEPT})
+    question = body.pop("asked")
+    body["asked"] = {name: question[name] for name in KEPT if name in question}
+    gone = bool(question.keys() - {"subject", *KEPT})
     if gone:
         body["asked"]["erased"] = True
-        if lacks_baseline(asked, experiment.spec.baseline, ()):  # what a certificate counts outlives the body
+        if lacks_baseline(question, experiment.spec.baseline, ()):  # what a certificate counts outlives the body
             body["without_baseline"] = True
-    context = numbers_of(experiment.reader, asked.get("context"), experiment.name)
+    context = numbers_of(experiment.reader, question.get("context"), experiment.name)
     return Blanked(entry.seq, to_json(body), gone, longest_row(context or ()))
 
 

@@ -32,11 +32,11 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
     columns: dict[str, list[object]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
     segments: dict[str, list[object]] = {name: [] for name in experiment.spec.segments or ()}
     features: list[Numbers | None] = []
-    for number, time, event, given, default in decisions_of(connection, row):
+    for number, time, event, outcome, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
         names, chances = (event.name, event.propensity) if several else ([event.name], [event.propensity])
         for name, chance in zip(names, chances, strict=True):
-            reward = given.get(name, default) if isinstance(given, dict) else given
+            reward = outcome.get(name, default) if isinstance(outcome, dict) else outcome
             for column, value in zip(columns.values(), (event.decision, number, time, name, chance, reward), strict=True):
                 column.append(value)
             for segment, values in segments.items():

@@ -215,10 +215,10 @@ class WorkerReplay:
         for event in self.resting.pop(entry.seq, ()):
             worker = self.journal.experiment.branch(event.worker)
             for one in store.read_one(self.connection, self.rows[event.worker], event.first - 1, event.last):
-                made = one.event
-                if isinstance(made, Decided) and (made.known, made.lease) != (worker.known, worker.lease):
-                    errors.append(f"decision {made.decision!r} says that it rests on another lease than worker {event.worker} had.")
-                apply_as_worker(worker, self.journal.experiment, made, one.time)
+                worker_event = one.event
+                if isinstance(worker_event, Decided) and (worker_event.known, worker_event.lease) != (worker.known, worker.lease):
+                    errors.append(f"decision {worker_event.decision!r} says that it rests on another lease than worker {event.worker} had.")
+                apply_as_worker(worker, self.journal.experiment, worker_event, one.time)
                 if worker.lease is not None and worker.lease < 0:
                     errors.append(f"decision {one.decision!r} explores, but the lease of worker {event.worker} was used up.")
             self.disagreements += worker.disagreements

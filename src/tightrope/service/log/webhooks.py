@@ -83,13 +83,13 @@ def create(
     inserted = connection.execute(sa.insert(webhooks).values(
         url=url, events=json.dumps(list(events)), experiments=None if experiments is None else json.dumps(list(experiments)), secret=secret,
         note=note, created=now))  # fmt: skip
-    made = Webhook(
+    hook = Webhook(
         int(inserted.inserted_primary_key[0]), url, tuple(events), None if experiments is None else tuple(experiments), secret, note, now  # type: ignore[index]
     )  # fmt: skip
     for row in connection.execute(sa.select(X.id, X.name, X.seq)).all():
-        if made.covers(row.name):
-            connection.execute(sa.insert(webhook_watches).values(webhook=made.id, experiment=row.id, seq=row.seq, state=""))
-    return made
+        if hook.covers(row.name):
+            connection.execute(sa.insert(webhook_watches).values(webhook=hook.id, experiment=row.id, seq=row.seq, state=""))
+    return hook
 
 
 def shown_secret(secret: bytes) -> str:
@@ -143,8 +143,8 @@ def unread_archived(connection: Connection, hooks: Sequence[Webhook]) -> list[st
     """Experiments that have ended and whose logs were not looked at until their end: no process takes these by itself."""
     last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
     ended = connection.execute(sa.select(X.id, X.name, X.seq).where(last == "archived", X.parent.is_(None))).all()
-    seen = {(row.webhook, row.experiment): row.seq for row in connection.execute(sa.select(P.webhook, P.experiment, P.seq))}
-    return [row.name for row in ended if any(hook.covers(row.name) and seen.get((hook.id, row.id), 0) < row.seq for hook in hooks)]
+    places = {(row.webhook, row.experiment): row.seq for row in connection.execute(sa.select(P.webhook, P.experiment, P.seq))}
+    return [row.name for row in ended if any(hook.covers(row.name) and places.get((hook.id, row.id), 0) < row.seq for hook in hooks)]
 
 
 # Messages ------------------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def last_error(connection: Connection, webhook: int) -> str | None:
 def counts(connection: Connection) -> dict[int, dict[str, int]]:
     """By webhook, how many messages wait and failed."""
     query = sa.select(D.webhook, D.status, sa.func.count()).where(D.status != DELIVERED).group_by(D.webhook, D.status)
-    found: dict[int, dict[str, int]] = {}
+    numbers: dict[int, dict[str, int]] = {}
     for webhook, status, number in connection.execute(query):
-        found.setdefault(webhook, {})[status] = number
-    return found
+        numbers.setdefault(webhook, {})[status] = number
+    return numbers

@@ -21,13 +21,13 @@ REMEDY = "give a public address, or let the operator name its network (tightrope
 
 def networks_of(texts: Sequence[str]) -> list[Network]:
     """Networks from text such as 10.0.0.0/8. Raises ValueError with a sentence."""
-    found: list[Network] = []
+    networks: list[Network] = []
     for text in texts:
         try:
-            found.append(ipaddress.ip_network(text))
+            networks.append(ipaddress.ip_network(text))
         except ValueError:
             raise ValueError(f"webhook_network = {text!r} is not a network; give one such as 10.0.0.0/8 or 127.0.0.1/32.") from None
-    return found
+    return networks
 
 
 def is_inside(address: Address, networks: Sequence[Network]) -> bool:
@@ -63,8 +63,8 @@ def parts_of(url: str) -> tuple[str, str, int, str]:
 def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[Found]:
     """What the name leads to, as `getaddrinfo` answers, where all of it may be connected to. Raises Refused where it may not, and OSError
     where nobody knows the name."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for *_, place in found:
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for *_, place in addresses:
         address = ipaddress.ip_address(str(place[0]).partition("%")[0])
         if is_inside(address, networks):
             continue
@@ -72,7 +72,7 @@ def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Netw
             raise Refused(422, f"url = {host!r} leads to {address}, which is not an address of the public internet; {REMEDY}.", "url")
         if scheme != "https":
             raise Refused(422, f"url begins with {scheme}://, by which anybody on the way can read it; give one with https://.", "url")
-    return found
+    return addresses
 
 
 def connected(scheme: str, host: str, port: int, networks: Sequence[Network], timeout: float) -> socket.socket:

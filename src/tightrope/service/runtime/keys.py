@@ -114,8 +114,8 @@ def create(
         digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=now,
         experiments=None if scope is None else json.dumps(scope)))  # fmt: skip
     id = connection.execute(sa.select(K.id).where(K.digest == digest_of(key))).scalar_one()
-    told = {"key": id, "role": role, "note": note[:200], "experiments": scope}
-    audit.note(connection, now, COMMAND_LINE, None, "create key", told)
+    details = {"key": id, "role": role, "note": note[:200], "experiments": scope}
+    audit.note(connection, now, COMMAND_LINE, None, "create key", details)
     return key
 
 
@@ -193,9 +193,9 @@ class KeyRing:
             finally:
                 self._tried = time.monotonic()
 
-    def knows(self, given: str | None) -> bool:
+    def knows(self, text: str | None) -> bool:
         """Whether the key was there when the table was last read."""
-        return given is not None and digest_of(given) in self._known
+        return text is not None and digest_of(text) in self._known
 
     def check(self, given: str | None, role: str, experiment: str | None = None) -> Key:
         """The key of a request, allowed to do what the role says, with an experiment if it names one. Refused with 401, 403, 429 or 503."""

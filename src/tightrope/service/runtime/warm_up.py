@@ -172,7 +172,7 @@ def look(journal: ExperimentJournal) -> None:
 
 def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
     """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried. one_row: for all arms."""
-    given: JsonObject = {}
+    fields: JsonObject = {}
     ids = [arm.id for arm in spec.arms or ()]
     if spec.dimension is not None:
         if spec.arms is None:
@@ -181,7 +181,7 @@ def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[Dec
             ids = [str(k) for k in range(CANDIDATES + min(size, MOST))]
         short = LENGTH / math.sqrt(spec.dimension)
         rows = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
-        given = {"context": [short] * spec.dimension if one_row else rows}
+        fields = {"context": [short] * spec.dimension if one_row else rows}
     spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
     masks: list[JsonObject] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
     baselines: list[JsonObject] = [{}]
@@ -189,4 +189,4 @@ def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[Dec
         baselines += [{"baseline": ids[0]}, {"baseline": ids[0], "baseline_mean": 0.5}]
     for baseline in baselines:
         for mask in masks:
-            yield DecisionRequest(**given, **mask, **baseline)
+            yield DecisionRequest(**fields, **mask, **baseline)

@@ -171,11 +171,11 @@ class Transaction:
 
     def open_decision(self, id: str) -> OpenDecision | None:
         """The open decision of an id."""
-        found = self.experiment.open.get(id)
-        if found is None and isinstance(self.owned, SharedExperiment):
+        decision = self.experiment.open.get(id)
+        if decision is None and isinstance(self.owned, SharedExperiment):
             self.owned.journal.borrow(id)
-            found = self.experiment.open.get(id) or self.owned.open_elsewhere(self.entries(id))
-        return found
+            decision = self.experiment.open.get(id) or self.owned.open_elsewhere(self.entries(id))
+        return decision
 
     def look_up(self, ids: Iterable[str]) -> None:
         """Read what the log knows of decisions, all at once."""

@@ -92,8 +92,8 @@ class Watcher(threading.Thread):
         for name in self.looked.keys() - owned.keys():  # another process writes it now
             self.histories.forget(name)
             del self.looked[name]
-        known = {hook.id for hook in hooks}
-        self.places = {key: place for key, place in self.places.items() if key[0] in known}
+        ids = {hook.id for hook in hooks}
+        self.places = {key: place for key, place in self.places.items() if key[0] in ids}
         for name, one in owned.items():
             covering = [hook for hook in hooks if hook.covers(name)]
             if covering and not self.ending.is_set() and self._has_news(name, one.root, heads.get(one.root, 0), covering):
@@ -106,9 +106,9 @@ class Watcher(threading.Thread):
 
     def _time_for_whole(self, name: str, head: int, hooks: list[Webhook]) -> bool:
         """Whether all of an experiment is to be looked at: somebody wants what follows from that, and it was long ago."""
-        since, seen = self.looked.get(name, (-self.look_period, 0))
+        since, seq = self.looked.get(name, (-self.look_period, 0))
         wanted = any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk"))
-        return wanted and head > seen and time.monotonic() - since >= self.look_period
+        return wanted and head > seq and time.monotonic() - since >= self.look_period
 
     def _time_for_archived(self) -> bool:
         """Whether it is time to look for experiments that ended just before their process did."""
@@ -126,27 +126,27 @@ class Watcher(threading.Thread):
                     place = Place(webhooks.watch_of(connection, hook.id, row), least_budget)
                     self.places[hook.id, row] = place
                 places[hook.id] = place
-            found: dict[int, list[Notice]] = {hook.id: [] for hook in hooks}
+            notices: dict[int, list[Notice]] = {hook.id: [] for hook in hooks}
             for entry in store.read(connection, row, min(place.seq for place in places.values())):
                 event = entry.event if asks_for_log(entry.kind, entry.text, least_budget) else None
                 for id, place in places.items():
                     if entry.seq > place.seq:
                         notice = None if event is None else place.watch.take(event, entry.seq, entry.time)
-                        found[id] += [] if notice is None else [notice]
+                        notices[id] += [] if notice is None else [notice]
                         place.seq = entry.seq
         head = max(place.seq for place in places.values())
         sentence = None
-        if self._time_for_whole(name, head, hooks) or any(found.values()):
+        if self._time_for_whole(name, head, hooks) or any(notices.values()):
             whole = self._whole(name)
             if whole is not None:  # else the sentence is left out: that something happened is the greater part
                 standing, history, lock = whole
                 with lock:
                     for id, place in places.items():
-                        found[id] += place.watch.look(standing, history)
-                    sentence = self.tell(standing, history) if any(found.values()) else None
+                        notices[id] += place.watch.look(standing, history)
+                    sentence = self.tell(standing, history) if any(notices.values()) else None
                     self.looked[name] = time.monotonic(), history.seq
         for hook in hooks:
-            self._store(name, row, hook, places[hook.id], found[hook.id], sentence)
+            self._store(name, row, hook, places[hook.id], notices[hook.id], sentence)
 
     def _whole(self, name: str) -> "tuple[Standing, History, threading.Lock] | None":
         """How an experiment stands, and its history until then; None where nobody can say it now."""
