@@ -47,7 +47,7 @@ def serve(
     run(Settings(db=db, host=host, port=port, address=address, webhook_networks=networks, access_log=access_log))
 
 
-def opened(db: str, must_exist: bool = True) -> "Database":
+def open_database(db: str, must_exist: bool = True) -> "Database":
     """The database of a command."""
     require()
     from .log.database import Database
@@ -68,7 +68,7 @@ def reading(db: str) -> "Iterator[Connection]":
     from .log.database import damaged
     from .runtime.garbage_collection import rare_collections
 
-    database = opened(db)
+    database = open_database(db)
     try:
         with rare_collections(), database.read() as connection:
             yield connection
@@ -171,7 +171,7 @@ def import_log(
 
     The state behind an erasure cannot be computed again: it comes from the snapshot in the file.
     """
-    database = opened(db, must_exist=False)
+    database = open_database(db, must_exist=False)
     if not source.exists():
         raise ValueError(f"source = {str(source)!r} does not exist; give a file that `tightrope log export` wrote.")
     from .log.audit import COMMAND_LINE, note
@@ -204,7 +204,7 @@ def create_key(
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
     said = context.get_parameter_source("db")
-    database = opened(db, must_exist=said is not None and said.name == "DEFAULT")  # a second database would be of no use to anybody
+    database = open_database(db, must_exist=said is not None and said.name == "DEFAULT")  # a second database would be of no use to anybody
     from .runtime.keys import create
 
     try:
@@ -231,7 +231,7 @@ def list_keys(db: Db = "tightrope.db") -> None:
 @keys.command("revoke")
 def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope keys list`.")], db: Db = "tightrope.db") -> None:
     """End a key; running services notice within two seconds."""
-    database = opened(db)
+    database = open_database(db)
     from .runtime.keys import revoke
 
     try:
@@ -274,11 +274,14 @@ def check_certificate(
             ) from None
         tell_of_certificate(certificate, check(certificate, public), f"the key with the fingerprint {fingerprint(public)}")
         return
-    database = opened(db)
+    database = open_database(db)
     try:
         with database.write() as connection:
             errors = check(certificate, public_of(secret(connection, CERTIFYING)), secret(connection, "signing"))
-            if not errors and digest_at(connection, certificate["experiment"], certificate["log"]["events"]) != certificate["log"]["digest"]:
+            if (
+                not errors
+                and digest_at(connection, certificate["experiment"], certificate["log"]["events"]) != certificate["log"]["digest"]
+            ):
                 errors.append(f"The log's event {certificate['log']['events']} is another one now.")
     finally:
         database.close()
@@ -292,7 +295,9 @@ def tell_of_certificate(certificate: "JsonObject", errors: list[str], signer: st
     if errors:
         raise typer.Exit(1)
     head = certificate["log"]
-    typer.echo(f"{certificate['experiment']}: signed by {signer} at {certificate['issued']}, about event {head['events']}, {head['digest']}")
+    typer.echo(
+        f"{certificate['experiment']}: signed by {signer} at {certificate['issued']}, about event {head['events']}, {head['digest']}"
+    )
 
 
 def show_audit(

@@ -100,12 +100,12 @@ def when(forecast: Forecast) -> str:
     time = "" if forecast.seconds is None else f", {span(forecast.seconds)} at the rate of late"
     return (
         "if the lead stays as it is and arms are played as lately, it will be known after about "
-        f"{rounded(forecast.decisions)} more decisions ({limits(forecast.low, forecast.high)}){time}"
+        f"{two_digits(forecast.decisions)} more decisions ({limits(forecast.low, forecast.high)}){time}"
     )
 
 
 def cost(history: History, bounds: Bounds) -> str:
-    """What the experiment has cost so far."""
+    """The cost of the experiment so far."""
     gain, n = lead.earned_more(history, bounds), f"{history.rewards:,}"
     if gain is None:
         regret = history.regret()
@@ -135,7 +135,7 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
         return [said, "when it will be known cannot be said yet"]
     low, high = identified["samples_range"]
     ends = "" if low is None else f" ({limits(low, math.inf if high is None else high)})"
-    return [said, f"about {rounded(left)} more rewards are needed{ends}"]
+    return [said, f"about {two_digits(left)} more rewards are needed{ends}"]
 
 
 # Words ---------------------------------------------------------------------------------------------------------------------
@@ -153,10 +153,12 @@ def between(gap: BoundedDifference) -> str:
 
 def limits(low: float, high: float) -> str:
     """The ends of a forecast."""
-    return f"at least {rounded(low)}, without an upper limit" if math.isinf(high) else f"between {rounded(low)} and {rounded(high)}"
+    return (
+        f"at least {two_digits(low)}, without an upper limit" if math.isinf(high) else f"between {two_digits(low)} and {two_digits(high)}"
+    )
 
 
-def rounded(count: float) -> str:
+def two_digits(count: float) -> str:
     """A number of decisions, to two digits."""
     return f"{float(f'{count:.2g}'):,.0f}"
 

@@ -158,7 +158,7 @@ def lines(
     return svg(out, words)
 
 
-def stacked(
+def areas(
     edges: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str
 ) -> Markup | None:
     """Shares that add up to 1, as areas over time; shares[i] belongs to the stretch from edges[i] to edges[i + 1]."""

@@ -96,7 +96,7 @@ def to_login(request: Request) -> Response:
 
 
 def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
-    """A page for those who have signed in; others sign in first. What is refused is told on a page. request.state.key: the reader's."""
+    """A page for those who have signed in; others sign in first. A refusal is shown on a page. request.state.key: the reader's."""
 
     @functools.wraps(show)
     async def wrapper(request: Request, **arguments: object) -> Response:
@@ -176,7 +176,7 @@ async def all_experiments(request: Request) -> Response:
     listed, archived, with_archived = [], 0, "archived" in request.query_params
     for name in await asyncio.to_thread(read):
         try:
-            one = await service.ask(name, commands.standing)
+            one = await service.ask(name, commands.describe_standing)
         except Refused as error:  # another process has it, or its log cannot be read
             one = {"name": name, "refused": error.message}
         if one.get("status") == "archived":
@@ -185,7 +185,9 @@ async def all_experiments(request: Request) -> Response:
             listed.append(one)
     may = request.state.key.role == "admin"
     hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
-    return page("experiments.html", experiments=listed, archived=archived, asked=with_archived, may=may, hooks=hooks, token=token(service, request))
+    return page(
+        "experiments.html", experiments=listed, archived=archived, asked=with_archived, may=may, hooks=hooks, token=token(service, request)
+    )
 
 
 def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
@@ -197,7 +199,7 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
                 mine, troubled = counts.get(hook.id, {}), webhooks.last_error(connection, hook.id)
                 lines.append({
                     "host": parts_of(hook.url)[1], "note": hook.note, "events": hook.events, "experiments": hook.experiments,
-                    "waiting": mine.get(webhooks.WAITING, 0), "failed": mine.get(webhooks.FAILED, 0), "error": troubled,
+                    "waiting": mine.get(webhooks.WAITING_STATUS, 0), "failed": mine.get(webhooks.FAILED_STATUS, 0), "error": troubled,
                 })  # fmt: skip
     return lines
 
@@ -223,7 +225,7 @@ def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refus
 @router.post("/new")
 @behind_login
 async def new(request: Request) -> Response:
-    """Create an experiment; or make the spec agree with the form, or the form with the spec. What is refused is told at the form."""
+    """Create an experiment; or make the spec agree with the form, or the form with the spec. A refusal is shown at the form."""
     service, fields = service_of(request), await form(request)
     key = signed_in(service, request, "admin")
     check_token(service, request, fields.get("token", ""))
@@ -267,14 +269,14 @@ async def experiment_page(request: Request, name: str, key: Key, refused: Refuse
 
 
 async def look(service: Service, name: str, key: Key) -> JsonObject:
-    """What the page shows to the holder of a key, as of now."""
-    standing = await service.ask(name, commands.standing)
+    """The page's contents for the holder of a key, as of now."""
+    standing = await service.ask(name, commands.describe_standing)
     variables: JsonObject = await with_history(service, name, standing, functools.partial(page_of, standing))
     return variables | {"may": key.role == "admin" and standing["status"] != "archived"}
 
 
 async def with_history(service: Service, name: str, standing: JsonObject, read: Callable[[History], T]) -> T:
-    """What a function makes of the history of an experiment up to an event at least, in a thread for reading."""
+    """The value of a function of an experiment's history up to an event at least, computed in a thread for reading."""
 
     def work() -> T:
         lock, history = service.histories.until(name, standing["seq"])
@@ -321,10 +323,10 @@ async def stream(request: Request, name: str) -> Response:
                 yield ": still here\n\n"
             await asyncio.sleep(BEAT)
 
-    return Counted(changes(), mark)
+    return CountedStream(changes(), mark)
 
 
-class Counted(StreamingResponse):
+class CountedStream(StreamingResponse):
     """A stream that counts until its connection ends, in whatever way."""
 
     def __init__(self, changes: AsyncIterator[str], mark: int) -> None:
@@ -382,13 +384,13 @@ async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonOb
         question, button, sentences = f"Go to mode {change.mode}?", f"Go to {change.mode}", consequences.of_mode(change, standing)
     elif action == "arm":
         arm, arm_to = query.get("arm", ""), arm_change(query)
-        ask_arm = lambda at: (commands.check_arm_change(at, arm, arm_to), commands.standing(at))  # noqa: E731
+        ask_arm = lambda at: (commands.check_arm_change(at, arm, arm_to), commands.describe_standing(at))  # noqa: E731
         changes_it, standing = await service.ask(name, ask_arm)
         verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[arm_to.status]
         fields, question, button = {"arm": arm, "status": arm_to.status}, f"{verb} the arm {arm}?", f"{verb} the arm"
         sentences = await with_history(service, name, standing, lambda history: consequences.of_arm(arm, arm_to, standing, history))
     elif action in commands.STATUS_CHANGES:
-        ask_status = lambda at: (commands.check_status_change(at, action), commands.standing(at))  # noqa: E731
+        ask_status = lambda at: (commands.check_status_change(at, action), commands.describe_standing(at))  # noqa: E731
         changes_it, standing = await service.ask(name, ask_status)
         fields, question = {}, f"{action.capitalize()} the experiment {name}?"
         button, sentences = f"{action.capitalize()} the experiment", consequences.of_status(action, standing)
@@ -401,7 +403,7 @@ def mode_as_of_now(transaction: Transaction, change: ModeChange) -> tuple[ModeCh
     """A change of the mode with the share that it would have, whether it changes anything, and how things stand."""
     if change.mode == "capped" and change.share is None:
         change = change.model_copy(update={"share": transaction.experiment.rollout.share})
-    return change, commands.check_mode_change(transaction, change), commands.standing(transaction)
+    return change, commands.check_mode_change(transaction, change), commands.describe_standing(transaction)
 
 
 @router.post("/experiments/{name}/{action}")
@@ -429,7 +431,7 @@ async def act(request: Request, name: str, action: str) -> Response:
 
 
 async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Response:
-    """Add arms; what is refused is told at the form, with all that was typed."""
+    """Add arms; a refusal is shown at the form, with all that was typed."""
     service, typed = service_of(request), fields.get("arms", "").replace("\r\n", "\n")
     key = signed_in(service, request, "admin")
     try:

@@ -14,8 +14,8 @@ from ..domain.spec import ExperimentSpec
 Spec = JsonObject
 M = TypeVar("M", bound=BaseModel)
 FOR_EVER = "for ever"  # a window of null
-PLAIN = ("name", "policy", "baseline", "baseline_mean", "alpha", "window", "default_reward")  # fields of the spec itself
-FIELDS = (*PLAIN, "arms", "lowest", "highest", "mode", "share")
+SPEC_FIELDS = ("name", "policy", "baseline", "baseline_mean", "alpha", "window", "default_reward")  # fields of the spec itself
+FIELDS = (*SPEC_FIELDS, "arms", "lowest", "highest", "mode", "share")
 BEGIN: Spec = {"name": "", "policy": "BetaThompson", "arms": [], "window": "7d"}  # of an empty form
 PLACES = {"rewards": "lowest", "rollout": "mode", "rollout.share": "share"}  # fields that the API calls otherwise
 
@@ -64,7 +64,7 @@ def draft_sent(form: Mapping[str, str]) -> Draft:
 def fields_of(spec: Spec) -> dict[str, str]:
     """The texts of the fields. What the form has no field for is in the spec alone."""
     policy, arms, rewards, rollout = spec.get("policy"), spec.get("arms"), spec.get("rewards"), spec.get("rollout")
-    fields = {name: word(spec.get(name)) for name in PLAIN}
+    fields = {name: word(spec.get(name)) for name in SPEC_FIELDS}
     fields["policy"] = word(policy.get("policy") if isinstance(policy, dict) else policy)
     if "window" in spec and spec["window"] is None:
         fields["window"] = FOR_EVER
@@ -102,7 +102,7 @@ def with_fields(spec: Spec, fields: Mapping[str, str]) -> Spec:
     """The spec with those fields that say something else than it does."""
     texts = fields_of(spec)
     changed = {name: text for name, text in fields.items() if text != texts[name]}
-    for name in (name for name in PLAIN if name in changed):
+    for name in (name for name in SPEC_FIELDS if name in changed):
         spec = put(spec, name, plain_value(name, changed[name]))
     if "arms" in changed:
         spec = put(spec, "arms", arms_of(changed["arms"]) or None)

@@ -1,4 +1,4 @@
-"""What the page of an experiment shows: numbers, pictures and sentences, from the live experiment and the history of its log."""
+"""The contents of an experiment's page: numbers, pictures and sentences, from the live experiment and the history of its log."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from .answer import answer_of
 from .charts import Interval, Line, short
 from .consequences import SERVED
 
-SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
+COLOURED_ARMS = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
 BEHIND = 1.0  # seconds that a clock may be behind the log before the page says so
 SLICES = 48  # of the pictures that count per stretch of decisions
 
@@ -31,8 +31,8 @@ def style_of(history: History) -> list[str]:
     if len(history.arms) <= charts.COLOURS:
         return [f"c{k}" for k in range(len(history.arms))]
     plays = [arm.plays for arm in history.arms.values()]
-    most = sorted(range(len(plays)), key=lambda k: (-plays[k], k))[:SHOWN]
-    return [f"c{sorted(most).index(k)}" if k in most else f"c{SHOWN}" for k in range(len(history.arms))]
+    most = sorted(range(len(plays)), key=lambda k: (-plays[k], k))[:COLOURED_ARMS]
+    return [f"c{sorted(most).index(k)}" if k in most else f"c{COLOURED_ARMS}" for k in range(len(history.arms))]
 
 
 def slices(points: list[Point]) -> list[tuple[Point, Point]]:
@@ -89,7 +89,7 @@ def share_chart(history: History, points: list[Point], styles: list[str]) -> tup
             shares.append([count / total for count in counts])
     words = "Share of each arm in the last decisions: " + (
         ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares[-1], strict=True)) if shares else "none yet")  # fmt: skip
-    return charts.stacked(edges, shares, order, names, words), list(zip(order, names, strict=True))
+    return charts.areas(edges, shares, order, names, words), list(zip(order, names, strict=True))
 
 
 def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[JsonObject]:
@@ -111,7 +111,8 @@ def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | N
     if not bounded_rows:
         return None
     intervals = [
-        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in bounded_rows[:20]
+        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards")
+        for row in bounded_rows[:20]
     ]
     words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in intervals)
     return charts.intervals(intervals, words, "mean reward", baseline)
@@ -148,7 +149,7 @@ def sentence_of(standing: JsonObject, history: History) -> str:
 
 
 def page_of(standing: JsonObject, history: History) -> JsonObject:
-    """Everything that the templates need. standing: of the live experiment, see `commands.standing`."""
+    """Everything that the templates need. standing: of the live experiment, see `commands.describe_standing`."""
     points, styles = history.curve(), style_of(history)
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
     identified = standing.get("identified")
@@ -217,7 +218,7 @@ def why_no_bounds(history: History) -> str:
 
 
 def baseline_level(history: History) -> float | None:
-    """The baseline's mean reward, known or seen so far."""
+    """The baseline's mean reward, known or observed so far."""
     spec = history.spec
     if spec is None or not isinstance(spec.baseline, str):
         return None

@@ -1,4 +1,4 @@
-"""What the ledger of an experiment of many workers knows of each: how far its log was taken in, and which lease it holds.
+"""The accounts that the ledger of an experiment keeps of its workers: how far a worker's log was taken in, and which lease it holds.
 
 A lease is a number of decisions that explore. How many may be out is derived in docs/explanation/conservative-guarantee.md, "Many workers".
 """
@@ -51,7 +51,7 @@ class Accounts:
 
     @classmethod
     def unpack(cls, packed: JsonObject) -> Self:
-        """What `pack` wrote."""
+        """The accounts that `pack` wrote."""
         accounts = cls()
         for worker, last, lease in packed["workers"]:
             accounts.taken[worker], accounts.leases[worker] = last, lease

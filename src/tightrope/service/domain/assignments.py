@@ -40,7 +40,7 @@ class Assignments(dict[str, KeptDecision]):
         return decision if decision is not None and now < decision.until else None
 
     def forget(self, subject: str) -> None:
-        """The subject is decided for anew."""
+        """Drop the subject's decision, so that the next one is made anew."""
         decision = self.pop(subject, None)
         if decision is not None:
             del self._subjects[decision.seq]

@@ -1,4 +1,4 @@
-"""What a certificate's numbers rest on, in words, and what the log of the experiment says to each of it."""
+"""The assumptions behind a certificate's numbers, in words, each with what the log of the experiment says about it."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from .observations import BARS, ERROR, at_worst
 from .rounds import baselines_of
 from .spec import ExperimentSpec
 
-HOLDS, AGREES, CONTRADICTED, UNSEEN = "holds", "agrees", "contradicted", "unseen"
+HOLDS, AGREES, CONTRADICTED, NO_EVIDENCE = "holds", "agrees", "contradicted", "unseen"
 ROUNDING = 1.0 + 1e-9
 
 
@@ -24,14 +24,14 @@ class Assumption(NamedTuple):
 
 
 def unseen(says: str, why: str = "No log can show this.") -> Assumption:
-    """An assumption that is taken on trust."""
-    return Assumption(says, UNSEEN, why)
+    """An assumption about which a log says nothing."""
+    return Assumption(says, NO_EVIDENCE, why)
 
 
 def assumptions(
     holdings: JsonObject | None, history: History, rollout: JsonObject, workers: JsonObject | None = None
 ) -> list[Assumption]:  # fmt: skip
-    """What the certificate of an experiment rests on. workers: their leases, where there are many."""
+    """The assumptions behind the certificate of an experiment. workers: their leases, where there are many."""
     spec, observations = history.spec, history.observed
     assert spec is not None
     premises = [] if holdings is None else guarantees(holdings, spec, history)
@@ -64,7 +64,7 @@ def plural(count: int, what: str) -> str:
 
 
 def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> list[Assumption]:
-    """What the budget rests on; docs/explanation/conservative-guarantee.md says why."""
+    """The assumptions behind the budget; docs/explanation/conservative-guarantee.md says why."""
     premises = [noise(holdings["sigma"], spec, history)]
     if holdings["freedman"]:
         premises.append(deviations(spec, history))
@@ -142,13 +142,21 @@ def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
 
 def deviations(spec: ExperimentSpec, history: History) -> Assumption:
     """No reward is more than 1 from its mean."""
-    says, observations, declared = "The reward of an arm differs from what it earns on average by at most 1.", history.observed, spec.reward_range
+    says, observations, declared = (
+        "The reward of an arm differs from what it earns on average by at most 1.",
+        history.observed,
+        spec.reward_range,
+    )
     if declared is not None and declared[1] - declared[0] <= ROUNDING:
         return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
     for arm, (least, most) in mean_bounds(history).items():
         if max(history.arms[arm].highest - most, least - history.arms[arm].lowest) > ROUNDING:
             return Assumption(says, CONTRADICTED, f"A reward of arm {arm!r} is further from its mean than 1.")
-    return Assumption(says, AGREES, seen_range(history)) if observations.highest - observations.lowest <= ROUNDING else unseen(says, seen_range(history))
+    return (
+        Assumption(says, AGREES, seen_range(history))
+        if observations.highest - observations.lowest <= ROUNDING
+        else unseen(says, seen_range(history))
+    )
 
 
 def means_in_unit(spec: ExperimentSpec, history: History) -> Assumption:
@@ -219,7 +227,7 @@ def whether_it_comes(says: str, history: History) -> Assumption:
 
 
 def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: ExperimentSpec, history: History) -> Assumption:
-    """What is taken for a missing reward, against the rewards that came too late.
+    """The assumption about the default reward, against the rewards that came too late.
 
     Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from it, or the policy is compared with it:
     else it only makes the bound lower.
@@ -228,15 +236,15 @@ def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: Ex
     says = f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
     low, high = history.reward_range
     taken = min(max((spec.default_reward - low) / (high - low), 0.0), 1.0)
-    late = {f"arm {arm!r}": (arm, seen.late) for arm, seen in history.observed.arms.items() if seen.late.rounds}
+    late = {f"arm {arm!r}": (arm, observations.late) for arm, observations in history.observed.arms.items() if observations.late.rounds}
     if history.observed.late_of_any.rounds:
         late["some arms"] = ("", history.observed.late_of_any)
     own = baselines_of({}, spec.baseline)
     compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
-    bounds = bounds_of([seen for _, seen in late.values()], ERROR / max(len(late), 1))
-    for (name, (arm, seen)), (least, most) in zip(late.items(), bounds, strict=True):
+    bounds = bounds_of([sequence for _, sequence in late.values()], ERROR / max(len(late), 1))
+    for (name, (arm, sequence)), (least, most) in zip(late.items(), bounds, strict=True):
         least, most = low + (high - low) * least, low + (high - low) * most
-        rewards = f"{plural(seen.rounds, 'reward')} of {name} that came later"
+        rewards = f"{plural(sequence.rounds, 'reward')} of {name} that came later"
         if most < low + (high - low) * taken:
             return Assumption(says, CONTRADICTED, f"{rewards} are at most {most:.4g} on average.")
         if least > low + (high - low) * taken and compared and (arm in own or not own):

@@ -16,7 +16,7 @@ SIGNATURES = {KIND: "ed25519", SECRET_KIND: "hmac_sha256"}  # the field of each 
 
 
 def certificate(standing: JsonObject, history: History, key: bytes, issued: int) -> JsonObject:
-    """A certificate of how an experiment stands. standing: of the live experiment, see `commands.standing`; history: up to the same event.
+    """A certificate of an experiment. standing: of the live one, see `commands.describe_standing`; history: up to the same event.
     key: the private one that signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
@@ -78,7 +78,7 @@ def read(text: str) -> JsonObject:
 
 
 def check(certificate: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
-    """What is wrong with a certificate; nothing: it is one of this service, and nothing of it was changed. public: the service's key in
+    """The errors of a certificate; none: it is one of this service, and nothing of it was changed. public: the service's key in
     PEM. secret: the service's, with which alone certificates of the first kind can be checked."""
     kind = str(certificate.get("kind"))
     if kind not in SIGNATURES or not isinstance(certificate.get(SIGNATURES[kind]), str):
@@ -101,7 +101,7 @@ def check(certificate: JsonObject, public: bytes, secret: bytes | None = None) -
 
 
 def charge(holdings: JsonObject | None) -> str:
-    """What open decisions count for, in words."""
+    """The value that open decisions count as, in words."""
     if holdings is None:
         return "Nothing: this policy keeps no budget."
     open, charged = holdings["open"], holdings["open"]["charged"]
@@ -125,7 +125,7 @@ def bound_if_shown(holdings: JsonObject, history: History) -> float:
 
 
 def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumption]) -> str:
-    """What is promised, in sentences, what it does not cover, and whether the log contradicts what it rests on."""
+    """The promise, in sentences, with what it does not cover and whether the log contradicts an assumption of it."""
     broken = [one for one in assumed if one.verdict == CONTRADICTED]
     said = promised(holdings, spec)
     if holdings is None or not broken:
@@ -134,7 +134,7 @@ def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumpt
 
 
 def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
-    """What is promised, in a sentence, and what it does not cover."""
+    """The promise, in a sentence, and what it does not cover."""
     if holdings is None:
         return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
     alpha, delta, others = holdings["alpha"], holdings["delta"], unguarded(spec)

@@ -27,7 +27,7 @@ class Prepared(NamedTuple):
 def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
     """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises Refused with nothing changed."""
     experiment.check_running()
-    question, session = experiment.asked(request), experiment.session
+    question, session = experiment.question(request), experiment.session
     if "baseline" in question or "baseline_mean" in question:
         check_round_baseline(experiment, question)
     round, watched = experiment.round(question), experiment.watched
@@ -55,7 +55,9 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
     rests = experiment.known, experiment.lease
-    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, question, *more, decision.draws, *rests), decision)
+    return Prepared(
+        Decided(id, arm, name, p, se, why, version, deadline, choice, budget, question, *more, decision.draws, *rests), decision
+    )
 
 
 def check_of_many(experiment: Experiment, request: DecisionRequest, question: JsonObject) -> None:

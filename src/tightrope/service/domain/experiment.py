@@ -71,7 +71,7 @@ class Experiment:
         self.accounts = Accounts() if spec.workers > 1 else None
 
     def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
-        """What a worker goes on with until the next exchange: the state of the ledger, with its lease and streams of its own. Open
+        """The experiment that a worker plays until the next exchange: the ledger's state, with its lease and streams of its own. Open
         decisions stay here; `borrow` brings the one that is asked for. former: the one before, which is used no more."""
         assert self.accounts is not None
         other = Experiment(self.name)
@@ -119,7 +119,7 @@ class Experiment:
         return ledger_of(self.session.state) is not None
 
     def known_rounds(self) -> KnownRounds:
-        """What leases rest on, where the policy keeps a budget."""
+        """The sums that leases rest on, where the policy keeps a budget."""
         return KnownRounds(self.session.policy, self.session.state)
 
     def check_alive(self) -> None:
@@ -138,7 +138,7 @@ class Experiment:
         return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
     def round(self, question: JsonObject) -> Round:
-        """What a request says of its round, in the session's words."""
+        """The round of a request, in the session's terms."""
         if "context" in question:
             question = question | {"context": numbers_of(self.reader, question["context"], self.name)}
         round = read_round(question, self.numbers, self.session.catalogue, self.name) if question else EMPTY
@@ -155,8 +155,8 @@ class Experiment:
         return round._replace(eligible=eligible)
 
     def question(self, request: DecisionRequest) -> JsonObject:
-        """What a request says, as the log keeps it: its segments by values that the spec knows."""
-        question = request.asked()
+        """The fields of a request, as the log keeps them: segments by values that the spec knows."""
+        question = request.question()
         if self.spec.segments is not None:
             return question | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
         if "segments" in question:
@@ -227,13 +227,13 @@ def created(spec: ExperimentSpec) -> events.Created:
 def apply(experiment: Experiment, event: events.Event, seq: int, time: int, decision: Decision | None = None) -> None:
     """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
 
-    drawn: the session's decision behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
+    decision: the session's own, behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
     follows the event, as in a replay.
     """
     if isinstance(event, events.Decided):
         if decision is None:
             follow(experiment, event, seq)
-        _decided(experiment, event, seq, time)
+        _on_decided(experiment, event, seq, time)
     elif experiment.accounts is not None and isinstance(event, events.ENDS) and event.decision not in experiment.open:
         experiment.accounts.early[event.decision] = event  # the worker that decided has not told it yet
     else:
@@ -279,7 +279,7 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     experiment.disagreements += not (same_draw and agreed)
 
 
-def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
+def _on_decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
     experiment.rollout.open(event)
     experiment.session.forget_round()
     window, within = experiment.spec.window, experiment.spec.cancel_within
@@ -301,56 +301,56 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
         EFFECTS[type(early)](experiment, early)
 
 
-def _created(experiment: Experiment, event: events.Created) -> None:
+def _on_created(experiment: Experiment, event: events.Created) -> None:
     experiment.begin(event)
 
 
-def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
+def _on_arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
     arms = [ArmSpec.model_validate(arm) for arm in event.arms]
     experiment.session.add_arms([arm.id for arm in arms], features_of(arms))
 
 
-def _arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:
+def _on_arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:
     (experiment.session.restore if event.status == "active" else experiment.session.retire)(event.arm)
     (experiment.masked.add if event.status == "masked" else experiment.masked.discard)(event.arm)
 
 
-def _paused(experiment: Experiment, event: events.Paused) -> None:
+def _on_paused(experiment: Experiment, event: events.Paused) -> None:
     experiment.status = "paused"
 
 
-def _resumed(experiment: Experiment, event: events.Resumed) -> None:
+def _on_resumed(experiment: Experiment, event: events.Resumed) -> None:
     experiment.status = "running"
 
 
-def _archived(experiment: Experiment, event: events.Archived) -> None:
+def _on_archived(experiment: Experiment, event: events.Archived) -> None:
     experiment.status = "archived"
 
 
-def _activated(experiment: Experiment, event: events.Activated) -> None:
+def _on_activated(experiment: Experiment, event: events.Activated) -> None:
     id, never = event.decision, 0  # it was shown
     experiment.open.begin(id, OpenDecision(event.deadline, False, experiment.open[id].seq, never))
 
 
-def _cancelled(experiment: Experiment, event: events.Cancelled) -> None:
+def _on_cancelled(experiment: Experiment, event: events.Cancelled) -> None:
     experiment.session.cancel(event.decision)
     experiment.assignments.forget_event(experiment.open[event.decision].seq)
     _end(experiment, event.decision, None)
 
 
-def _added(experiment: Experiment, event: events.Added) -> None:
+def _on_added(experiment: Experiment, event: events.Added) -> None:
     totals = experiment.assignments.totals
     _, said = totals.get(event.decision, (0.0, 0.0))
     totals[event.decision] = (event.total, said + event.value)
 
 
-def _rewarded(experiment: Experiment, event: events.Rewarded) -> None:
+def _on_rewarded(experiment: Experiment, event: events.Rewarded) -> None:
     experiment.session.reward(event.decision, event.value)
     if not experiment.session.is_open(event.decision):
         _end(experiment, event.decision, event.value)
 
 
-def _expired(experiment: Experiment, event: events.Expired) -> None:
+def _on_expired(experiment: Experiment, event: events.Expired) -> None:
     if event.reward is None:
         experiment.session.close(event.decision)
     else:
@@ -358,7 +358,7 @@ def _expired(experiment: Experiment, event: events.Expired) -> None:
     _end(experiment, event.decision, event.reward)
 
 
-def _closed(experiment: Experiment, event: events.Closed) -> None:
+def _on_closed(experiment: Experiment, event: events.Closed) -> None:
     experiment.session.close(event.decision)
     _end(experiment, event.decision, None)
 
@@ -370,18 +370,18 @@ def _end(experiment: Experiment, decision: str, reward: events.Reward | None) ->
     del experiment.open[decision]
 
 
-def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
+def _on_mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
     if MODES.index(event.mode) < MODES.index(event.before):
         experiment.assignments.forget_all()  # who went on with the policy's arm goes back to production's
     experiment.rollout.change(event)
 
 
-def _exchanged(experiment: Experiment, event: events.Exchanged) -> None:
+def _on_exchanged(experiment: Experiment, event: events.Exchanged) -> None:
     assert experiment.accounts is not None
     experiment.accounts.enter(event)
 
 
-def _only_logged(experiment: Experiment, event: events.Late) -> None:
+def _on_late(experiment: Experiment, event: events.Late) -> None:
     """A reward that came too late changes no state."""
 
 
@@ -402,20 +402,20 @@ def forget_last_round(experiment: Experiment) -> None:
 
 
 EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
-    events.Created: _created,
-    events.ArmsAdded: _arms_added,
-    events.ArmChanged: _arm_changed,
-    events.Paused: _paused,
-    events.Resumed: _resumed,
-    events.Archived: _archived,
-    events.Activated: _activated,
-    events.Cancelled: _cancelled,
-    events.Added: _added,
-    events.Rewarded: _rewarded,
-    events.Expired: _expired,
-    events.Closed: _closed,
-    events.ModeChanged: _mode_changed,
-    events.Late: _only_logged,
+    events.Created: _on_created,
+    events.ArmsAdded: _on_arms_added,
+    events.ArmChanged: _on_arm_changed,
+    events.Paused: _on_paused,
+    events.Resumed: _on_resumed,
+    events.Archived: _on_archived,
+    events.Activated: _on_activated,
+    events.Cancelled: _on_cancelled,
+    events.Added: _on_added,
+    events.Rewarded: _on_rewarded,
+    events.Expired: _on_expired,
+    events.Closed: _on_closed,
+    events.ModeChanged: _on_mode_changed,
+    events.Late: _on_late,
     events.Erased: forget_erased,
-    events.Exchanged: _exchanged,
+    events.Exchanged: _on_exchanged,
 }

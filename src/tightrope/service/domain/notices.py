@@ -29,7 +29,7 @@ class Notice(NamedTuple):
 
 
 class Watch:
-    """What was told of an experiment already, so that the same is not told twice. least_budget: the bound of the budget below which the
+    """The notices of an experiment so far, so that none is sent twice. least_budget: the bound of the budget below which the
     promise is at risk; -inf: none is."""
 
     def __init__(self, least_budget: float) -> None:
@@ -40,7 +40,7 @@ class Watch:
 
     @classmethod
     def read(cls, text: str, least_budget: float) -> Self:
-        """What `written` wrote; of an empty text a new one."""
+        """The watch that `written` wrote; of an empty text a new one."""
         watch = cls(least_budget)
         if text:
             state = json.loads(text)
@@ -76,7 +76,7 @@ class Watch:
         return Notice("promise.at_risk", seq, time, what, {"because": "budget", "bound": bound, "least": self.least_budget})
 
     def look(self, standing: JsonObject, history: History) -> list[Notice]:
-        """What is so now and was not told yet. standing: of the live experiment, see `commands.standing`."""
+        """New notices about the present state. standing: of the live experiment, see `commands.describe_standing`."""
         notices = []
         if standing["holdings"] is not None:
             every = assumptions(standing["holdings"], history, standing["rollout"])

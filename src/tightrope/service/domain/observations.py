@@ -1,4 +1,4 @@
-"""What the log shows of what a promise rests on: do means stay, do delays depend on rewards, which decisions were cancelled, and so on.
+"""Tests of a promise's assumptions on the log: do means stay, do delays depend on rewards, which decisions were cancelled, and so on.
 
 Every comparison is of bounds that hold at all times at once: two that do not meet contradict what was assumed, and a promise that is kept
 as it was assumed is contradicted in one of a hundred experiments at most. Memory grows with arms, not with the log.
@@ -64,7 +64,7 @@ def period_of(decision: int) -> int:
 
 
 class ArmObservations:
-    """What was seen of one arm. All rewards are scaled to [0, 1]."""
+    """Observations of one arm. All rewards are scaled to [0, 1]."""
 
     __slots__ = ("by_delay", "by_period", "cancelled", "differences", "late", "open", "unpaired")
 
@@ -79,7 +79,7 @@ class ArmObservations:
 
 
 class Observations:
-    """What was seen of one experiment."""
+    """Observations of one experiment."""
 
     def __init__(self) -> None:
         self.arms: dict[str, ArmObservations] = {}
@@ -93,12 +93,12 @@ class Observations:
         self.delays = [0] * len(BARS)
         self.cancel_delays = [0] * len(BARS)
 
-    def know(self, arms: Iterable[str]) -> None:
-        """Arms that may be played."""
+    def add_arms(self, arms: Iterable[str]) -> None:
+        """Count arms that may be played from now on."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def decided(self, number: int, arms: Sequence[str], context: Numbers | None) -> None:
-        """The n-th decision was made. arms: that were played. context: numbers; None: it brought none."""
+    def add_decision(self, number: int, arms: Sequence[str], context: Numbers | None) -> None:
+        """Count the n-th decision. arms: that were played. context: numbers; None: it brought none."""
         period = period_of(number)
         for arm in arms:
             observations = self.arms.get(arm)
@@ -107,14 +107,14 @@ class Observations:
         if context:
             self.longest = max(self.longest, longest_row(context))
 
-    def late_reward(self, arm: str | None, scaled: float) -> None:
-        """A reward came when the default reward had been taken for it. arm: None where the log does not say it."""
+    def add_late_reward(self, arm: str | None, scaled: float) -> None:
+        """Count a reward that came after the default reward was taken for it. arm: None where the log does not say it."""
         sequence = self.late_of_any if arm is None else self.arms[arm].late if arm in self.arms else None
         if sequence is not None:
             sequence.add(scaled, 1.0 - scaled)
 
-    def rewarded(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
-        """A reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
+    def add_reward(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
+        """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         observations = self.arms.get(arm)
         if observations is None:
@@ -133,8 +133,8 @@ class Observations:
                 group[key] = ConfidenceSequence(ERROR, k=0.0)
             group[key].add(scaled, 1.0 - scaled)
 
-    def ended(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
-        """The n-th decision is not open any more. arms: that were played."""
+    def end_decision(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
+        """Close the n-th decision. arms: that were played."""
         period = period_of(number)
         for arm in arms:
             if arm in self.arms:

@@ -39,7 +39,7 @@ def segment_values(segments: dict[str, list[str]], texts: dict[str, str] | None,
 
 
 def promised_bounds(standing: JsonObject) -> list[JsonObject]:
-    """The lower bound of each budget, where the values of a segment have a promise each. standing: see `commands.standing`."""
+    """The lower bound of each budget, where the values of a segment have a promise each. standing: see `commands.describe_standing`."""
     holdings, name = standing["holdings"], standing["spec"].get("promise_by")
     if holdings is None or "segments" not in holdings:
         return []

@@ -1,4 +1,4 @@
-"""What an experiment is: the spec that creates it, checked field by field, and the session that it describes."""
+"""The spec that creates an experiment, checked field by field, and the session that it describes."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -247,7 +247,7 @@ class ExperimentSpec(Strict):
         return self.dimension if self.encoder is None else self.encoder.dimension
 
     def reader(self) -> FeatureReader | None:
-        """What makes numbers of a decision's values; None where decisions bring numbers, or nothing."""
+        """The reader that makes numbers of a decision's values; None where decisions bring numbers, or nothing."""
         return None if self.encoder is None else FeatureReader(self.encoder, self.name)
 
     def in_numbers(self) -> "ExperimentSpec":
@@ -263,7 +263,7 @@ class ExperimentSpec(Strict):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def defaults(self) -> JsonObject:
-        """What is taken for each field that `plain` leaves out, also for those of the rollout. `workers` is not among them: the form of a
+        """The default of each field that `plain` leaves out, also of those of the rollout. `workers` is not among them: the form of a
         log says whether there is one."""
         return _left_out(self.model_dump(mode="json", exclude={"workers"}), self.plain())
 
@@ -316,7 +316,7 @@ def _left_out(whole: JsonObject, part: JsonObject) -> JsonObject:
 
 
 def completed(plain: JsonObject, defaults: JsonObject) -> JsonObject:
-    """What `plain` gave, with what `defaults` gave beside it."""
+    """The fields that `plain` gave, with the defaults that `defaults` gave for the rest."""
     both = {name for name, item in plain.items() if isinstance(item, dict) and isinstance(defaults.get(name), dict)}
     return defaults | plain | {name: completed(plain[name], defaults[name]) for name in both}
 

@@ -1,4 +1,4 @@
-"""What all routers share: JSON answers, keys, documented errors."""
+"""Common parts of all routers: JSON answers, keys, documented errors."""
 
 from typing import Annotated
 
@@ -43,7 +43,7 @@ Replies = dict[int | str, JsonObject]
 
 
 def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
-    """What an operation may answer: a model (None: text), errors of its own, and those that every operation has."""
+    """The answers of an operation: a model (None: text), errors of its own, and those that every operation has."""
     meanings = {
         401: "no key, or an unknown one", 403: "the key may not do this", 404: "unknown", 409: "conflict with what was done before",
         410: "too late", 413: "the request is too large", 422: "the request is not valid", 429: "too many requests; see Retry-After",

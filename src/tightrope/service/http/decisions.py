@@ -43,7 +43,7 @@ async def cancel(name: Name, id: DecisionKey, service: Served) -> Response:
 
 @router.post("/rewards", responses=replies(RewardAnswer, 404, 409, 410))
 async def reward(name: Name, request: RewardRequest, service: Served) -> Response:
-    """What came of a decision. The same again changes nothing; another value is refused (409); after the window it is too late (410)."""
+    """The reward of a decision. The same again changes nothing; another value is refused (409); after the window it is too late (410)."""
     return answer(await service.ask(name, lambda at: commands.reward(at, request), (request.decision_id,), claim=ENDING))
 
 

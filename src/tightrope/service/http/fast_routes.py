@@ -26,7 +26,7 @@ class FastRoute(APIRoute):
     """A route whose endpoint takes parts of the path (text), at most one model as body, and `service`; its key may "decide"."""
 
     def get_route_handler(self) -> Answer:
-        """What is called for each request."""
+        """The function that answers each request."""
         hints = get_type_hints(self.endpoint)
         names = list(inspect.signature(self.endpoint).parameters)
         models = {name: hints[name] for name in names if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)}

@@ -101,7 +101,12 @@ async def explain(
         if event.lease == 0:
             eligible = experiment.baseline_only(experiment.round(event.asked)).eligible
         explanation = experiment.session.explain(context, eligible)
-        return {"arms": list(names or experiment.session.names or ()), "decision": decision, "event": entry.seq, "explanation": plain(explanation)}
+        return {
+            "arms": list(names or experiment.session.names or ()),
+            "decision": decision,
+            "event": entry.seq,
+            "explanation": plain(explanation),
+        }
 
     return answer(await read_beside(service, name, read))
 
@@ -138,7 +143,7 @@ async def read_log(
 
 
 class EvaluationQuery(BaseModel):
-    """What is to be judged."""
+    """The parameters of an evaluation."""
 
     arm: Annotated[str, Query(max_length=200, description='The policy that always plays this arm, or "logged".')]
     baseline: Annotated[str | None, Query(max_length=200, description=BASELINE)] = None
@@ -150,7 +155,7 @@ class EvaluationQuery(BaseModel):
 
 @router.get("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
 async def evaluate(name: Name, service: Served, query: Annotated[EvaluationQuery, Query()]) -> Response:
-    """What always playing an arm would have earned, from the decisions of the log and their propensities, with bounds that hold at all
+    """The estimated reward of always playing an arm, from the decisions of the log and their propensities, with bounds that hold at all
     times."""
     from ...evaluation.evaluate import evaluate as judge
 
@@ -163,7 +168,7 @@ async def evaluate(name: Name, service: Served, query: Annotated[EvaluationQuery
 
 @router.post("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
 async def evaluate_policy(name: Name, request: EvaluationRequest, service: Served) -> Response:
-    """What any policy would have earned: one that learns while it plays, probabilities, an arm, or a saved session. It is judged in a
+    """The estimated reward of any policy: one that learns while it plays, probabilities, an arm, or a saved session. It is judged in a
     process of its own, one request after the other, for two minutes at most."""
     table, baseline = await read_beside(service, name, lambda connection, row: log_to_judge(connection, row, name, request))
     return answer(await service.in_thread("judging", judge_apart, table, request, baseline))

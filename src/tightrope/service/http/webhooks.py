@@ -12,7 +12,7 @@ from ..domain.notices import NOTICE_KINDS
 from ..domain.requests import WebhookRequest
 from ..domain.times import timestamp
 from ..log import audit, webhooks
-from ..log.webhooks import LASTS, WAITING, Delivery, Webhook, shown_secret
+from ..log.webhooks import RETRY_PERIOD, WAITING_STATUS, Delivery, Webhook, shown_secret
 from ..runtime.addresses import checked_addresses, networks_of, parts_of
 from ..runtime.keys import Key, check_pattern
 from ..runtime.service import Service
@@ -32,7 +32,7 @@ def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
     return {
         "id": hook.id, "url": hook.url, "events": list(hook.events),
         "experiments": None if hook.experiments is None else list(hook.experiments), "note": hook.note,
-        "created": timestamp(hook.created), "waiting": mine.get(webhooks.WAITING, 0), "failed": mine.get(webhooks.FAILED, 0),
+        "created": timestamp(hook.created), "waiting": mine.get(webhooks.WAITING_STATUS, 0), "failed": mine.get(webhooks.FAILED_STATUS, 0),
     }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def delivery_line(one: Delivery) -> JsonObject:
     """A message as the API shows it."""
     return {
         "id": one.message, "experiment": one.experiment, "type": one.event, "created": timestamp(one.created), "status": one.status,
-        "attempts": one.attempts, "next_attempt": timestamp(one.due) if one.status == WAITING else None, "error": one.error,
+        "attempts": one.attempts, "next_attempt": timestamp(one.due) if one.status == WAITING_STATUS else None, "error": one.error,
     }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def check_key(key: Key, hook: Webhook) -> None:
 async def with_webhook(
     request: Request, service: Service, id: int, work: Callable[[Connection, Webhook], T], writes: bool = False
 ) -> T:  # fmt: skip
-    """What a function makes of a webhook, in one transaction. Refused where there is none, or the key is not for it."""
+    """The value of a function of a webhook, in one transaction. Refused where there is none, or the key is not for it."""
     key: Key = request.state.key
 
     def within() -> T:
@@ -142,5 +142,7 @@ async def list_deliveries(
 async def retry_deliveries(webhook: Number, request: Request, service: Served) -> Response:
     """Try messages that have failed for another day."""
     now = service.settings.clock()
-    retried = await with_webhook(request, service, webhook, lambda at, hook: webhooks.again(at, hook.id, now, now + LASTS), writes=True)
+    retried = await with_webhook(
+        request, service, webhook, lambda at, hook: webhooks.retry(at, hook.id, now, now + RETRY_PERIOD), writes=True
+    )
     return answer({"retried": retried})

@@ -98,7 +98,11 @@ class TightropeProvider(AbstractProvider):
         subject = None if context is None else context.targeting_key
         try:
             decision = self.client_for(flag).decide(
-                attributes.get("context"), attributes.get("eligible"), attributes.get("decision_id"), excluded=attributes.get("excluded"), subject=subject
+                attributes.get("context"),
+                attributes.get("eligible"),
+                attributes.get("decision_id"),
+                excluded=attributes.get("excluded"),
+                subject=subject,
             )
         except Rejected as error:
             raise OpenFeatureError(CODES.get(error.status, ErrorCode.GENERAL), str(error)) from error

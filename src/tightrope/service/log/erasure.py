@@ -20,7 +20,7 @@ from . import store
 from .entries import LogEntry
 from .tables import events, snapshots
 
-KEPT = (
+KEPT_FIELDS = (
     "deferred", "baseline", "baseline_mean", "segments",
 )  # fmt: skip  # of what was asked: what replays, certificates and results by segment need and what is no data of a person
 
@@ -55,8 +55,8 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
     """A decision of an experiment without features, marks and the subject itself."""
     body = entry.body
     question = body.pop("asked")
-    body["asked"] = {name: question[name] for name in KEPT if name in question}
-    gone = bool(question.keys() - {"subject", *KEPT})
+    body["asked"] = {name: question[name] for name in KEPT_FIELDS if name in question}
+    gone = bool(question.keys() - {"subject", *KEPT_FIELDS})
     if gone:
         body["asked"]["erased"] = True
         if lacks_baseline(question, experiment.spec.baseline, ()):  # what a certificate counts outlives the body

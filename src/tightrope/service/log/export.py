@@ -134,17 +134,17 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
 
 
 def split(context: Shown | None, arms: list[str] | None, columns: list[str]) -> tuple[JsonObject, dict[str, JsonObject]]:
-    """What a request's features say of all actions, and of each by its name. Values stay as they were sent; numbers stand in `x`.
+    """The features of a request that all actions share, and those of each action by its name. Values stay as sent; numbers stand in `x`.
     columns: names of values; those that a request left out are null."""
     if context is None:
         return {}, {}
     if is_raw_row(context) or is_one_row(context):
-        return named(context, columns), {}
+        return by_name(context, columns), {}
     rows = context if isinstance(context, dict) else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
-    return {}, {arm: named(one, columns) for arm, one in rows.items()}
+    return {}, {arm: by_name(one, columns) for arm, one in rows.items()}
 
 
-def named(features: object, columns: list[str]) -> JsonObject:
+def by_name(features: object, columns: list[str]) -> JsonObject:
     """A row of features by name."""
     return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
 

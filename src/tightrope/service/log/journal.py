@@ -36,7 +36,7 @@ class ExperimentJournal:
     ) -> LogEntry:  # fmt: skip
         """Of many workers: take in what one did since its last exchange, and grant it a lease. This is their ledger.
 
-        head: the digest of the last event of its log. known: the ledger's event that these rest on. asked: decisions that it may want to
+        head: the digest of the last event of its log. known: the ledger's event that these rest on. demand: decisions that it may want to
         explore with until its next exchange. ended: why somebody else tells it, where that is so. happened: events by their number in the
         worker's log, where they need not be read from their entries.
         """

@@ -38,7 +38,7 @@ def recover(connection: Connection, row: int, name: str, until: int | None = Non
 
 
 def before_decision(connection: Connection, row: int, name: str, decision: str) -> tuple[Experiment, LogEntry] | None:
-    """What the decision of an id was made from, and its entry; None where there is none of this id."""
+    """The experiment just before the decision of an id, and the decision's entry; None where there is none of this id."""
     many = store.has_many_workers(connection, row)
     rows = {row: 0} if not many else {one: worker for worker, one in store.worker_rows(connection, row).items()}
     query = sa.select(store.C.experiment, *store.COLUMNS).where(

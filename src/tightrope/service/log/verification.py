@@ -22,7 +22,7 @@ S = snapshots.c
 
 
 class Verification(NamedTuple):
-    """What following the chain has shown. events: read. blanked: of them, bodies that were erased as the log says. digest: of the last.
+    """The result of following the chain. events: read. blanked: of them, bodies that were erased as the log says. digest: of the last.
     errors: sentences, none if all is well."""
 
     experiment: str
@@ -185,7 +185,7 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
 
 
 class WorkerReplay:
-    """What each of many workers decided, computed again from what it knew: the state of their ledger then, its lease, its own stream.
+    """The decisions of each of many workers, replayed from what it knew: the state of their ledger then, its lease, its own stream.
 
     disagreements: decisions that this machine would have drawn otherwise.
     """

@@ -14,7 +14,7 @@ from ..domain.errors import Refused
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Place = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]  # what a socket connects to
-Found = tuple[socket.AddressFamily, socket.SocketKind, int, str, Place]  # as `getaddrinfo` answers
+AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Place]  # as `getaddrinfo` answers
 TRANSLATED = tuple(ipaddress.IPv6Network(one) for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"))  # to IPv4
 REMEDY = "give a public address, or let the operator name its network (tightrope serve --webhook-network)"
 
@@ -60,8 +60,8 @@ def parts_of(url: str) -> tuple[str, str, int, str]:
     return parts.scheme, host, standard if port is None else port, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[Found]:
-    """What the name leads to, as `getaddrinfo` answers, where all of it may be connected to. Raises Refused where it may not, and OSError
+def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[AddressInfo]:
+    """The addresses of a name, as `getaddrinfo` answers, where all may be connected to. Raises Refused where one may not, and OSError
     where nobody knows the name."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for *_, place in addresses:

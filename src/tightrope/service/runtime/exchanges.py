@@ -166,7 +166,15 @@ class SharedExperiment(OwnedExperiment):
                 self.leases.fence_off(connection, row.id)
                 entries = list(store.read_one(connection, row.id, taken, row.seq))
                 self._write(
-                    connection, fence, entries, row.digest, rests_on(entries, self.ledger.experiment.seq), 0, now, number, "its process is gone"
+                    connection,
+                    fence,
+                    entries,
+                    row.digest,
+                    rests_on(entries, self.ledger.experiment.seq),
+                    0,
+                    now,
+                    number,
+                    "its process is gone",
                 )
 
     def tell_former(self, connection: Connection) -> None:

@@ -18,7 +18,7 @@ REMEDY = "export the log and judge it with tightrope evaluate, where nobody wait
 
 
 def judge_apart(log: Log, request: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> JsonObject:
-    """What `tr.evaluate` finds, or for a policy that learns `tr.evaluate_learner`. baseline: an arm that it would replace.
+    """The result of `tr.evaluate`, or for a policy that learns of `tr.evaluate_learner`. baseline: an arm that it would replace.
 
     Raises Refused with the library's sentence, and where it takes longer than so many seconds.
     """
@@ -74,7 +74,9 @@ def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonO
                 f"method is missing: {label(target)} learns while it plays. Give method = 'replay' (for logs whose arms were drawn "
                 "uniformly) or 'simulate' (worlds fitted to the log), or a session, which is judged at its present state."
             )
-        return evaluate_learner(log, target, method=request.method, alpha=request.alpha, bootstraps=request.bootstraps, seed=request.seed).record()
+        return evaluate_learner(
+            log, target, method=request.method, alpha=request.alpha, bootstraps=request.bootstraps, seed=request.seed
+        ).record()
     if request.method is not None:
         raise ValueError(f"method = {request.method!r} is for a policy that learns while it plays; leave it out.")
     return evaluate(log, target, baseline=baseline, estimator=request.estimator, alpha=request.alpha).record()

@@ -151,8 +151,8 @@ class Leases:
         if self._thread is not None:
             self._thread.join()
 
-    def seen(self) -> None:
-        """The writer is at work."""
+    def mark_alive(self) -> None:
+        """Note that the writer is at work."""
         self._seen = time.monotonic()
 
     def _beat(self) -> None:

@@ -27,12 +27,12 @@ class OwnedExperiment:
 
     @property
     def experiment(self) -> Experiment:
-        """What decisions rest on."""
+        """The experiment that decides."""
         return self.journal.experiment
 
     @property
     def ledger(self) -> ExperimentJournal:
-        """What readers are told of, and snapshots keep."""
+        """The journal that readers and snapshots see."""
         return self.journal
 
     def mark(self) -> None:

@@ -91,7 +91,7 @@ class Command:
 
 
 class Transaction:
-    """What a command sees: the experiment, the time, and what the log knows of a decision. What it records is committed with its part.
+    """A command's view: the experiment, the time, and the log's entries about a decision. What it records is committed with its part.
     until: when the command's time is over, by the computer's count of seconds."""
 
     def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection, until: float = math.inf) -> None:
@@ -104,7 +104,7 @@ class Transaction:
 
     @property
     def settled(self) -> ExperimentJournal:
-        """What readers are told of: of many workers what the ledger knows."""
+        """The journal that readers see: of many workers the ledger."""
         return self.owned.ledger
 
     def settle(self) -> None:
@@ -233,7 +233,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Serve until `stop`, and then until nobody waits any more."""
         while not self._ending or self.lines:
-            self.leases.seen()
+            self.leases.mark_alive()
             self._line_up()
             if self.lines:
                 self._serve()
@@ -333,15 +333,15 @@ class Writer(threading.Thread):
             elif answer.until is None:
                 later.append(command)
             else:
-                answer.until.add_done_callback(functools.partial(self._again, command))
+                answer.until.add_done_callback(functools.partial(self._requeue, command))
             if transaction.over:
                 break
         transaction.release()
         line.extend(later)
         return answers
 
-    def _again(self, command: Command, done: "Future[Snapshot]") -> None:
-        """What a command waited for is done."""
+    def _requeue(self, command: Command, done: "Future[Snapshot]") -> None:
+        """Queue a command again whose wait has ended."""
         if command.act is given_up:
             command.ticket = None
         self.queue.put(command)
@@ -390,7 +390,7 @@ class Writer(threading.Thread):
         return Refused(503, "The log could not be written, so nothing was done; send the same request again.", retry_after=1)
 
     def _after(self) -> None:
-        """What was appended is on disk: count it, and shorten the next start where it is time."""
+        """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
             self.held |= {name: Lease(self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
         self._fresh.clear()
@@ -573,7 +573,7 @@ class Writer(threading.Thread):
 
 
 def given_up(transaction: Transaction) -> None:
-    """What is left of a command that has its answer: nothing."""
+    """The act of a command that already has its answer: nothing."""
 
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:

@@ -15,7 +15,7 @@ from ..domain.errors import Refused
 from ..domain.history import History
 from ..domain.notices import Notice, Watch, asks_for_log
 from ..log import store, webhooks
-from ..log.webhooks import LASTS, Webhook
+from ..log.webhooks import RETRY_PERIOD, Webhook
 from ..runtime import commands
 from ..runtime.histories import Histories
 from ..runtime.service import Service
@@ -87,7 +87,7 @@ class Watcher(threading.Thread):
             heads = webhooks.heads(connection) if hooks else {}
             archived = webhooks.unread_archived(connection, hooks) if hooks and self._time_for_archived() else []
         for name in archived:
-            self._asked(name, commands.describe)  # so that the writer reads it
+            self._ask_writer(name, commands.describe)  # so that the writer reads it
         owned = dict(self.service.writer.owned)
         for name in self.looked.keys() - owned.keys():  # another process writes it now
             self.histories.forget(name)
@@ -150,14 +150,14 @@ class Watcher(threading.Thread):
 
     def _whole(self, name: str) -> "tuple[Standing, History, threading.Lock] | None":
         """How an experiment stands, and its history until then; None where nobody can say it now."""
-        standing = self._asked(name, commands.standing)
+        standing = self._ask_writer(name, commands.describe_standing)
         if standing is None:
             return None
         lock, history = self.histories.until(name, standing["seq"])
         return standing, history, lock
 
-    def _asked(self, name: str, act: Callable[[Transaction], JsonObject]) -> JsonObject | None:
-        """What the writer answers; None where it cannot now."""
+    def _ask_writer(self, name: str, act: Callable[[Transaction], JsonObject]) -> JsonObject | None:
+        """Ask the writer; None where it cannot answer now."""
         ticket: concurrent.futures.Future[JsonObject] = concurrent.futures.Future()
         if self.service.closing or not self.service.writer.is_alive():
             return None
@@ -178,7 +178,7 @@ class Watcher(threading.Thread):
             for notice in notices if moved else ():
                 if notice.kind in hook.events:
                     body = body_of(notice, name, sentence)
-                    webhooks.put(connection, hook.id, webhooks.new_message_id(), name, notice.kind, body, now, now + LASTS)
+                    webhooks.put(connection, hook.id, webhooks.new_message_id(), name, notice.kind, body, now, now + RETRY_PERIOD)
         if moved:
             place.stored = after
         else:  # another process was there first, or the webhook is gone: read again
