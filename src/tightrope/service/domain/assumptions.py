@@ -24,7 +24,7 @@ class Assumption(NamedTuple):
 
 
 def unseen(says: str, why: str = "No log can show this.") -> Assumption:
-    """An assumption about which a log says nothing."""
+    """An assumption that is taken on trust."""
     return Assumption(says, NO_EVIDENCE, why)
 
 

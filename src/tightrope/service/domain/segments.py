@@ -81,10 +81,10 @@ def segment_report(history: History) -> JsonObject:
 def interval_of_each(history: History, cells: list[ArmHistory | None]) -> list[tuple[float, float] | None]:
     """Bounds on the mean reward of each cell, an arm in a segment, that hold at all times and for all cells at once, also for those of
     which nothing is known yet; None where there is no reward, or arms have no one mean."""
-    known = [cell for cell in cells if cell is not None and cell.rewards]
-    if not history.comparable or not known:
+    rewarded_cells = [cell for cell in cells if cell is not None and cell.rewards]
+    if not history.comparable or not rewarded_cells:
         return [None] * len(cells)
     low, high = history.reward_range
-    scaled = iter(bounds_of([cell.mean for cell in known], ERROR / len(cells)))
+    scaled = iter(bounds_of([cell.mean for cell in rewarded_cells], ERROR / len(cells)))
     pairs = [next(scaled) if cell is not None and cell.rewards else None for cell in cells]
     return [None if pair is None else (low + (high - low) * pair[0], low + (high - low) * pair[1]) for pair in pairs]

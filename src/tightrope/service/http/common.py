@@ -89,9 +89,9 @@ async def check_key(request: Request, key: str | None, role: Role) -> Key:
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
-    known: Key = served.keys.check(key, role, request.path_params.get("name"))
-    request.state.key = known
-    return known
+    checked_key: Key = served.keys.check(key, role, request.path_params.get("name"))
+    request.state.key = checked_key
+    return checked_key
 
 
 def answer(data: object, status: int = 200) -> Response:

@@ -36,12 +36,12 @@ class FastRoute(APIRoute):
         async def handle(request: Request) -> Response:
             try:
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
-                known = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
+                checked_key = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
                 arguments: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     arguments[name] = read(await request.body())
                     if isinstance(arguments[name], BatchRequest):
-                        request.app.state.service.keys.charge(known, len(arguments[name]) - 1)
+                        request.app.state.service.keys.charge(checked_key, len(arguments[name]) - 1)
                 answer: Response = await self.endpoint(**arguments, service=request.app.state.service)
             except Refused as error:
                 return refusal(error)

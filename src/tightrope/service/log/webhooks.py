@@ -84,8 +84,8 @@ def create(
         url=url, events=json.dumps(list(events)), experiments=None if experiments is None else json.dumps(list(experiments)), secret=secret,
         note=note, created=now))  # fmt: skip
     hook = Webhook(
-        int(inserted.inserted_primary_key[0]), url, tuple(events), None if experiments is None else tuple(experiments),  # type: ignore[index]
-        secret, note, now,
+        int(inserted.inserted_primary_key[0]), url, tuple(events),  # type: ignore[index]
+        None if experiments is None else tuple(experiments), secret, note, now,
     )  # fmt: skip
     for row in connection.execute(sa.select(X.id, X.name, X.seq)).all():
         if hook.covers(row.name):

@@ -183,10 +183,10 @@ class KeyRing:
         with self._reading:
             try:
                 with self.database.read() as connection:
-                    known = {key.digest: key for key in all_keys(connection) if key.revoked is None}
+                    valid_keys = {key.digest: key for key in all_keys(connection) if key.revoked is None}
                     ended_names = sa.select(secrets_table.c.name).where(secrets_table.c.name.like(f"{ENDED}%"))
                     self._signed_out |= set(connection.execute(ended_names).scalars())
-                self._known, self._read, self._lost = known, time.monotonic(), False
+                self._known, self._read, self._lost = valid_keys, time.monotonic(), False
             except (sa.exc.SQLAlchemyError, OSError) as error:
                 self._lost = time.monotonic() - self._read >= KEPT_SECONDS
                 logger().warning("keys not read", error=type(error).__name__)

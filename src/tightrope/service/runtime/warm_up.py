@@ -102,8 +102,8 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
         except (Refused, ValueError):
             return
         took = time.perf_counter() - began
-        drawn = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
-        seconds[drawn].append(took)
+        has_draws = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
+        seconds[has_draws].append(took)
         enough = len(seconds[True]) >= TRIES or (journal.experiment.holdings() is None and number >= TRIES)
         if enough or began > ended:
             break

@@ -156,10 +156,10 @@ class Transaction:
     def claim_all(self, ids: Iterable[str], what: str | None) -> None:
         """The same for many at once."""
         if isinstance(self.owned, SharedExperiment) and what is not None:
-            wanted = {id for id in ids if (id, what) not in self.claimed}
-            ours = claims.claim(self.connection, self.owned.root, wanted, what == ENDING)
+            unclaimed_ids = {id for id in ids if (id, what) not in self.claimed}
+            ours = claims.claim(self.connection, self.owned.root, unclaimed_ids, what == ENDING)
             self.claimed |= {(id, what) for id in ours}
-            for id in wanted - ours:
+            for id in unclaimed_ids - ours:
                 self.looked_up.pop(id, None)  # another worker was first, and has told the database since
 
     def release(self) -> None:
@@ -179,12 +179,12 @@ class Transaction:
 
     def look_up(self, ids: Iterable[str]) -> None:
         """Read what the log knows of decisions, all at once."""
-        wanted = {id for id in ids if id not in self.looked_up}
-        if wanted:
-            self.looked_up |= {id: [] for id in wanted}
-            unwritten = (entry for entry in self.owned.new if entry.decision in wanted)
+        ids_to_read = {id for id in ids if id not in self.looked_up}
+        if ids_to_read:
+            self.looked_up |= {id: [] for id in ids_to_read}
+            unwritten = (entry for entry in self.owned.new if entry.decision in ids_to_read)
             row = self.owned.root
-            for entry in [*store.about(self.connection, row, wanted, self.many), *unwritten]:
+            for entry in [*store.about(self.connection, row, ids_to_read, self.many), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
 
     def may_know(self, id: str) -> bool:

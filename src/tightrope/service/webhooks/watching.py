@@ -107,8 +107,8 @@ class Watcher(threading.Thread):
     def _time_for_whole(self, name: str, head: int, hooks: list[Webhook]) -> bool:
         """Whether all of an experiment is to be looked at: somebody wants what follows from that, and it was long ago."""
         since, seq = self.looked.get(name, (-self.look_period, 0))
-        wanted = any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk"))
-        return wanted and head > seq and time.monotonic() - since >= self.look_period
+        has_readers = any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk"))
+        return has_readers and head > seq and time.monotonic() - since >= self.look_period
 
     def _time_for_archived(self) -> bool:
         """Whether it is time to look for experiments that ended just before their process did."""
