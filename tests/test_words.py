@@ -7,15 +7,22 @@ import ast
 import pathlib
 from collections import defaultdict
 
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
 ROOMS = (
     "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "evaluation", "pages",
-    "papers", "adapters", "extend.py", "testing.py", "demo", "cli",
+    "papers", "adapters", "extend.py", "testing.py", "demo", "cli", "service",
 )  # fmt: skip
+VARIABLE_ROOMS = ("service",)  # whose variables and parameters are held to it as well
 # An oracle and the problem that it is for, on which users rely; one policy in two forms, which specs know by one name; and the state of
 # a policy, which each of them declares inside itself.
 KNOWN_PAIRS = {"Promotions", "SquareCB", "State"}
 KNOWN_PARTICIPLES = {"Given", "Broken", "Stream.moved", "Remembering.answered"}  # what users catch, and what sessions are called by
+KNOWN_PARTICIPLES |= {"Decided", "Rewarded", "Closed"}  # events, each named by what happened, as its kind in the log is
+KNOWN_PARTICIPLES |= {"Refused"}  # the service's error, by which every module of it refuses a request
+KNOWN_VARIABLES = {  # fields of events, as the log has them, and of an answer, as the HTTP interface has it
+    ("service/domain/events.py", "made"), ("service/domain/events.py", "given"), ("service/http/answers.py", "held"),
+}  # fmt: skip
 GLOSSARY_CONSTANTS = {("core/rounds.py", "PLAIN")}  # its meaning is in the glossary of CONTRIBUTING
 # Names that say that something was done to something, or when, and not what there is or what is done.
 BARE = (
@@ -32,6 +39,9 @@ VAGUE = (
     "UNSEEN WIDE WITHIN"
 )
 
+# Variables and parameters that say that something was done to something, and not what it is.
+VARIABLES = "again beside found given held made seen told"
+
 
 def sources():
     """Text of every module by its path below the package."""
@@ -44,20 +54,26 @@ def assigned(node):
     return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
 
 
+def variables(tree):
+    """Names of all variables and parameters."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return names | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+
+
 def participles(tree):
     """Functions, classes and methods (properties are facts, which participles may name) with the name of a bare participle."""
     found = set()
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.strip("_").lower() in BARE.split():
+        if isinstance(node, FUNCTIONS | ast.ClassDef) and node.name.strip("_").lower() in BARE.split():
             found.add(node.name)
         for item in node.body if isinstance(node, ast.ClassDef) else ():
-            fact = isinstance(item, ast.FunctionDef) and any("property" in ast.unparse(each) for each in item.decorator_list)
-            if isinstance(item, ast.FunctionDef) and not fact and item.name.strip("_") in BARE.split():
+            fact = isinstance(item, FUNCTIONS) and any("property" in ast.unparse(each) for each in item.decorator_list)
+            if isinstance(item, FUNCTIONS) and not fact and item.name.strip("_") in BARE.split():
                 found.add(f"{node.name}.{item.name}")
     return found - KNOWN_PARTICIPLES
 
 
-def breaches(modules, rooms=ROOMS):
+def breaches(modules, rooms=ROOMS, variable_rooms=VARIABLE_ROOMS):
     """Every name and docstring of these rooms that is against the rules."""
     found, classes = set(), defaultdict(set)
     for path, text in modules.items():
@@ -65,9 +81,12 @@ def breaches(modules, rooms=ROOMS):
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name].add(path)
-            named = held and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            named = held and isinstance(node, ast.Module | ast.ClassDef | FUNCTIONS)
             if named and (ast.get_docstring(node) or "").startswith("What "):
                 found.add(f"{path}: the docstring of {getattr(node, 'name', 'the module')} begins with What")
+        if path.split("/")[0] in variable_rooms:
+            vague = {name for name in variables(tree) & set(VARIABLES.split()) if (path, name) not in KNOWN_VARIABLES}
+            found |= {f"{path}: the variable {name} says what was done, not what it is" for name in vague}
         if not held:
             continue
         if pathlib.PurePosixPath(path).stem in BARE.split():
@@ -92,13 +111,23 @@ def test_known_pairs_are_pairs():
         assert sum(f"class {name}" in text for text in modules.values()) > 1, name
 
 
+def test_known_variables_are_variables():
+    modules = sources()
+    for path, name in KNOWN_VARIABLES:
+        assert name in variables(ast.parse(modules[path])), (path, name)
+
+
 def test_planted_names_are_found():
     planted = {
         "plots/again.py": '"""What is drawn."""\nSHOWN, KINDS = 3, ()\nKEPT: int = 2\ndef told(): ...\ndef _joined(): ...\nclass Plan:\n'
         "    @property\n    def kept(self): ...\n    def drawn(self): ...\n",
         "logs/plain.py": '"""A log."""\nclass Plan: ...\nclass _Inner: ...\ndef join(): ...\n',
-        "session/told.py": '"""What is told."""\nSHOWN = 1\nclass Round: ...\nclass _Inner: ...\n',
-        "service/round.py": '"""Rounds."""\nclass Round: ...\n',
+        "plots/stream.py": 'async def told():\n    """What is told."""\n',
+        "loose/told.py": '"""What is told."""\nSHOWN = 1\nfound = 2\nclass Round: ...\nclass _Inner: ...\n',
+        "other/round.py": '"""Rounds."""\nclass Round: ...\n',
+        "service/names.py": "class Names:\n    held: int\ndef join(given, *told, names):\n    found = {seen for seen in names}\n"
+        "    for made, again in found:\n        names.beside = lambda beside: made\n    return names.told\n",
+        "service/domain/events.py": "class Event:\n    made: int\n    told: int\n",
     }
     assert breaches(planted) == {
         "plots/again.py: the docstring of the module begins with What",
@@ -109,7 +138,12 @@ def test_planted_names_are_found():
         "plots/again.py: SHOWN has neither noun nor unit",
         "plots/again.py: KEPT has neither noun nor unit",
         "Plan is a class of logs/plain.py, plots/again.py",
+        "plots/stream.py: told says what was done, not what it is or does",
+        "plots/stream.py: the docstring of told begins with What",
+        *(f"service/names.py: the variable {name} says what was done, not what it is" for name in VARIABLES.split()),
+        "service/domain/events.py: the variable told says what was done, not what it is",
     }
-    widened = breaches(planted, (*ROOMS, "session"))
-    assert "Round is a class of service/round.py, session/told.py" in widened
-    assert "session/told.py: SHOWN has neither noun nor unit" in widened
+    widened = breaches(planted, (*ROOMS, "loose"), ("loose",))
+    assert "Round is a class of loose/told.py, other/round.py" in widened
+    assert "loose/told.py: SHOWN has neither noun nor unit" in widened
+    assert "loose/told.py: the variable found says what was done, not what it is" in widened

@@ -189,7 +189,7 @@ class Player:
 
     def certified(self, service):
         """The certificate, from a history that is read anew; one that was kept must say the same."""
-        standing = ask(service, commands.standing, name=self.name)
+        standing = ask(service, commands.describe_standing, name=self.name)
         fresh = certificate(standing, Histories(service.database).exactly(self.name, standing["seq"]), b"k" * 32, 0)
         lock, kept = service.histories.until(self.name, standing["seq"])
         with lock:

@@ -152,14 +152,14 @@ def test_hashed_features_learn_which_action_suits_which_context():
     import numpy as np
 
     import tightrope as tr
-    from tightrope.service.integrations.personalizer import RankRequest, asked
+    from tightrope.service.integrations.personalizer import RankRequest, decision_request
 
     session, rng, good = tr.Session(tr.LinTS(scale=0.1), dimension=64, seed=0), np.random.default_rng(0), []
     for n in range(400):
         time_of_day = ["morning", "evening"][rng.integers(2)]
         actions = [{"id": "coffee", "features": [{"hot": True}]}, {"id": "beer", "features": [{"price": 4}]}]
         request = RankRequest(actions=actions, contextFeatures=[{"daypart": time_of_day}])
-        made = session.decide(asked(request, 64, None).context, id=n)
+        made = session.decide(decision_request(request, 64, None).context, id=n)
         session.reward(n, float((made.name == "coffee") == (time_of_day == "morning")))
         good.append((made.name == "coffee") == (time_of_day == "morning"))
     share = np.mean(good[200:])

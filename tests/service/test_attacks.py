@@ -21,7 +21,7 @@ OWN = {"baseline": "base", "baseline_mean": 0.3}
 
 def issued(service, name, fresh=True):
     """The certificate of an experiment, its history read anew or as far as it was kept."""
-    standing = ask(service, commands.standing, name=name)
+    standing = ask(service, commands.describe_standing, name=name)
     history = Histories(service.database).exactly(name, standing["seq"]) if fresh else service.histories.until(name, standing["seq"])[1]
     return certificate(standing, history, b"k" * 32, 0)
 

@@ -64,7 +64,7 @@ def test_the_time_to_cancel_ends_by_the_clock_too(jumped, clock):
 
 
 def test_the_board_and_the_metrics_say_that_the_clock_is_behind(jumped, clock, capsys):
-    standing = ask(jumped, commands.standing)
+    standing = ask(jumped, commands.describe_standing)
     assert page_of(standing, Histories(jumped.database).exactly("price", standing["seq"]))["clock_behind"] == pytest.approx(8765 * 3600)
     watch = ClockWatch(Settings(clock=clock))
     watch.look([clock.now])

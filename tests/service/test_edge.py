@@ -53,7 +53,7 @@ def test_products_of_features_are_bounded(served, actions, own, context, monkeyp
 def test_a_number_larger_than_any_float_is_refused():
     request = RankRequest(actions=[{"id": "a", "features": [{"price": 10**400}]}])
     with pytest.raises(ValueError, match="not finite"):
-        personalizer.asked(request, 8, None)
+        personalizer.decision_request(request, 8, None)
 
 
 # A database that is away ------------------------------------------------------------------------------------------------------------------
@@ -79,13 +79,13 @@ def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, mon
     with monkeypatch.context() as outage:
         for database in (served.service.database, served.service.own):
             outage.setattr(database, "read", away)
-        clock["now"] = now + keys.FRESH + 1  # less than keys.KEPT
+        clock["now"] = now + keys.FRESH_SECONDS + 1  # less than keys.KEPT_SECONDS
         assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
         assert served("GET", EXPERIMENT).status_code == 200
-        clock["now"] = now + keys.KEPT + 1  # a key may have been revoked meanwhile
+        clock["now"] = now + keys.KEPT_SECONDS + 1  # a key may have been revoked meanwhile
         for answer in (served("POST", f"{EXPERIMENT}/decisions", {}, "decide"), served("GET", EXPERIMENT)):
             assert error(answer, 503) and int(answer.headers["Retry-After"]) >= 1
-    clock["now"] += keys.FRESH + 1
+    clock["now"] += keys.FRESH_SECONDS + 1
     assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
 
 

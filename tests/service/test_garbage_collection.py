@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from tightrope.service.runtime.garbage_collection import FEW, MANY, RARE, RegularFreeze, rare_collections
+from tightrope.service.runtime.garbage_collection import FEW_EVENTS, MANY, RARE, RegularFreeze, rare_collections
 from tightrope.service.runtime.settings import Settings
 
 
@@ -30,13 +30,13 @@ def test_what_is_new_stays_and_rings_are_freed_at_the_next_look_at_all():
     gc.unfreeze()
     freeze = RegularFreeze(dataclasses.replace(Settings(), own_process=True))
     left_before = ring()
-    freeze.events = FEW
+    freeze.events = FEW_EVENTS
     freeze.tick()
     assert left_before() is None  # it had been left already
     assert gc.get_freeze_count() > 1000
     node = Node()
     node.itself, left_later = node, weakref.ref(node)
-    freeze.events = FEW
+    freeze.events = FEW_EVENTS
     freeze.tick()
     del node
     gc.collect()
@@ -49,7 +49,7 @@ def test_what_is_new_stays_and_rings_are_freed_at_the_next_look_at_all():
 def test_few_events_and_processes_that_do_other_things_are_left_alone():
     gc.unfreeze()
     freeze = RegularFreeze(dataclasses.replace(Settings(), own_process=True))
-    freeze.events = FEW - 1
+    freeze.events = FEW_EVENTS - 1
     freeze.tick()
     other = RegularFreeze(Settings())
     other.events = MANY

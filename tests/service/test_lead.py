@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from running import ask, batch, create, decide, reward
 
-from tightrope.service.board.answer import rounded, span
+from tightrope.service.board.answer import span, two_digits
 from tightrope.service.board.charts import calendar
 from tightrope.service.board.view import page_of
 from tightrope.service.domain import events, lead
@@ -28,7 +28,7 @@ SHOP = {
 
 
 def shown(service, name="price"):
-    standing = ask(service, commands.standing, name=name)
+    standing = ask(service, commands.describe_standing, name=name)
     return page_of(standing, service.histories.until(name, standing["seq"])[1])
 
 
@@ -76,7 +76,7 @@ def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock)
     assert tiles["Rewarded"] == (str(learned), f"{len(came)} rewards came, {len(taken)} are the default")
     assert tiles["Open"][0] == str(open)
     assert tiles["Mean reward"] == (f"{total / learned:.3g}", f"of {learned} rewards")
-    standing = ask(service, commands.standing)  # what the list of experiments shows
+    standing = ask(service, commands.describe_standing)  # what the list of experiments shows
     assert (standing["decisions"], standing["rewards"], standing["open"]) == (len(arms), learned, open)
     for row in page["rows"]:
         assert row["plays"] == sum(arm == row["id"] for arm in arms.values())
@@ -109,7 +109,7 @@ def test_sets_count_decisions_and_rewards_of_single_arms_apart(service):
     page = shown(service, "sets")
     tiles = {title: (value, words) for title, value, words in page["tiles"]}
     assert tiles["Rewarded"][0] == "9" and tiles["Mean reward"][1] == "of 18 rewards of single arms"
-    assert ask(service, commands.standing, name="sets")["rewards"] == 9
+    assert ask(service, commands.describe_standing, name="sets")["rewards"] == 9
     assert page["answer"] == "Decisions play sets of arms, so no single arm leads."
 
 
@@ -143,7 +143,7 @@ def test_a_forecast_is_about_right(service, clock):
     create(service, SHOP)
     means = {"low": 0.8, "mid": 1.4, "high": 0.9}
     traffic(service, clock, 200, means, seed=2)
-    standing = ask(service, commands.standing)
+    standing = ask(service, commands.describe_standing)
     history = service.histories.until("price", standing["seq"])[1]
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     found = lead.forecast(history, bounds, "mid")
@@ -156,13 +156,13 @@ def test_a_forecast_is_about_right(service, clock):
         assert made < 5000
     assert found.low / 1.5 <= made - 200 <= 3 * found.decisions
     ask(service, commands.change_arm, "high", ArmChange(status="retired"))
-    assert "high" not in lead.played_arms(service.histories.until("price", ask(service, commands.standing)["seq"])[1])
+    assert "high" not in lead.played_arms(service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1])
 
 
 def test_an_arm_that_is_not_played_any_more_is_never_known(service, clock):
     create(service, SHOP)
     traffic(service, clock, 200, {"low": 0.8, "mid": 0.9, "high": 0.85})
-    standing = ask(service, commands.standing)
+    standing = ask(service, commands.describe_standing)
     history = service.histories.until("price", standing["seq"])[1]
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     leader = lead.lead_of(history, bounds)
@@ -180,7 +180,7 @@ def test_costs_against_a_known_baseline_and_without_one(service, clock):
     create(service, plain)
     for n in range(40):
         reward(service, decide(service, name="plain")["id"], 2.0 * (n % 3 == 0), name="plain")
-    regret = service.histories.until("plain", ask(service, commands.standing, name="plain")["seq"])[1].regret()
+    regret = service.histories.until("plain", ask(service, commands.describe_standing, name="plain")["seq"])[1].regret()
     said = shown(service, "plain")["answer"]
     assert f"it has cost at most {regret:.3g}:" in said and "with probability 90 %" in said
 
@@ -197,7 +197,7 @@ def test_an_identification_policy_answers_by_its_own_rule(service):
         made = decide(service, name="best")
         reward(service, made["id"], 1.0 if made["arm"] == "a" else 0.0, name="best")
     said = shown(service, "best")["answer"]
-    identified = ask(service, commands.standing, name="best")["identified"]
+    identified = ask(service, commands.describe_standing, name="best")["identified"]
     assert json.dumps(identified) and said.startswith(f"The arm {identified['arm']} is the policy's choice so far")
     assert "not sure yet" in said and ("more rewards are needed" in said or "cannot be said yet" in said)
 
@@ -214,6 +214,6 @@ def test_a_time_axis_has_ticks_of_the_calendar(seconds):
 
 
 def test_words():
-    assert (rounded(1234), rounded(0.0), span(59), span(7200), span(3 * 86_400), span(90)) == (
+    assert (two_digits(1234), two_digits(0.0), span(59), span(7200), span(3 * 86_400), span(90)) == (
         "1,200", "0", "about 59 seconds", "about 2 hours", "about 3 days", "about 90 seconds",
     )  # fmt: skip

@@ -210,15 +210,15 @@ def test_reading_fails_alone(service):
     create(service, PRICES | {"name": "rounds", "policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline": None})
     assert ask(service, commands.describe_rollout, name="rounds")["budget_bound"] == 0.0
     decide(service, "a", "rounds", baseline="mid", baseline_mean=0.5)
-    assert ask(service, commands.standing, name="rounds")["holdings"]["alpha"] == 0.1
+    assert ask(service, commands.describe_standing, name="rounds")["holdings"]["alpha"] == 0.1
     arms = [{"id": str(k), "features": row} for k, row in enumerate(np.eye(3).tolist())]
     create(service, {"name": "best", "policy": {"policy": "P1RAGE"}, "arms": arms, "horizon": 1000})
-    assert ask(service, commands.standing, name="best")["identified"]["status"] == "not certified yet"
+    assert ask(service, commands.describe_standing, name="best")["identified"]["status"] == "not certified yet"
     ask(service, commands.change_arm, "1", ArmChange(status="masked"), name="best")
-    assert ask(service, commands.standing, name="best")["identified"] is None
+    assert ask(service, commands.describe_standing, name="best")["identified"] is None
 
 
-@pytest.mark.parametrize("read", [commands.standing, commands.describe_rollout, commands.session_view])
+@pytest.mark.parametrize("read", [commands.describe_standing, commands.describe_rollout, commands.session_view])
 def test_what_the_library_refuses_to_read_does_not_fail_a_group(service, monkeypatch, read):
     create(service)
     monkeypatch.setattr(service.writer.owned["price"].experiment, "holdings", broken)

@@ -226,7 +226,7 @@ def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(
     found = certified(service)
     assert found["budget"]["bound"] > true_budget + 5.0 > found["budget"]["bound_if_cancelled_were_shown"] + 5.0
     assert verdict(found, "cancelled decisions count for nothing")[0] == "contradicted"
-    standing = ask(service, commands.standing)
+    standing = ask(service, commands.describe_standing)
     shown = page_of(standing, Histories(service.database).exactly("price", standing["seq"]))
     assert any("cancelled" in one.says for one in shown["warnings"])
 

@@ -26,7 +26,7 @@ MEANS = {"de": {"low": 0.3, "mid": 0.3, "high": 0.9}, "fr": {"low": 0.3, "mid": 
 
 
 def report(service, name="price"):
-    standing = ask(service, commands.standing, name=name)
+    standing = ask(service, commands.describe_standing, name=name)
     return segment_report(service.histories.until(name, standing["seq"])[1])
 
 
@@ -220,7 +220,7 @@ def test_the_api_and_the_board(served):
     page = served("GET", "/board/experiments/price", None, None, **cookie).text
     assert "segments-title" in page and "of many segments some always do" in page and "phone" in page
     assert "segments-title" not in served("GET", "/board/experiments/plain", None, None, **cookie).text
-    standing = ask(served.service, commands.standing)
+    standing = ask(served.service, commands.describe_standing)
     shown = page_of(standing, served.service.histories.until("price", standing["seq"])[1])
     assert [group["name"] for group in shown["segments"]] == ["country", "device"]
 
@@ -275,7 +275,7 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
         reward(service, f"d{n}", float(rng.random() < means[place][made["arm"]]))
         true[place] += means[place][made["arm"]] - 0.8 * 0.3
         plays[place][made["arm"]] = plays[place].get(made["arm"], 0) + 1
-    standing = ask(service, commands.standing)
+    standing = ask(service, commands.describe_standing)
     bounds = dict(zip(("de", "fr", "other"), standing["holdings"]["segments"], strict=True))
     for place, bound in bounds.items():
         assert -1.0 <= bound <= true[place] + 1e-9
@@ -316,7 +316,7 @@ def test_a_wrong_mean_of_one_value_is_contradicted(service, clock):
         decide(service, f"d{n}", segments={"country": str(rng.choice(["de", "fr"]))}, eligible=["low"])
         clock.now += 10**6
         reward(service, f"d{n}", float(rng.random() < 0.3))
-    standing = ask(service, commands.standing)
+    standing = ask(service, commands.describe_standing)
     history = service.histories.until("price", standing["seq"])[1]
     found = assumptions(standing["holdings"], history, standing["rollout"])
     (broken,) = [one for one in found if one.verdict == "contradicted"]
@@ -332,7 +332,7 @@ def test_a_restart_and_a_replay_keep_every_ledger(tmp_path, clock):
             if n % 4:
                 reward(first, f"d{n}", float(n % 2))
         ask(first, commands.cancel, "d0")
-        before = ask(first, commands.standing)["holdings"]["segments"], state(first)
+        before = ask(first, commands.describe_standing)["holdings"]["segments"], state(first)
         crash(first)
     with service_at(path, clock) as second:
-        assert (ask(second, commands.standing)["holdings"]["segments"], state(second)) == before
+        assert (ask(second, commands.describe_standing)["holdings"]["segments"], state(second)) == before

@@ -164,7 +164,7 @@ def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arm
         return prepared
 
     monkeypatch.setattr(warm_up, "decide", slow)
-    monkeypatch.setattr(warm_up, "FEW", 4)
+    monkeypatch.setattr(warm_up, "FEW_ARMS", 4)
     arms = [{"id": f"a{k}", "features": [0.5, 0.125 * k]} for k in range(5)]
     spec = {"name": "e", "policy": "LinTS", "baseline": "a0", "baseline_mean": 0.3, "alpha": 0.1, "guarantee": {"sigma": 0.1}}
     refused = served("POST", "/v1/experiments", spec | {"arms": arms})

@@ -162,7 +162,7 @@ def test_a_winner_is_told_when_the_board_says_that_it_is_known(service, clock, r
         reward(service, f"d{n}", float(made["arm"] == "high"))
         if n % 50 == 49:
             watched(service)
-            standing = ask(service, commands.standing)
+            standing = ask(service, commands.describe_standing)
             sentence = sentence_of(standing, service.histories.until("price", standing["seq"])[1])
             known.append(("known now" in sentence, len(rows(service))))
     assert known[0] == (False, 0) and known[-1] == (True, 1)
@@ -273,7 +273,7 @@ def test_a_receiver_that_is_down_gets_it_later_and_the_pauses_grow(service, cloc
     sent(service)
     assert len(receiver.got) == row.attempts  # no more
     with service.database.write() as connection:
-        assert webhooks.again(connection, 1, clock.now, clock.now + webhooks.LASTS) == 1
+        assert webhooks.retry(connection, 1, clock.now, clock.now + webhooks.RETRY_PERIOD) == 1
     receiver.status = 204
     sent(service)
     assert rows(service)[0].status == "delivered" and rows(service)[0].error is None
@@ -618,7 +618,7 @@ def test_the_board_shows_webhooks_to_keys_that_may_admin(two):
     with two.service.database.write() as connection:
         now = two.service.settings.clock()
         webhooks.put(connection, id, "msg_1", "price", "winner.known", b"{}", now, now)
-        webhooks.settle(connection, 1, webhooks.FAILED, now, "status 500")
+        webhooks.settle(connection, 1, webhooks.FAILED_STATUS, now, "status 500")
     for role, shown in (("admin", True), ("read", False), ("admin shop", False)):
         signed = two("POST", "/board/login", f"key={two.keys[role]}".encode(), None)
         page = two("GET", "/board", None, None, Cookie=signed.headers["set-cookie"].split(";")[0]).text

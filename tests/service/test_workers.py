@@ -217,7 +217,7 @@ def test_two_workers_decide_learn_and_replay_to_the_bit(postgres_database, clock
         wait_for(lambda: settled(services[0]) == settled(services[1]))
         seq, told = settled(services[0])
         assert ask(services[0], commands.describe, name="many")["rewards"] == 300 and len(set(arms)) > 2
-        standing = ask(services[1], commands.standing, name="many")
+        standing = ask(services[1], commands.describe_standing, name="many")
         signed = certificate(standing, Histories(services[1].database).exactly("many", standing["seq"]), b"k" * 32, 0)
         assert signed["workers"] == {"most": 2, "logs": 2, "leases": {"1": 0, "2": 0}, "out": 0} and signed["decisions"] == 300
         assert signed["budget"]["bound"] >= 0.0 and signed["budget"]["lowest_bound"] >= -1e-9
@@ -435,7 +435,7 @@ def test_webhooks_and_segments_read_the_logs_of_all_workers(postgres_database, c
             watcher.look()
         with one.database.read() as connection:
             assert [delivery.event for delivery in webhooks.last_deliveries(connection, hook, 10)] == ["experiment.stopped"]
-        standing = ask(one, commands.standing, name="many")
+        standing = ask(one, commands.describe_standing, name="many")
         found = segment_report(one.histories.until("many", standing["seq"])[1])
         counted = {row["value"]: (row["decisions"], row["rewards"]) for row in found["segments"]}
         assert counted["de"] == (21, 20) and counted["other"] == (10, 10)

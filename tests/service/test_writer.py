@@ -124,7 +124,7 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(service
         return recovery.rebuild(*arguments) if slow == "reads" else None
 
     monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (changes, "warm_up")), held_up)
-    monkeypatch.setattr(keys, "FRESH", 0.0)  # every request finds that the keys must be read again
+    monkeypatch.setattr(keys, "FRESH_SECONDS", 0.0)  # every request finds that the keys must be read again
 
     async def traffic():
         headers = {"Authorization": f"Bearer {key}"}
@@ -170,7 +170,7 @@ def test_requests_with_a_new_key_wait_for_the_reading_that_another_began_and_tho
     with service.database.write() as connection:
         new = keys.create(connection, "decide")
     released = threading.Event()
-    monkeypatch.setattr(keys, "FRESH", 0.0)
+    monkeypatch.setattr(keys, "FRESH_SECONDS", 0.0)
     monkeypatch.setattr(service.keys, "refresh", lambda real=service.keys.refresh: released.wait(30) and real())
 
     async def traffic():

@@ -66,7 +66,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         app.include_router(router)
     app.add_api_route("/", _home, include_in_schema=False)
     app.add_api_route("/docs", operations_page, include_in_schema=False)
-    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(Refused, _answer_refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
@@ -81,7 +81,7 @@ async def _home() -> Response:
     return RedirectResponse(PATH, 307)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _answer_refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     return refusal(error)
 

@@ -47,7 +47,7 @@ def serve(
     run(Settings(db=db, host=host, port=port, address=address, webhook_networks=networks, access_log=access_log))
 
 
-def opened(db: str, must_exist: bool = True) -> "Database":
+def open_database(db: str, must_exist: bool = True) -> "Database":
     """The database of a command."""
     require()
     from .log.database import Database
@@ -68,7 +68,7 @@ def reading(db: str) -> "Iterator[Connection]":
     from .log.database import damaged
     from .runtime.garbage_collection import rare_collections
 
-    database = opened(db)
+    database = open_database(db)
     try:
         with rare_collections(), database.read() as connection:
             yield connection
@@ -171,7 +171,7 @@ def import_log(
 
     The state behind an erasure cannot be computed again: it comes from the snapshot in the file.
     """
-    database = opened(db, must_exist=False)
+    database = open_database(db, must_exist=False)
     if not source.exists():
         raise ValueError(f"source = {str(source)!r} does not exist; give a file that `tightrope log export` wrote.")
     from .log.audit import COMMAND_LINE, note
@@ -204,15 +204,15 @@ def create_key(
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
     said = context.get_parameter_source("db")
-    database = opened(db, must_exist=said is not None and said.name == "DEFAULT")  # a second database would be of no use to anybody
+    database = open_database(db, must_exist=said is not None and said.name == "DEFAULT")  # a second database would be of no use to anybody
     from .runtime.keys import create
 
     try:
         with database.write() as connection:
-            made = create(connection, role, note, per_second, experiments or None)
+            key = create(connection, role, note, per_second, experiments or None)
     finally:
         database.close()
-    typer.echo(made)
+    typer.echo(key)
 
 
 @keys.command("list")
@@ -231,7 +231,7 @@ def list_keys(db: Db = "tightrope.db") -> None:
 @keys.command("revoke")
 def revoke_key(id: Annotated[int, typer.Argument(help="Its number in `tightrope keys list`.")], db: Db = "tightrope.db") -> None:
     """End a key; running services notice within two seconds."""
-    database = opened(db)
+    database = open_database(db)
     from .runtime.keys import revoke
 
     try:
@@ -262,7 +262,7 @@ def check_certificate(
     from .log.store import digest_at
 
     try:
-        given = read(source.read_text())
+        certificate = read(source.read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"source = {str(source)!r} is not a file with a certificate in JSON: {error}") from None
     if public_key is not None:
@@ -272,27 +272,32 @@ def check_certificate(
             raise ValueError(
                 f"public_key = {str(public_key)!r} cannot be read ({error.strerror}); save GET /v1/public-key there."
             ) from None
-        tell_of_certificate(given, check(given, public), f"the key with the fingerprint {fingerprint(public)}")
+        tell_of_certificate(certificate, check(certificate, public), f"the key with the fingerprint {fingerprint(public)}")
         return
-    database = opened(db)
+    database = open_database(db)
     try:
         with database.write() as connection:
-            errors = check(given, public_of(secret(connection, CERTIFYING)), secret(connection, "signing"))
-            if not errors and digest_at(connection, given["experiment"], given["log"]["events"]) != given["log"]["digest"]:
-                errors.append(f"The log's event {given['log']['events']} is another one now.")
+            errors = check(certificate, public_of(secret(connection, CERTIFYING)), secret(connection, "signing"))
+            if (
+                not errors
+                and digest_at(connection, certificate["experiment"], certificate["log"]["events"]) != certificate["log"]["digest"]
+            ):
+                errors.append(f"The log's event {certificate['log']['events']} is another one now.")
     finally:
         database.close()
-    tell_of_certificate(given, errors, "this service")
+    tell_of_certificate(certificate, errors, "this service")
 
 
-def tell_of_certificate(given: "JsonObject", errors: list[str], signer: str) -> None:
+def tell_of_certificate(certificate: "JsonObject", errors: list[str], signer: str) -> None:
     """Print what is wrong with a certificate, or who signed it."""
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")
     if errors:
         raise typer.Exit(1)
-    head = given["log"]
-    typer.echo(f"{given['experiment']}: signed by {signer} at {given['issued']}, about event {head['events']}, {head['digest']}")
+    head = certificate["log"]
+    typer.echo(
+        f"{certificate['experiment']}: signed by {signer} at {certificate['issued']}, about event {head['events']}, {head['digest']}"
+    )
 
 
 def show_audit(
@@ -352,17 +357,17 @@ def simulate_traffic(
             each[0].create(shop.spec(experiment, guarded=not plain, rollout=rollout, seed=seed + 1, workers=workers))
         every = max(decisions // 10, 1)
 
-        def tell(made: int, budget: float) -> None:
-            if made // every > (made - batch) // every:
-                typer.echo(f"{made:8} decisions, true budget {budget:8.2f}")
+        def tell(count: int, budget: float) -> None:
+            if count // every > (count - batch) // every:
+                typer.echo(f"{count:8} decisions, true budget {budget:8.2f}")
 
         truth = drive(client, shop, decisions, delay=delay, batch=batch, seed=seed, per_second=per_second, progress=tell)
     typer.echo(f"{truth.decisions} decisions and {truth.rewards} rewards in {truth.seconds:.1f} s, at most {truth.most_open} open at once")
     typer.echo(
         f"true mean reward {truth.mean:.4f}, of the best price {truth.best:.4f}, baseline in {truth.baseline_share:.1%} of the decisions"
     )
-    kept = "there was no promise" if plain else f"the promise was {'kept in every round' if truth.lowest >= 0 else 'BROKEN'}"
-    typer.echo(f"true budget {truth.budget:.2f} at the end, {truth.lowest:.2f} at its lowest: {kept}")
+    verdict = "there was no promise" if plain else f"the promise was {'kept in every round' if truth.lowest >= 0 else 'BROKEN'}"
+    typer.echo(f"true budget {truth.budget:.2f} at the end, {truth.lowest:.2f} at its lowest: {verdict}")
 
 
 def register(app: typer.Typer) -> None:

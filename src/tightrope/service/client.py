@@ -29,7 +29,7 @@ RETRIED = (429, 502, 503, 504)
 CREATION_SECONDS = 180.0  # that one attempt to create an experiment may take
 JUDGING_SECONDS = 180.0  # that one attempt to judge a policy may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
-MOST = 10_000  # items of one batch
+MOST_ITEMS = 10_000  # items of one batch
 
 Features = ArrayLike | Mapping[str, object] | Sequence[Mapping[str, object]]  # numbers or values by name; rows, or rows by arm
 
@@ -147,9 +147,9 @@ class Client:
         """Tell an address what happens in experiments from now on. events: "mode.changed", "promise.at_risk", "winner.known" and
         "experiment.stopped"; None: all. experiments: names and patterns such as "shop-*"; None: all that the key is for. The `secret` of
         the answer, which messages are signed with, is shown only this once."""
-        given = {"url": url, "events": None if events is None else list(events),
+        fields = {"url": url, "events": None if events is None else list(events),
                  "experiments": None if experiments is None else list(experiments), "note": note}  # fmt: skip
-        return self._send("POST", "/v1/webhooks", {name: value for name, value in given.items() if value is not None})
+        return self._send("POST", "/v1/webhooks", {name: value for name, value in fields.items() if value is not None})
 
     def webhooks(self) -> list[JsonObject]:
         """All webhooks that the key is for, with how many of their messages wait and have failed."""
@@ -183,8 +183,8 @@ class Client:
         """Add arms, 10,000 a commit. features: (n, d), where arms have fixed ones."""
         rows = [None] * len(names) if features is None else np.asarray(features, dtype=np.float64).tolist()
         arms = [{"id": name} if row is None else {"id": name, "features": row} for name, row in zip(names, rows, strict=True)]
-        for first in range(0, len(arms), MOST):
-            self._send("POST", self._path("/arms"), {"arms": arms[first : first + MOST]})
+        for first in range(0, len(arms), MOST_ITEMS):
+            self._send("POST", self._path("/arms"), {"arms": arms[first : first + MOST_ITEMS]})
         self._arms = None
 
     def retire(self, arm: str) -> None:
@@ -213,32 +213,33 @@ class Client:
         Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
         excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
         subject: whose data it is. segments: values by the names of the spec."""
-        asked = self._asked(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
-        return RemoteDecision(**self._send("POST", self._path("/decisions"), asked))
+        question = self._question(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
+        return RemoteDecision(**self._send("POST", self._path("/decisions"), question))
 
-    def decide_many(self, number: int, **given: Any) -> list[RemoteDecision]:
+    def decide_many(self, number: int, **arguments: Any) -> list[RemoteDecision]:
         """So many decisions of the same question, 10,000 a commit; the arguments of `decide` but id."""
-        found: list[RemoteDecision] = []
-        for first in range(0, number, MOST):
-            asked = [self._asked(given.get("context"), given.get("eligible"), None, given.get("excluded"), given.get("deferred", False),
-                                 given.get("subject"), given.get("baseline"), given.get("baseline_mean"), given.get("segments"))
-                     for _ in range(min(MOST, number - first))]  # fmt: skip
-            results = self._send("POST", self._path("/decisions:batch"), {"decisions": asked})["results"]
-            found += [RemoteDecision(**taken(result)) for result in results]
-        return found
+        decisions: list[RemoteDecision] = []
+        for first in range(0, number, MOST_ITEMS):
+            questions = [self._question(arguments.get("context"), arguments.get("eligible"), None, arguments.get("excluded"),
+                                        arguments.get("deferred", False), arguments.get("subject"), arguments.get("baseline"),
+                                        arguments.get("baseline_mean"), arguments.get("segments"))
+                         for _ in range(min(MOST_ITEMS, number - first))]  # fmt: skip
+            results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})["results"]
+            decisions += [RemoteDecision(**taken(result)) for result in results]
+        return decisions
 
-    def _asked(
+    def _question(
         self, context: Features | None, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None,
         deferred: bool, subject: str | None, baseline: str | None, baseline_mean: float | None, segments: Mapping[str, str] | None,
     ) -> JsonObject:  # fmt: skip
-        given = {
-            "id": new_id() if id is None else id, "context": features(context), "eligible": self._listed(eligible),
+        fields = {
+            "id": new_id() if id is None else id, "context": features(context), "eligible": self._ids(eligible),
             "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
             "baseline": baseline, "baseline_mean": baseline_mean, "segments": None if segments is None else dict(segments),
         }  # fmt: skip
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
-    def _listed(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
+    def _ids(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
         """Ids of a mask."""
         if isinstance(eligible, np.ndarray) and eligible.dtype == np.bool_:
             if self._arms is None or len(self._arms) != len(eligible):
@@ -247,7 +248,7 @@ class Client:
         return None if eligible is None else list(eligible)
 
     def reward(self, id: str, value: float | Mapping[str, float], reward_id: str | None = None) -> bool:
-        """What came of a decision; a set's by arm. Returns False where the same was taken in before."""
+        """Report the reward of a decision; a set's by arm. Returns False where the same was taken in before."""
         body: JsonObject = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
         if reward_id is not None:
             body["reward_id"] = reward_id
@@ -257,8 +258,8 @@ class Client:
         """Many rewards by decision, 10,000 a commit. Returns for each what `reward` would return, or the error it would raise."""
         answers: dict[str, bool | Rejected] = {}
         items = list(rewards.items())
-        for first in range(0, len(items), MOST):
-            part = items[first : first + MOST]
+        for first in range(0, len(items), MOST_ITEMS):
+            part = items[first : first + MOST_ITEMS]
             body = [{"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)} for id, value in part]
             for (id, _), result in zip(part, self._send("POST", self._path("/rewards:batch"), {"rewards": body})["results"], strict=True):
                 answers[id] = bool(result["answer"]["learned"]) if result["status"] == 200 else rejected(result["status"], result)
@@ -306,7 +307,7 @@ class Client:
             at = part["next"]
 
     def evaluate(self, arm: str, **options: str | float | None) -> JsonObject:
-        """What always playing an arm would have earned; options: baseline, estimator, lowest, highest, alpha."""
+        """The estimated reward of always playing an arm; options: baseline, estimator, lowest, highest, alpha."""
         return self._send("GET", self._path("/evaluate"), params={"arm": arm} | options)
 
     def evaluate_policy(
@@ -316,7 +317,7 @@ class Client:
         method: str | None = None,
         **options: str | float | None,
     ) -> JsonObject:
-        """What any policy would have earned.
+        """The estimated reward of any policy.
 
         policy: as in a policy file of `tightrope evaluate`, such as {"policy": "LinTS"} with a method, or {"probabilities": [0.5, 0.5]}.
         session: what Session.to_bytes wrote, judged at its present state. method: "replay" or "simulate", for a policy that learns.
@@ -439,5 +440,5 @@ def taken(result: JsonObject) -> JsonObject:
     """The answer of a batch's item, or its error."""
     if result["status"] != 200:
         raise rejected(result["status"], result)
-    found: JsonObject = result["answer"]
-    return found
+    answer: JsonObject = result["answer"]
+    return answer

@@ -19,9 +19,9 @@ BUYERS = {"9.90": 0.50, "10.90": 0.46, "11.90": 0.43, "12.90": 0.30, "14.90": 0.
 
 
 class Decides(Protocol):
-    """What the traffic needs of a client."""
+    """The part of a client that traffic needs."""
 
-    def decide_many(self, number: int, **given: Any) -> list[Any]:
+    def decide_many(self, number: int, **arguments: Any) -> list[Any]:
         """So many decisions."""
 
     def reward_many(self, rewards: Mapping[str, float]) -> Mapping[str, object]:
@@ -84,9 +84,9 @@ class InTurn:
     def __init__(self, clients: Sequence[Decides]) -> None:
         self.clients = itertools.cycle(clients)
 
-    def decide_many(self, number: int, **given: Any) -> list[Any]:
+    def decide_many(self, number: int, **arguments: Any) -> list[Any]:
         """By the next one."""
-        return next(self.clients).decide_many(number, **given)
+        return next(self.clients).decide_many(number, **arguments)
 
     def reward_many(self, rewards: Mapping[str, float]) -> Mapping[str, object]:
         """To the next one, whoever has decided."""
@@ -94,7 +94,7 @@ class InTurn:
 
 
 class Truth(NamedTuple):
-    """What traffic of so many decisions was like. budget: at the end. lowest: over all rounds. most_open: decisions that waited at once."""
+    """The true outcome of traffic. budget: at the end. lowest: over all rounds. most_open: decisions that waited at once."""
 
     decisions: int
     rewards: int

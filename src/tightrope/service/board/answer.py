@@ -56,25 +56,25 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
     """Which arm leads, by how much, how sure that is, and when it will be known."""
     if not history.rewards:
         return ["it cannot be said yet which arm leads: no reward has come"]
-    found = lead.lead_of(history, bounds)
-    if found is None:
+    leader = lead.lead_of(history, bounds)
+    if leader is None:
         only = next((id for id, arm in lead.played_arms(history).items() if arm.rewards), None)
         mode = standing["rollout"]["mode"]
         serves = "" if mode in PLAYED else f", and mode {mode} serves production only"
         whose = "no arm that is played" if only is None else f"only {only}"
         return [f"it cannot be said yet which arm leads: {whose} has rewards{serves}"]
-    arm, baseline = found.arm, history.spec.baseline if history.spec is not None else None
+    arm, baseline = leader.arm, history.spec.baseline if history.spec is not None else None
     gap = lead.against_baseline(history, bounds, arm)
     than = f"the baseline {baseline}"
     if gap is None:
-        gap, than = lead.difference(history, bounds, arm, found.next), f"{found.next}, which is next"
+        gap, than = lead.difference(history, bounds, arm, leader.next), f"{leader.next}, which is next"
     assert gap is not None
     mean = short(lead.mean_of(history.arms[arm]))
     first = f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, {more(gap)} than {than} ({between(gap)})"
-    return [first, *sureness(standing, history, bounds, found)]
+    return [first, *sureness(standing, history, bounds, leader)]
 
 
-def sureness(standing: JsonObject, history: History, bounds: Bounds, found: lead.Lead) -> list[str]:
+def sureness(standing: JsonObject, history: History, bounds: Bounds, leader: lead.Lead) -> list[str]:
     """How sure the lead is, and when it will be known."""
     best = "that it is the best of the arms that are played" if history.unplayed else "that it is the best arm"
     drift, delays = history.observed.drift(), history.observed.telling_delays()
@@ -83,14 +83,14 @@ def sureness(standing: JsonObject, history: History, bounds: Bounds, found: lead
     waiting = f"{len(history.open):,} open decisions"
     if delays is not None and history.open:
         return [f"how sure that is cannot be said: there are {waiting}, and rewards of {delays[0]} depend on how long they take"]
-    if found.best_at_worst:
+    if leader.best_at_worst:
         return [f"{best} is sure {SURE}, and known now"]
-    if found.best:
+    if leader.best:
         return [f"{best} is sure {SURE} only if the {waiting} are like the others, so wait for them"]
     sure = f"{best} is not sure yet {SURE}"
     if standing["status"] != "running":
         return [sure, f"more will not be known while the experiment is {standing['status']}"]
-    return [sure, when(lead.forecast(history, bounds, found.arm))]
+    return [sure, when(lead.forecast(history, bounds, leader.arm))]
 
 
 def when(forecast: Forecast) -> str:
@@ -100,20 +100,20 @@ def when(forecast: Forecast) -> str:
     time = "" if forecast.seconds is None else f", {span(forecast.seconds)} at the rate of late"
     return (
         "if the lead stays as it is and arms are played as lately, it will be known after about "
-        f"{rounded(forecast.decisions)} more decisions ({limits(forecast.low, forecast.high)}){time}"
+        f"{two_digits(forecast.decisions)} more decisions ({limits(forecast.low, forecast.high)}){time}"
     )
 
 
 def cost(history: History, bounds: Bounds) -> str:
-    """What the experiment has cost so far."""
+    """The cost of the experiment so far."""
     gain, n = lead.earned_more(history, bounds), f"{history.rewards:,}"
     if gain is None:
         regret = history.regret()
         if regret is None:
             return ""
         return f"it has cost at most {short(regret)}: no more would the best arm alone have earned in {n} decisions, with probability 90 %"
-    known = history.spec is not None and history.spec.baseline_mean is not None
-    than = "the baseline's known mean brings" if known else "the baseline alone would have"
+    has_mean = history.spec is not None and history.spec.baseline_mean is not None
+    than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, with probability 90 %)"
     if gain.low >= 0:
         return f"so far it has cost nothing: {said}"
@@ -135,7 +135,7 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
         return [said, "when it will be known cannot be said yet"]
     low, high = identified["samples_range"]
     ends = "" if low is None else f" ({limits(low, math.inf if high is None else high)})"
-    return [said, f"about {rounded(left)} more rewards are needed{ends}"]
+    return [said, f"about {two_digits(left)} more rewards are needed{ends}"]
 
 
 # Words ---------------------------------------------------------------------------------------------------------------------
@@ -153,10 +153,12 @@ def between(gap: BoundedDifference) -> str:
 
 def limits(low: float, high: float) -> str:
     """The ends of a forecast."""
-    return f"at least {rounded(low)}, without an upper limit" if math.isinf(high) else f"between {rounded(low)} and {rounded(high)}"
+    return (
+        f"at least {two_digits(low)}, without an upper limit" if math.isinf(high) else f"between {two_digits(low)} and {two_digits(high)}"
+    )
 
 
-def rounded(count: float) -> str:
+def two_digits(count: float) -> str:
     """A number of decisions, to two digits."""
     return f"{float(f'{count:.2g}'):,.0f}"
 

@@ -67,8 +67,8 @@ def calendar(first: float, last: float, most: int = 5) -> list[tuple[float, str]
     """Ticks of a time axis, UTC: microseconds since 1970, with a date or a time of the day."""
     span = max(last - first, SECOND) / SECOND
     step = next((float(one) for one in TIMES if span / one <= most), math.ceil(span / most / (30 * DAY)) * 30 * DAY)
-    found = [k * step * SECOND for k in range(math.ceil(first / SECOND / step), math.floor(last / SECOND / step) + 1)]
-    return [(at, moment(at, step, span)) for at in found]
+    ticks = [k * step * SECOND for k in range(math.ceil(first / SECOND / step), math.floor(last / SECOND / step) + 1)]
+    return [(at, moment(at, step, span)) for at in ticks]
 
 
 def moment(at: float, step: float, span: float) -> str:
@@ -132,10 +132,10 @@ def path(frame: Frame, points: Pairs) -> str:
 
 
 def lines(
-    drawn: Sequence[Line], words: str, level: float | None = None, marks: Sequence[tuple[float, str]] = (), time: bool = True
+    curves: Sequence[Line], words: str, level: float | None = None, marks: Sequence[tuple[float, str]] = (), time: bool = True
 ) -> Markup | None:
     """Lines over time, or over decisions. level: a dashed line. marks: dotted lines, with words. None where there is nothing to draw."""
-    points = [point for line in drawn for point in line.points]
+    points = [point for line in curves for point in line.points]
     if len(points) < 2:
         return None
     values = [0.0, *(y for _, y in points), *(() if level is None else (level,))]
@@ -152,13 +152,13 @@ def lines(
     for x, words in marks:
         at = f"{frame.px(x):.1f}"
         out.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{frame.top}" y2="{frame.bottom}"><title>{escape(words)}</title></line>')
-    for line in drawn:
+    for line in curves:
         if len(line.points) > 1:
             out.append(f'<path class="line {line.style}" d="{path(frame, line.points)}"/>')
     return svg(out, words)
 
 
-def stacked(
+def areas(
     edges: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str
 ) -> Markup | None:
     """Shares that add up to 1, as areas over time; shares[i] belongs to the stretch from edges[i] to edges[i + 1]."""

@@ -1,4 +1,4 @@
-"""What a change will do, in sentences for the page that asks whether it is meant."""
+"""The consequences of a change, in sentences for the page that asks for confirmation."""
 
 from ...core.types import JsonObject
 from ..domain.certificate import promised
@@ -22,7 +22,7 @@ def decisions(number: int) -> str:
 
 
 def of_open(number: int) -> str:
-    """What becomes of open decisions where they are kept."""
+    """The sentence about open decisions that stay open."""
     if not number:
         return "No decision is open."
     whose, what = ("its arm", "its reward is") if number == 1 else ("their arms", "their rewards are")
@@ -30,15 +30,15 @@ def of_open(number: int) -> str:
 
 
 def of_mode(change: ModeChange, standing: Standing) -> list[str]:
-    """What a change of the mode does."""
+    """The consequences of a change of the mode."""
     rollout, spec, after = standing["rollout"], standing["spec"], change.mode
     before = rollout["mode"]
     said = [SERVED[after] if after != "capped" else of_share(change), of_open(standing["open"])]
     if rollout["held"]:
         said.append("The rules of the rollout, which have waited since the policy was sent back, work again.")
     if after in JUDGED:
-        told = f": the {rollout['rewards_in_mode']:,} rewards of this mode so far count for it no longer" if before in JUDGED else ""
-        said.append(f"The comparison of policy and baseline begins anew{told}.")
+        clause = f": the {rollout['rewards_in_mode']:,} rewards of this mode so far count for it no longer" if before in JUDGED else ""
+        said.append(f"The comparison of policy and baseline begins anew{clause}.")
     said += guarantee_in(after, standing)
     rule = rollout["rules"].get(after)
     if rule:
@@ -57,7 +57,7 @@ def of_share(change: ModeChange) -> str:
 
 
 def guarantee_in(mode: str, standing: Standing) -> list[str]:
-    """What protects the baseline's reward in a mode."""
+    """The guarantee for the baseline's reward in a mode."""
     holdings, least = standing["holdings"], standing["rollout"]["least_budget"]
     if holdings is None:
         if mode not in PLAYED:
@@ -74,7 +74,7 @@ def guarantee_in(mode: str, standing: Standing) -> list[str]:
 
 
 def of_status(what: str, standing: Standing) -> list[str]:
-    """What pausing, resuming and archiving do."""
+    """The consequences of pausing, resuming and archiving."""
     open = standing["open"]
     refused = "Requests for decisions are refused (409)"
     if what == "pause":
@@ -90,15 +90,17 @@ def of_status(what: str, standing: Standing) -> list[str]:
 
 
 def of_arm(arm: str, change: ArmChange, standing: Standing, history: History) -> list[str]:
-    """What masking, retiring and restoring an arm do."""
+    """The consequences of masking, retiring and restoring an arm."""
     waiting = sum(arm in line.arms for line in history.open.values())
     left = [one["id"] for one in standing["arms"] if one["status"] == "active" and one["id"] != arm]
     if change.status == "active":
         return [f"{arm} is played again from the next decision on, beside {len(left):,} other arms, with all that was learned of it."]
     how = "for now" if change.status == "masked" else "any more"
-    shown = "None of its decisions is open." if not waiting else f"{decisions(waiting)} open that played it: rewards are still learned."
+    open_sentence = (
+        "None of its decisions is open." if not waiting else f"{decisions(waiting)} open that played it: rewards are still learned."
+    )
     remaining = "1 other arm is played" if len(left) == 1 else f"{len(left):,} other arms are played"
     return [
-        f"{arm} is not played {how}, from the next decision on; {remaining}. Requests that name only it are refused.", shown,
+        f"{arm} is not played {how}, from the next decision on; {remaining}. Requests that name only it are refused.", open_sentence,
         "It can be restored at any time, and nothing learned of it is lost. It stays in tables and in the log.",
     ]  # fmt: skip

@@ -11,14 +11,14 @@ from ..runtime.keys import Key
 from ..runtime.service import Service
 
 COOKIE, PATH = "tightrope_board", "/board"
-LASTS = 12 * 3600  # seconds
+SESSION_SECONDS = 12 * 3600  # seconds
 
 
 def sign_in(service: Service, request: Request, response: Response, key: Key) -> None:
     """Give the browser its cookie."""
-    text = f"{key.id}.{int(time.time()) + LASTS}.{secrets.token_hex(16)}"
+    text = f"{key.id}.{int(time.time()) + SESSION_SECONDS}.{secrets.token_hex(16)}"
     cookie = f"{text}.{signature(service.secret, b'cookie ' + text.encode())}"
-    response.set_cookie(COOKIE, cookie, LASTS, path=PATH, secure=request.url.scheme == "https", httponly=True, samesite="strict")
+    response.set_cookie(COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=request.url.scheme == "https", httponly=True, samesite="strict")
 
 
 def signed_in(service: Service, request: Request, role: str = "read") -> Key:
@@ -34,11 +34,11 @@ def signed_in(service: Service, request: Request, role: str = "read") -> Key:
 
 
 def token(service: Service, request: Request) -> str:
-    """What a form must send along: another page cannot know it."""
+    """The token that a form must send along: another page cannot know it."""
     return signature(service.secret, b"form " + request.cookies.get(COOKIE, "").encode())
 
 
-def check_token(service: Service, request: Request, given: str) -> None:
+def check_token(service: Service, request: Request, form_token: str) -> None:
     """Refused with 403 unless a form comes from the board's own page."""
-    if not agrees(service.secret, b"form " + request.cookies.get(COOKIE, "").encode(), given):
+    if not agrees(service.secret, b"form " + request.cookies.get(COOKIE, "").encode(), form_token):
         raise Refused(403, "The form is not one of this page; load the page again.")

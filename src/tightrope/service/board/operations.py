@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from ...core.types import JsonObject
 from .routes import page
 
-FAILED = 400  # statuses from here on are refusals
+FIRST_REFUSAL = 400  # statuses from here on are refusals
 
 
 class FieldLine(NamedTuple):
@@ -60,7 +60,7 @@ def operation(method: str, path: str, call: JsonObject, models: JsonObject) -> O
         for one in call.get("parameters", ())
     ]
     examples = model.get("examples", [])
-    answers = [(status, "done" if int(status) < FAILED else one["description"]) for status, one in call["responses"].items()]
+    answers = [(status, "done" if int(status) < FIRST_REFUSAL else one["description"]) for status, one in call["responses"].items()]
     return Operation(
         method, path, call["description"] if "description" in call else call["summary"], parameters, fields,
         json.dumps(examples[0], indent=2, ensure_ascii=False) if examples else "", answers,
@@ -73,7 +73,7 @@ def name_of(schema: JsonObject) -> str:
 
 
 def words_of(schema: JsonObject) -> str:
-    """What a value may be, in a few words."""
+    """The type of a value, in a few words."""
     if "$ref" in schema:
         return name_of(schema)
     if "enum" in schema:

@@ -70,15 +70,15 @@ def templates() -> jinja2.Environment:
     return environment
 
 
-def page(template: str, status: int = 200, /, **given: object) -> Response:
+def page(template: str, status: int = 200, /, **variables: object) -> Response:
     """A page with the headers that keep others' scripts out."""
-    return HTMLResponse(templates().get_template(template).render(path=PATH, **given), status, HEADERS)
+    return HTMLResponse(templates().get_template(template).render(path=PATH, **variables), status, HEADERS)
 
 
 def service_of(request: Request) -> Service:
     """The running service."""
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
 async def form(request: Request) -> dict[str, str]:
@@ -96,10 +96,10 @@ def to_login(request: Request) -> Response:
 
 
 def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
-    """A page for those who have signed in; others sign in first. What is refused is told on a page. request.state.key: the reader's."""
+    """A page for those who have signed in; others sign in first. A refusal is shown on a page. request.state.key: the reader's."""
 
     @functools.wraps(show)
-    async def shown(request: Request, **given: object) -> Response:
+    async def wrapper(request: Request, **arguments: object) -> Response:
         service = service_of(request)
         try:
             request.state.key = signed_in(service, request)
@@ -108,11 +108,11 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
                 return to_login(request)
             return page("message.html", error.status, message=error.message, token=token(service, request))
         try:
-            return await show(request=request, **given)
+            return await show(request=request, **arguments)
         except Refused as error:
             return page("message.html", error.status, message=error.message, token=token(service, request))
 
-    return shown
+    return wrapper
 
 
 @router.get("/static/{file}")
@@ -133,11 +133,11 @@ async def login_page(request: Request) -> Response:
 @router.post("/login")
 async def login(request: Request) -> Response:
     """Exchange a key for a cookie."""
-    service, given = service_of(request), await form(request)
+    service, fields = service_of(request), await form(request)
     await service.in_thread("keys", service.keys.refresh)
-    goal = onward(given.get("next", ""))
+    goal = onward(fields.get("next", ""))
     try:
-        key = service.keys.check(given.get("key", "").strip(), "read")
+        key = service.keys.check(fields.get("key", "").strip(), "read")
     except Refused as error:
         return page("login.html", error.status, wrong=error.message, next=goal)
     answer = RedirectResponse(goal, 303, HEADERS)
@@ -173,19 +173,21 @@ async def all_experiments(request: Request) -> Response:
             names = connection.execute(sa.select(table.c.name).where(table.c.parent.is_(None)).order_by(table.c.name)).scalars()
             return [name for name in names if request.state.key.covers(name)]
 
-    listed, archived, asked = [], 0, "archived" in request.query_params
+    listed, archived, with_archived = [], 0, "archived" in request.query_params
     for name in await asyncio.to_thread(read):
         try:
-            one = await service.ask(name, commands.standing)
+            one = await service.ask(name, commands.describe_standing)
         except Refused as error:  # another process has it, or its log cannot be read
             one = {"name": name, "refused": error.message}
         if one.get("status") == "archived":
             archived += 1
-        if asked == (one.get("status") == "archived"):
+        if with_archived == (one.get("status") == "archived"):
             listed.append(one)
     may = request.state.key.role == "admin"
     hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
-    return page("experiments.html", experiments=listed, archived=archived, asked=asked, may=may, hooks=hooks, token=token(service, request))
+    return page(
+        "experiments.html", experiments=listed, archived=archived, asked=with_archived, may=may, hooks=hooks, token=token(service, request)
+    )
 
 
 def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
@@ -197,7 +199,7 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
                 mine, troubled = counts.get(hook.id, {}), webhooks.last_error(connection, hook.id)
                 lines.append({
                     "host": parts_of(hook.url)[1], "note": hook.note, "events": hook.events, "experiments": hook.experiments,
-                    "waiting": mine.get(webhooks.WAITING, 0), "failed": mine.get(webhooks.FAILED, 0), "error": troubled,
+                    "waiting": mine.get(webhooks.WAITING_STATUS, 0), "failed": mine.get(webhooks.FAILED_STATUS, 0), "error": troubled,
                 })  # fmt: skip
     return lines
 
@@ -223,15 +225,15 @@ def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refus
 @router.post("/new")
 @behind_login
 async def new(request: Request) -> Response:
-    """Create an experiment; or make the spec agree with the form, or the form with the spec. What is refused is told at the form."""
-    service, given = service_of(request), await form(request)
+    """Create an experiment; or make the spec agree with the form, or the form with the spec. A refusal is shown at the form."""
+    service, fields = service_of(request), await form(request)
     key = signed_in(service, request, "admin")
-    check_token(service, request, given.get("token", ""))
-    draft, refused = spec_form.draft_sent(given), None
+    check_token(service, request, fields.get("token", ""))
+    draft, refused = spec_form.draft_sent(fields), None
     try:
-        if given.get("step") == "spec":
+        if fields.get("step") == "spec":
             draft = spec_form.Draft(spec_form.fields_of(spec_form.spec_of(draft.spec)), draft.spec, draft.spec)
-        elif given.get("step") == "form":
+        elif fields.get("step") == "form":
             draft = spec_form.draft_of(spec_form.with_fields(spec_form.spec_of(draft.spec), draft.fields))
         else:
             spec = spec_form.checked(spec_form.agreed(draft))
@@ -241,8 +243,8 @@ async def new(request: Request) -> Response:
     except Refused as error:
         refused = error
     if request.headers.get("accept") == "application/json":  # the page's own script, which changes what is shown
-        told = {"fields": draft.fields, "spec": draft.spec, "was": draft.was, "refused": None if refused is None else refused.message}
-        return Response(json.dumps(told), media_type="application/json", headers=HEADERS)
+        reply = {"fields": draft.fields, "spec": draft.spec, "was": draft.was, "refused": None if refused is None else refused.message}
+        return Response(json.dumps(reply), media_type="application/json", headers=HEADERS)
     return spec_page(request, key, draft, refused)
 
 
@@ -261,20 +263,20 @@ async def experiment(request: Request, name: str) -> Response:
 async def experiment_page(request: Request, name: str, key: Key, refused: Refused | None = None, typed: str = "") -> Response:
     """The page of an experiment. refused: why arms were not added; typed: those arms."""
     service = service_of(request)
-    shown, status = await look(service, name, key), 200 if refused is None else refused.status
-    told = None if refused is None else refused.message
-    return page("experiment.html", status, **shown, token=token(service, request), refused=told, typed=typed)
+    variables, status = await look(service, name, key), 200 if refused is None else refused.status
+    message = None if refused is None else refused.message
+    return page("experiment.html", status, **variables, token=token(service, request), refused=message, typed=typed)
 
 
 async def look(service: Service, name: str, key: Key) -> JsonObject:
-    """What the page shows to the holder of a key, as of now."""
-    standing = await service.ask(name, commands.standing)
-    shown: JsonObject = await with_history(service, name, standing, functools.partial(page_of, standing))
-    return shown | {"may": key.role == "admin" and standing["status"] != "archived"}
+    """The page's contents for the holder of a key, as of now."""
+    standing = await service.ask(name, commands.describe_standing)
+    variables: JsonObject = await with_history(service, name, standing, functools.partial(page_of, standing))
+    return variables | {"may": key.role == "admin" and standing["status"] != "archived"}
 
 
 async def with_history(service: Service, name: str, standing: JsonObject, read: Callable[[History], T]) -> T:
-    """What a function makes of the history of an experiment up to an event at least, in a thread for reading."""
+    """The value of a function of an experiment's history up to an event at least, computed in a thread for reading."""
 
     def work() -> T:
         lock, history = service.histories.until(name, standing["seq"])
@@ -300,7 +302,7 @@ async def stream(request: Request, name: str) -> Response:
         raise
 
     async def changes() -> AsyncIterator[str]:
-        seq, spoke, shown = first["seq"], time.monotonic(), rendered(first)
+        seq, spoke, parts = first["seq"], time.monotonic(), rendered(first)
         yield "retry: 2000\n\n"
         while not service.ending() and not await request.is_disconnected():
             owned = service.writer.owned.get(name)
@@ -311,8 +313,8 @@ async def stream(request: Request, name: str) -> Response:
                     return
                 seq = page_now["seq"]
                 fresh = await asyncio.to_thread(rendered, page_now)
-                new = {part: html for part, html in fresh.items() if html != shown.get(part)}
-                shown = fresh
+                new = {part: html for part, html in fresh.items() if html != parts.get(part)}
+                parts = fresh
                 if new:
                     spoke = time.monotonic()
                     yield f"data: {json.dumps(new)}\n\n"
@@ -321,10 +323,10 @@ async def stream(request: Request, name: str) -> Response:
                 yield ": still here\n\n"
             await asyncio.sleep(BEAT)
 
-    return Counted(changes(), mark)
+    return CountedStream(changes(), mark)
 
 
-class Counted(StreamingResponse):
+class CountedStream(StreamingResponse):
     """A stream that counts until its connection ends, in whatever way."""
 
     def __init__(self, changes: AsyncIterator[str], mark: int) -> None:
@@ -338,9 +340,9 @@ class Counted(StreamingResponse):
             _streams.discard(self.mark)
 
 
-def rendered(shown: JsonObject) -> dict[str, str]:
+def rendered(variables: JsonObject) -> dict[str, str]:
     """The changing parts of the page, by id."""
-    return {part: templates().get_template(f"part_{part}.html").render(path=PATH, **shown) for part in SECTIONS}
+    return {part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables) for part in SECTIONS}
 
 
 @router.get("/experiments/{name}/certificate")
@@ -366,29 +368,29 @@ async def certificate_file(request: Request, name: str) -> Response:
 @behind_login
 async def confirm(request: Request, name: str) -> Response:
     """Say what a change will do, and ask whether it is meant."""
-    service, given = service_of(request), dict(request.query_params)
+    service, query = service_of(request), dict(request.query_params)
     signed_in(service, request, "admin")
-    return page("confirm.html", name=name, token=token(service, request), **await proposal(service, name, given))
+    return page("confirm.html", name=name, token=token(service, request), **await proposal(service, name, query))
 
 
-async def proposal(service: Service, name: str, given: dict[str, str]) -> JsonObject:
+async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonObject:
     """The question that a change is: what it will do, and the form that does it. Raises Refused where it may not be."""
-    action = given.get("action", "")
+    action = query.get("action", "")
     if action == "mode":
-        change, changes_it, standing = await service.ask(name, functools.partial(mode_as_of_now, change=mode_change(given)))
+        change, changes_it, standing = await service.ask(name, functools.partial(mode_as_of_now, change=mode_change(query)))
         fields = {"mode": change.mode, "why": change.why, "seen": standing["rollout"]["mode"]}
         if change.share is not None:
             fields["share"] = f"{100 * change.share:.10g}"
         question, button, sentences = f"Go to mode {change.mode}?", f"Go to {change.mode}", consequences.of_mode(change, standing)
     elif action == "arm":
-        arm, arm_to = given.get("arm", ""), arm_change(given)
-        ask_arm = lambda at: (commands.check_arm_change(at, arm, arm_to), commands.standing(at))  # noqa: E731
+        arm, arm_to = query.get("arm", ""), arm_change(query)
+        ask_arm = lambda at: (commands.check_arm_change(at, arm, arm_to), commands.describe_standing(at))  # noqa: E731
         changes_it, standing = await service.ask(name, ask_arm)
         verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[arm_to.status]
         fields, question, button = {"arm": arm, "status": arm_to.status}, f"{verb} the arm {arm}?", f"{verb} the arm"
         sentences = await with_history(service, name, standing, lambda history: consequences.of_arm(arm, arm_to, standing, history))
     elif action in commands.STATUS_CHANGES:
-        ask_status = lambda at: (commands.check_status_change(at, action), commands.standing(at))  # noqa: E731
+        ask_status = lambda at: (commands.check_status_change(at, action), commands.describe_standing(at))  # noqa: E731
         changes_it, standing = await service.ask(name, ask_status)
         fields, question = {}, f"{action.capitalize()} the experiment {name}?"
         button, sentences = f"{action.capitalize()} the experiment", consequences.of_status(action, standing)
@@ -401,24 +403,24 @@ def mode_as_of_now(transaction: Transaction, change: ModeChange) -> tuple[ModeCh
     """A change of the mode with the share that it would have, whether it changes anything, and how things stand."""
     if change.mode == "capped" and change.share is None:
         change = change.model_copy(update={"share": transaction.experiment.rollout.share})
-    return change, commands.check_mode_change(transaction, change), commands.standing(transaction)
+    return change, commands.check_mode_change(transaction, change), commands.describe_standing(transaction)
 
 
 @router.post("/experiments/{name}/{action}")
 async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from the board's own form."""
-    service, given = service_of(request), await form(request)
+    service, fields = service_of(request), await form(request)
     try:
         who = signed_in(service, request, "admin").author
-        check_token(service, request, given.get("token", ""))
+        check_token(service, request, fields.get("token", ""))
         if action == "mode":
-            change = mode_change(given)
-            await service.ask(name, lambda transaction: commands.change_mode(transaction, change, given.get("seen")), author=who)
+            change = mode_change(fields)
+            await service.ask(name, lambda transaction: commands.change_mode(transaction, change, fields.get("seen")), author=who)
         elif action == "arm":
-            arm, arm_to = given.get("arm", ""), arm_change(given)
+            arm, arm_to = fields.get("arm", ""), arm_change(fields)
             await service.ask(name, lambda transaction: commands.change_arm(transaction, arm, arm_to), author=who)
         elif action == "arms":
-            return await new_arms(request, name, given)
+            return await new_arms(request, name, fields)
         elif action in commands.STATUS_CHANGES:
             await service.ask(name, lambda transaction: commands.change_status(transaction, action), author=who)
         else:
@@ -428,9 +430,9 @@ async def act(request: Request, name: str, action: str) -> Response:
     return to_experiment(name)
 
 
-async def new_arms(request: Request, name: str, given: dict[str, str]) -> Response:
-    """Add arms; what is refused is told at the form, with all that was typed."""
-    service, typed = service_of(request), given.get("arms", "").replace("\r\n", "\n")
+async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Response:
+    """Add arms; a refusal is shown at the form, with all that was typed."""
+    service, typed = service_of(request), fields.get("arms", "").replace("\r\n", "\n")
     key = signed_in(service, request, "admin")
     try:
         await changes.add_arms(service, name, spec_form.arms_request(typed), key.author)
@@ -439,20 +441,20 @@ async def new_arms(request: Request, name: str, given: dict[str, str]) -> Respon
     return to_experiment(name)
 
 
-def arm_change(given: dict[str, str]) -> ArmChange:
+def arm_change(texts: dict[str, str]) -> ArmChange:
     """The status of an arm from the form's fields. Refused with 422 where it is not one."""
     try:
-        return ArmChange.model_validate({"status": given.get("status")})
+        return ArmChange.model_validate({"status": texts.get("status")})
     except ValueError:
         raise Refused(422, "status must be active, masked or retired.", "status") from None
 
 
-def mode_change(given: dict[str, str]) -> ModeChange:
+def mode_change(texts: dict[str, str]) -> ModeChange:
     """A mode from the form's fields. Refused with 422 where they are not one."""
-    fields: JsonObject = {"mode": given.get("mode"), "why": given.get("why", "")}
+    fields: JsonObject = {"mode": texts.get("mode"), "why": texts.get("why", "")}
     try:
-        if given.get("share"):
-            fields["share"] = float(given["share"]) / 100.0
+        if texts.get("share"):
+            fields["share"] = float(texts["share"]) / 100.0
         return ModeChange.model_validate(fields)
     except ValueError:
         raise Refused(422, "mode must be one of the four, and its share a percentage above 0 and below 100.", "mode") from None

@@ -14,8 +14,8 @@ from ..domain.spec import ExperimentSpec
 Spec = JsonObject
 M = TypeVar("M", bound=BaseModel)
 FOR_EVER = "for ever"  # a window of null
-PLAIN = ("name", "policy", "baseline", "baseline_mean", "alpha", "window", "default_reward")  # fields of the spec itself
-FIELDS = (*PLAIN, "arms", "lowest", "highest", "mode", "share")
+SPEC_FIELDS = ("name", "policy", "baseline", "baseline_mean", "alpha", "window", "default_reward")  # fields of the spec itself
+FIELDS = (*SPEC_FIELDS, "arms", "lowest", "highest", "mode", "share")
 BEGIN: Spec = {"name": "", "policy": "BetaThompson", "arms": [], "window": "7d"}  # of an empty form
 PLACES = {"rewards": "lowest", "rollout": "mode", "rollout.share": "share"}  # fields that the API calls otherwise
 
@@ -52,9 +52,9 @@ def draft_of(spec: Spec) -> Draft:
     return Draft(fields_of(spec), text, text)
 
 
-def draft_sent(given: Mapping[str, str]) -> Draft:
+def draft_sent(form: Mapping[str, str]) -> Draft:
     """The form as it was typed."""
-    texts = {name: given.get(name, "").replace("\r\n", "\n").strip() for name in (*FIELDS, "spec", "was")}
+    texts = {name: form.get(name, "").replace("\r\n", "\n").strip() for name in (*FIELDS, "spec", "was")}
     return Draft({name: texts[name] for name in FIELDS}, texts["spec"], texts["was"])
 
 
@@ -64,7 +64,7 @@ def draft_sent(given: Mapping[str, str]) -> Draft:
 def fields_of(spec: Spec) -> dict[str, str]:
     """The texts of the fields. What the form has no field for is in the spec alone."""
     policy, arms, rewards, rollout = spec.get("policy"), spec.get("arms"), spec.get("rewards"), spec.get("rollout")
-    fields = {name: word(spec.get(name)) for name in PLAIN}
+    fields = {name: word(spec.get(name)) for name in SPEC_FIELDS}
     fields["policy"] = word(policy.get("policy") if isinstance(policy, dict) else policy)
     if "window" in spec and spec["window"] is None:
         fields["window"] = FOR_EVER
@@ -89,20 +89,20 @@ def line(arm: object) -> str:
 
 def arms_of(text: str) -> list[JsonObject]:
     """Arms of lines, each an id or JSON."""
-    found: list[JsonObject] = []
+    arms: list[JsonObject] = []
     for one in filter(None, map(str.strip, text.split("\n"))):
         try:
-            found.append(json.loads(one) if one.startswith("{") else {"id": one})
+            arms.append(json.loads(one) if one.startswith("{") else {"id": one})
         except (ValueError, RecursionError):
             raise Refused(422, f"arms has the line {one[:100]!r}, which begins like JSON and is not; give an id a line.", "arms") from None
-    return found
+    return arms
 
 
 def with_fields(spec: Spec, fields: Mapping[str, str]) -> Spec:
     """The spec with those fields that say something else than it does."""
-    shown = fields_of(spec)
-    changed = {name: text for name, text in fields.items() if text != shown[name]}
-    for name in (name for name in PLAIN if name in changed):
+    texts = fields_of(spec)
+    changed = {name: text for name, text in fields.items() if text != texts[name]}
+    for name in (name for name in SPEC_FIELDS if name in changed):
         spec = put(spec, name, plain_value(name, changed[name]))
     if "arms" in changed:
         spec = put(spec, "arms", arms_of(changed["arms"]) or None)

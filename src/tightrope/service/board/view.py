@@ -1,4 +1,4 @@
-"""What the page of an experiment shows: numbers, pictures and sentences, from the live experiment and the history of its log."""
+"""The contents of an experiment's page: numbers, pictures and sentences, from the live experiment and the history of its log."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from .answer import answer_of
 from .charts import Interval, Line, short
 from .consequences import SERVED
 
-SHOWN = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
+COLOURED_ARMS = charts.COLOURS - 1  # arms with a colour of their own; the others share the last
 BEHIND = 1.0  # seconds that a clock may be behind the log before the page says so
 SLICES = 48  # of the pictures that count per stretch of decisions
 
@@ -31,18 +31,18 @@ def style_of(history: History) -> list[str]:
     if len(history.arms) <= charts.COLOURS:
         return [f"c{k}" for k in range(len(history.arms))]
     plays = [arm.plays for arm in history.arms.values()]
-    most = sorted(range(len(plays)), key=lambda k: (-plays[k], k))[:SHOWN]
-    return [f"c{sorted(most).index(k)}" if k in most else f"c{SHOWN}" for k in range(len(history.arms))]
+    most = sorted(range(len(plays)), key=lambda k: (-plays[k], k))[:COLOURED_ARMS]
+    return [f"c{sorted(most).index(k)}" if k in most else f"c{COLOURED_ARMS}" for k in range(len(history.arms))]
 
 
 def slices(points: list[Point]) -> list[tuple[Point, Point]]:
     """Pairs of points between which something is counted."""
     step = max(1, math.ceil(len(points) / SLICES))
-    kept = points[step - 1 :: step]
-    if points and (not kept or kept[-1] is not points[-1]):
-        kept.append(points[-1])
+    ends = points[step - 1 :: step]
+    if points and (not ends or ends[-1] is not points[-1]):
+        ends.append(points[-1])
     first = Point(0, 0, 0, 0.0, 0, None, (), None)
-    return [(before, after) for before, after in itertools.pairwise([first, *kept]) if after.decisions > before.decisions]
+    return [(before, after) for before, after in itertools.pairwise([first, *ends]) if after.decisions > before.decisions]
 
 
 def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
@@ -51,8 +51,8 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
-    drawn = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
-    return charts.lines(drawn, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
+    curves = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
+    return charts.lines(curves, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
@@ -89,7 +89,7 @@ def share_chart(history: History, points: list[Point], styles: list[str]) -> tup
             shares.append([count / total for count in counts])
     words = "Share of each arm in the last decisions: " + (
         ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares[-1], strict=True)) if shares else "none yet")  # fmt: skip
-    return charts.stacked(edges, shares, order, names, words), list(zip(order, names, strict=True))
+    return charts.areas(edges, shares, order, names, words), list(zip(order, names, strict=True))
 
 
 def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[JsonObject]:
@@ -107,11 +107,12 @@ def arm_rows(history: History, statuses: dict[str, str], styles: list[str], boun
 
 def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | None:
     """Bounds of every arm's mean."""
-    known = [row for row in rows if row["low"] is not None and row["rewards"]]
-    if not known:
+    bounded_rows = [row for row in rows if row["low"] is not None and row["rewards"]]
+    if not bounded_rows:
         return None
     intervals = [
-        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards") for row in known[:20]
+        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards")
+        for row in bounded_rows[:20]
     ]
     words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in intervals)
     return charts.intervals(intervals, words, "mean reward", baseline)
@@ -148,7 +149,7 @@ def sentence_of(standing: JsonObject, history: History) -> str:
 
 
 def page_of(standing: JsonObject, history: History) -> JsonObject:
-    """Everything that the templates need. standing: of the live experiment, see `commands.standing`."""
+    """Everything that the templates need. standing: of the live experiment, see `commands.describe_standing`."""
     points, styles = history.curve(), style_of(history)
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
     identified = standing.get("identified")
@@ -217,13 +218,13 @@ def why_no_bounds(history: History) -> str:
 
 
 def baseline_level(history: History) -> float | None:
-    """The baseline's mean reward, known or seen so far."""
+    """The baseline's mean reward, known or observed so far."""
     spec = history.spec
     if spec is None or not isinstance(spec.baseline, str):
         return None
     arm = history.arms.get(spec.baseline)
-    seen = arm.total / arm.rewards if arm is not None and arm.rewards else None
-    return seen if spec.baseline_mean is None else spec.baseline_mean
+    mean = arm.total / arm.rewards if arm is not None and arm.rewards else None
+    return mean if spec.baseline_mean is None else spec.baseline_mean
 
 
 def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
@@ -232,7 +233,7 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     sets = history.spec is not None and history.spec.oracle is not None
     of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"
     came = f"{history.rewarded:,} rewards came, {history.defaulted:,} are the default"
-    shown = [
+    numbers = [
         ("Decisions", f"{history.decisions:,}", f"{history.cancelled:,} cancelled, {history.unrewarded:,} ended without a reward"),
         ("Rewarded", f"{history.rewarded + history.defaulted:,}", came),
         ("Open", f"{len(history.open):,}", "wait for a reward"),
@@ -243,15 +244,15 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
         holdings = standing["holdings"]
         by = standing["spec"].get("promise_by")
         where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
-        shown.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
+        numbers.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
     if standing.get("workers") is not None:
         workers = standing["workers"]
         leased = f"decide; leases of {workers['out']:,} decisions are out" if standing["holdings"] is not None else "decide"
-        shown.append(("Workers", f"{workers['logs']} of {workers['most']}", leased))
+        numbers.append(("Workers", f"{workers['logs']} of {workers['most']}", leased))
     if standing.get("identified") is not None:
         left = standing["identified"]["samples_remaining"]
-        shown.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))
-    return shown
+        numbers.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))
+    return numbers
 
 
 def certificate_chart(certificate: JsonObject) -> Markup | None:

@@ -1,1 +1,1 @@
-"""What an experiment is and how it changes: specs, requests, events, state, rollout, evidence. No database, no HTTP."""
+"""The state of an experiment and its changes: specs, requests, events, state, rollout, evidence. No database, no HTTP."""

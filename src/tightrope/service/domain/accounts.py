@@ -1,4 +1,4 @@
-"""What the ledger of an experiment of many workers knows of each: how far its log was taken in, and which lease it holds.
+"""The accounts that the ledger of an experiment keeps of its workers: how far a worker's log was taken in, and which lease it holds.
 
 A lease is a number of decisions that explore. How many may be out is derived in docs/explanation/conservative-guarantee.md, "Many workers".
 """
@@ -51,7 +51,7 @@ class Accounts:
 
     @classmethod
     def unpack(cls, packed: JsonObject) -> Self:
-        """What `pack` wrote."""
+        """The accounts that `pack` wrote."""
         accounts = cls()
         for worker, last, lease in packed["workers"]:
             accounts.taken[worker], accounts.leases[worker] = last, lease
@@ -67,9 +67,9 @@ class KnownRounds:
     """The sums that a lease rests on, of the rounds that the ledger knows. policy: that keeps a budget. state: the policy's."""
 
     def __init__(self, policy: Any, state: State) -> None:
-        held = ledger_of(state)
-        assert held is not None  # of a policy that keeps a budget
-        ledger = held.ledger[0]
+        keeper = ledger_of(state)
+        assert keeper is not None  # of a policy that keeps a budget
+        ledger = keeper.ledger[0]
         self.rewards, self.explored = float(value_of(ledger.rewards)), float(ledger.explored)
         self.owed = float(value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised))
         self.charge = float((1.0 - policy.alpha) * policy.baseline_mean)

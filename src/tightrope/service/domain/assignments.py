@@ -36,14 +36,14 @@ class Assignments(dict[str, KeptDecision]):
 
     def current(self, subject: str, now: int) -> KeptDecision | None:
         """The decision that a subject goes on with."""
-        found = self.get(subject)
-        return found if found is not None and now < found.until else None
+        decision = self.get(subject)
+        return decision if decision is not None and now < decision.until else None
 
     def forget(self, subject: str) -> None:
-        """The subject is decided for anew."""
-        found = self.pop(subject, None)
-        if found is not None:
-            del self._subjects[found.seq]
+        """Drop the subject's decision, so that the next one is made anew."""
+        decision = self.pop(subject, None)
+        if decision is not None:
+            del self._subjects[decision.seq]
 
     def forget_event(self, seq: int) -> None:
         """The same for the subject of the decision that an event made."""

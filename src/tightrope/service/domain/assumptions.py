@@ -1,4 +1,4 @@
-"""What a certificate's numbers rest on, in words, and what the log of the experiment says to each of it."""
+"""The assumptions behind a certificate's numbers, in words, each with what the log of the experiment says about it."""
 
 import math
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from .observations import BARS, ERROR, at_worst
 from .rounds import baselines_of
 from .spec import ExperimentSpec
 
-HOLDS, AGREES, CONTRADICTED, UNSEEN = "holds", "agrees", "contradicted", "unseen"
+HOLDS, AGREES, CONTRADICTED, NO_EVIDENCE = "holds", "agrees", "contradicted", "unseen"
 ROUNDING = 1.0 + 1e-9
 
 
@@ -25,20 +25,20 @@ class Assumption(NamedTuple):
 
 def unseen(says: str, why: str = "No log can show this.") -> Assumption:
     """An assumption that is taken on trust."""
-    return Assumption(says, UNSEEN, why)
+    return Assumption(says, NO_EVIDENCE, why)
 
 
 def assumptions(
     holdings: JsonObject | None, history: History, rollout: JsonObject, workers: JsonObject | None = None
 ) -> list[Assumption]:  # fmt: skip
-    """What the certificate of an experiment rests on. workers: their leases, where there are many."""
-    spec, seen = history.spec, history.observed
+    """The assumptions behind the certificate of an experiment. workers: their leases, where there are many."""
+    spec, observations = history.spec, history.observed
     assert spec is not None
-    found = [] if holdings is None else guarantees(holdings, spec, history)
+    premises = [] if holdings is None else guarantees(holdings, spec, history)
     if holdings is not None and workers is not None:
-        found.append(leases(workers))
+        premises.append(leases(workers))
     if rollout["estimate"] is not None:
-        found += [
+        premises += [
             in_range(spec, history),
             every_reward_comes(spec, history),
             Assumption(
@@ -48,14 +48,14 @@ def assumptions(
             ),
         ]  # fmt: skip
     if spec.default_reward is not None:
-        found.append(default_is_earned(holdings, rollout, spec, history))
-    if seen.clipped:
+        premises.append(default_is_earned(holdings, rollout, spec, history))
+    if observations.clipped:
         low, high = history.reward_range
         says = f"A reward outside [{low:g}, {high:g}] is worth as much as the end that is nearer to it."
-        found.append(unseen(says, f"{plural(seen.clipped, 'decision')} had such a reward, which was clipped."))
+        premises.append(unseen(says, f"{plural(observations.clipped, 'decision')} had such a reward, which was clipped."))
     if history.cancelled:
-        found.append(cancellations(history))
-    return [*found, unseen("Each decision was carried out as it was answered, and each reward was reported once and truly.")]
+        premises.append(cancellations(history))
+    return [*premises, unseen("Each decision was carried out as it was answered, and each reward was reported once and truly.")]
 
 
 def plural(count: int, what: str) -> str:
@@ -64,32 +64,32 @@ def plural(count: int, what: str) -> str:
 
 
 def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> list[Assumption]:
-    """What the budget rests on; docs/explanation/conservative-guarantee.md says why."""
-    found = [noise(holdings["sigma"], spec, history)]
+    """The assumptions behind the budget; docs/explanation/conservative-guarantee.md says why."""
+    premises = [noise(holdings["sigma"], spec, history)]
     if holdings["freedman"]:
-        found.append(deviations(spec, history))
+        premises.append(deviations(spec, history))
     if not holdings["sets"]:
-        found.append(means_in_unit(spec, history))
+        premises.append(means_in_unit(spec, history))
     if not holdings["estimates"]:
         pass  # the bound asks nothing of the arms
     elif holdings["norms"] is None:
         if spec.promise_by is None:
-            found.append(steady("What an arm earns on average does not change during the experiment.", history))
+            premises.append(steady("What an arm earns on average does not change during the experiment.", history))
         else:
             says = f"What an arm earns on average in a {spec.promise_by} does not change during the experiment."
-            found.append(unseen(says, "The log is not looked at for this by segment."))
+            premises.append(unseen(says, "The log is not looked at for this by segment."))
         if holdings["learned"]:
-            found.append(at_most_one(spec, history))
+            premises.append(at_most_one(spec, history))
     else:
         coefficients, longest = holdings["norms"]
-        found.append(linear(coefficients, longest, history))
+        premises.append(linear(coefficients, longest, history))
     if holdings["lower"] or (holdings["norms"] is not None and spec.apply != "in order"):
-        found.append(delays(history))
+        premises.append(delays(history))
     elif holdings["norms"] is not None and spec.default_reward is None:
-        found.append(whether_it_comes("Whether a reward arrives does not depend on what it is.", history))
-    found.append(baseline_is_there(history))
-    found.append(baseline_mean(holdings, spec, history) if spec.promise_by is None else means_by_segment(spec, history))
-    return found
+        premises.append(whether_it_comes("Whether a reward arrives does not depend on what it is.", history))
+    premises.append(baseline_is_there(history))
+    premises.append(baseline_mean(holdings, spec, history) if spec.promise_by is None else means_by_segment(spec, history))
+    return premises
 
 
 def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
@@ -114,10 +114,10 @@ def leases(workers: JsonObject) -> Assumption:
 
 def seen_range(history: History) -> str:
     """The rewards of the log, in words."""
-    seen = history.observed
+    observations = history.observed
     if not history.rewards:
         return "There is no reward yet."
-    return f"The {plural(history.rewards, 'reward')} of the log are from {seen.lowest:.6g} to {seen.highest:.6g}."
+    return f"The {plural(history.rewards, 'reward')} of the log are from {observations.lowest:.6g} to {observations.highest:.6g}."
 
 
 def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
@@ -126,15 +126,15 @@ def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
         f"Rewards are at least 0, and their noise is sub-Gaussian with scale sigma = {sigma:.6g} "
         "(1/2 is enough for any reward between 0 and 1)."
     )
-    seen, declared = history.observed, spec.reward_range
-    if seen.lowest < 0.0:
-        return Assumption(says, CONTRADICTED, f"The log has a reward of {seen.lowest:.6g}.")
+    observations, declared = history.observed, spec.reward_range
+    if observations.lowest < 0.0:
+        return Assumption(says, CONTRADICTED, f"The log has a reward of {observations.lowest:.6g}.")
     if declared is not None and declared[0] >= 0.0 and sigma * ROUNDING >= (declared[1] - declared[0]) / 2:
         return Assumption(
             says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned, and half of that is at most sigma."
         )
     low, high = history.reward_range
-    for arm, variance in seen.least_variance().items() if history.comparable else ():
+    for arm, variance in observations.least_variance().items() if history.comparable else ():
         if (high - low) ** 2 * variance > sigma**2 * ROUNDING:
             return Assumption(says, CONTRADICTED, f"The rewards of arm {arm!r} vary by more than sigma = {sigma:.6g} allows.")
     return Assumption(says, AGREES, seen_range(history))
@@ -142,13 +142,21 @@ def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
 
 def deviations(spec: ExperimentSpec, history: History) -> Assumption:
     """No reward is more than 1 from its mean."""
-    says, seen, declared = "The reward of an arm differs from what it earns on average by at most 1.", history.observed, spec.reward_range
+    says, observations, declared = (
+        "The reward of an arm differs from what it earns on average by at most 1.",
+        history.observed,
+        spec.reward_range,
+    )
     if declared is not None and declared[1] - declared[0] <= ROUNDING:
         return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
     for arm, (least, most) in mean_bounds(history).items():
         if max(history.arms[arm].highest - most, least - history.arms[arm].lowest) > ROUNDING:
             return Assumption(says, CONTRADICTED, f"A reward of arm {arm!r} is further from its mean than 1.")
-    return Assumption(says, AGREES, seen_range(history)) if seen.highest - seen.lowest <= ROUNDING else unseen(says, seen_range(history))
+    return (
+        Assumption(says, AGREES, seen_range(history))
+        if observations.highest - observations.lowest <= ROUNDING
+        else unseen(says, seen_range(history))
+    )
 
 
 def means_in_unit(spec: ExperimentSpec, history: History) -> Assumption:
@@ -187,10 +195,10 @@ def steady(says: str, history: History) -> Assumption:
     """Means do not change."""
     if not history.comparable:
         return unseen(says, "What an arm earns depends on the round here, so that the log does not show it.")
-    found = history.observed.drift()
-    if found is None:
+    drift = history.observed.drift()
+    if drift is None:
         return Assumption(says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ.")
-    arm, (more, least, less, most) = found
+    arm, (more, least, less, most) = drift
     low, high = history.reward_range
     least, most = low + (high - low) * least, low + (high - low) * most
     values = f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those from {less} on"
@@ -200,9 +208,9 @@ def steady(says: str, history: History) -> Assumption:
 def delays(history: History) -> Assumption:
     """When and whether a reward comes is not about what it is."""
     says = "When a reward arrives, and whether it does, does not depend on what it is."
-    found = history.observed.telling_delays() if history.comparable else None
-    if found is not None:
-        arm, (more, least, less, most) = found
+    contrast = history.observed.telling_delays() if history.comparable else None
+    if contrast is not None:
+        arm, (more, least, less, most) = contrast
         low, high = history.reward_range
         least, most = low + (high - low) * least, low + (high - low) * most
         values = f"at least {least:.4g} on average where they took {more}, at most {most:.4g} where {less}"
@@ -219,7 +227,7 @@ def whether_it_comes(says: str, history: History) -> Assumption:
 
 
 def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: ExperimentSpec, history: History) -> Assumption:
-    """What is taken for a missing reward, against the rewards that came too late.
+    """The assumption about the default reward, against the rewards that came too late.
 
     Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from it, or the policy is compared with it:
     else it only makes the bound lower.
@@ -228,15 +236,15 @@ def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: Ex
     says = f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
     low, high = history.reward_range
     taken = min(max((spec.default_reward - low) / (high - low), 0.0), 1.0)
-    late = {f"arm {arm!r}": (arm, seen.late) for arm, seen in history.observed.arms.items() if seen.late.rounds}
+    late = {f"arm {arm!r}": (arm, observations.late) for arm, observations in history.observed.arms.items() if observations.late.rounds}
     if history.observed.late_of_any.rounds:
         late["some arms"] = ("", history.observed.late_of_any)
     own = baselines_of({}, spec.baseline)
     compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
-    bounds = bounds_of([seen for _, seen in late.values()], ERROR / max(len(late), 1))
-    for (name, (arm, seen)), (least, most) in zip(late.items(), bounds, strict=True):
+    bounds = bounds_of([sequence for _, sequence in late.values()], ERROR / max(len(late), 1))
+    for (name, (arm, sequence)), (least, most) in zip(late.items(), bounds, strict=True):
         least, most = low + (high - low) * least, low + (high - low) * most
-        rewards = f"{plural(seen.rounds, 'reward')} of {name} that came later"
+        rewards = f"{plural(sequence.rounds, 'reward')} of {name} that came later"
         if most < low + (high - low) * taken:
             return Assumption(says, CONTRADICTED, f"{rewards} are at most {most:.4g} on average.")
         if least > low + (high - low) * taken and compared and (arm in own or not own):
@@ -251,18 +259,18 @@ def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
 
 def cancellations(history: History) -> Assumption:
     """Cancelled decisions were never shown."""
-    one, seen = history.cancelled == 1, history.observed
+    one, observations = history.cancelled == 1, history.observed
     says = (
         f"{plural(history.cancelled, 'cancelled decision')} {'counts' if one else 'count'} for nothing: none was shown, and whether one is "
         "cancelled does not depend on its arm or its reward."
     )
-    uneven = seen.uneven_cancellation()
+    uneven = observations.uneven_cancellation()
     if uneven is not None:
         why = (
             f"Of arm {uneven.more!r} at least {uneven.more_least:.1%} are cancelled, of arm {uneven.less!r} at most {uneven.less_most:.1%}."
         )
         return Assumption(says, CONTRADICTED, why)
-    if seen.late_cancellation():
+    if observations.late_cancellation():
         return Assumption(says, CONTRADICTED, "Most cancellations come later than most rewards, when a reward may be known.")
     share = history.cancelled / max(history.decisions, 1)
     return unseen(says, f"They are {share:.1%} of all decisions, and no arm surely has a larger share of them than another.")
@@ -310,10 +318,10 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
     says = f"The baseline earns {stated:.6g} on average, or what a round said that it earns."
     if not isinstance(spec.baseline, str) or not history.comparable:
         return unseen(says, "The baseline is not one arm with one mean here, so that the log does not show what it earns.")
-    found = mean_bounds(history).get(spec.baseline)
-    if found is None:
+    bounds = mean_bounds(history).get(spec.baseline)
+    if bounds is None:
         return unseen(says, "The log has no reward of the baseline to compare it with.")
-    least, most = found
+    least, most = bounds
     if not least <= stated <= most:
         return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}.")
     return Assumption(says, AGREES, f"By the log it earns between {least:.6g} and {most:.6g}.")
@@ -326,25 +334,25 @@ def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
         return Assumption(f"The baseline's mean is learned in every {by} by itself.", HOLDS, "Its rewards are data like any other.")
     means = {value: float(spec.baseline_mean or 0.0) for value in values} if stated is None else stated
     says = f"The baseline earns on average, by {by}: {', '.join(f'{value} {means[value]:.6g}' for value in values)}."
-    seen: dict[str, tuple[float, float]] = {}
+    bounds: dict[str, tuple[float, float]] = {}
     if history.comparable:
         low, high = history.reward_range
         for value in values:
             least, most = open_mean_bounds(history.segments[by][value], str(spec.baseline), ERROR / len(values))
-            seen |= {value: (low + (high - low) * least, low + (high - low) * most)} if least > 0.0 or most < 1.0 else {}
-    if not seen:
+            bounds |= {value: (low + (high - low) * least, low + (high - low) * most)} if least > 0.0 or most < 1.0 else {}
+    if not bounds:
         return unseen(says, "The log has no reward of the baseline to compare them with.")
-    for value, (least, most) in seen.items():
+    for value, (least, most) in bounds.items():
         if not least <= means[value] <= most:
             return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g} in {by} {value}.")
-    shown = ", ".join(f"{value} {least:.6g} to {most:.6g}" for value, (least, most) in seen.items())
-    return Assumption(says, AGREES, f"By the log it earns: {shown}.")
+    intervals = ", ".join(f"{value} {least:.6g} to {most:.6g}" for value, (least, most) in bounds.items())
+    return Assumption(says, AGREES, f"By the log it earns: {intervals}.")
 
 
 def open_mean_bounds(segment: SegmentHistory, arm: str, error: float) -> tuple[float, float]:
     """Bounds on the mean of an arm in a segment, scaled to [0, 1], whatever its open decisions will bring: what comes first may be what
     comes quickly."""
-    seen = segment.arms.get(arm)
-    if seen is None or not seen.rewards:
+    arm_history = segment.arms.get(arm)
+    if arm_history is None or not arm_history.rewards:
         return 0.0, 1.0
-    return bounds_of([at_worst(seen.mean, min(segment.open, seen.plays - seen.rewards))], error)[0]
+    return bounds_of([at_worst(arm_history.mean, min(segment.open, arm_history.plays - arm_history.rewards))], error)[0]

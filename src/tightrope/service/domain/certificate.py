@@ -16,7 +16,7 @@ SIGNATURES = {KIND: "ed25519", SECRET_KIND: "hmac_sha256"}  # the field of each 
 
 
 def certificate(standing: JsonObject, history: History, key: bytes, issued: int) -> JsonObject:
-    """A certificate of how an experiment stands. standing: of the live experiment, see `commands.standing`; history: up to the same event.
+    """A certificate of an experiment. standing: of the live one, see `commands.describe_standing`; history: up to the same event.
     key: the private one that signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
@@ -66,42 +66,42 @@ def read(text: str) -> JsonObject:
     """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands twice, of which readers may take either."""
 
     def once(pairs: list[tuple[str, object]]) -> JsonObject:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        items = dict(pairs)
+        if len(items) < len(pairs):
             raise ValueError("a name stands twice.")
-        return found
+        return items
 
-    found = json.loads(text, object_pairs_hook=once)
-    if not isinstance(found, dict):
+    certificate = json.loads(text, object_pairs_hook=once)
+    if not isinstance(certificate, dict):
         raise ValueError("it is not an object.")
-    return found
+    return certificate
 
 
-def check(given: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
-    """What is wrong with a certificate; nothing: it is one of this service, and nothing of it was changed. public: the service's key in
+def check(certificate: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
+    """The errors of a certificate; none: it is one of this service, and nothing of it was changed. public: the service's key in
     PEM. secret: the service's, with which alone certificates of the first kind can be checked."""
-    kind = str(given.get("kind"))
-    if kind not in SIGNATURES or not isinstance(given.get(SIGNATURES[kind]), str):
+    kind = str(certificate.get("kind"))
+    if kind not in SIGNATURES or not isinstance(certificate.get(SIGNATURES[kind]), str):
         return ["It is not a certificate of this kind."]
-    body = {name: value for name, value in given.items() if name not in ("sha256", SIGNATURES[kind])}
+    body = {name: value for name, value in certificate.items() if name not in ("sha256", SIGNATURES[kind])}
     if kind == SECRET_KIND and secret is None:
         return ["It was signed before there were public keys, so only its service can check it; give its database with --db."]
     text = canonical(body)
     errors = []
-    if hashlib.sha256(text).hexdigest() != given.get("sha256"):
+    if hashlib.sha256(text).hexdigest() != certificate.get("sha256"):
         errors.append("Its digest is not that of its content: it was changed.")
     if kind == SECRET_KIND:
-        if not agrees(secret or b"", text, given["hmac_sha256"]):
+        if not agrees(secret or b"", text, certificate["hmac_sha256"]):
             errors.append("Its signature is not that of this database's service.")
     elif body.get("public_key") != fingerprint(public):
         errors.append(f"It names another public key than this one, whose fingerprint is {fingerprint(public)}.")
-    elif not signed_with(public, text, given["ed25519"]):
+    elif not signed_with(public, text, certificate["ed25519"]):
         errors.append("Its signature is not by the private key that belongs to this public one.")
     return errors
 
 
 def charge(holdings: JsonObject | None) -> str:
-    """What open decisions count for, in words."""
+    """The value that open decisions count as, in words."""
     if holdings is None:
         return "Nothing: this policy keeps no budget."
     open, charged = holdings["open"], holdings["open"]["charged"]
@@ -125,7 +125,7 @@ def bound_if_shown(holdings: JsonObject, history: History) -> float:
 
 
 def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumption]) -> str:
-    """What is promised, in sentences, what it does not cover, and whether the log contradicts what it rests on."""
+    """The promise, in sentences, with what it does not cover and whether the log contradicts an assumption of it."""
     broken = [one for one in assumed if one.verdict == CONTRADICTED]
     said = promised(holdings, spec)
     if holdings is None or not broken:
@@ -134,7 +134,7 @@ def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumpt
 
 
 def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
-    """What is promised, in a sentence, and what it does not cover."""
+    """The promise, in a sentence, and what it does not cover."""
     if holdings is None:
         return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
     alpha, delta, others = holdings["alpha"], holdings["delta"], unguarded(spec)

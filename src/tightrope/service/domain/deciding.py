@@ -27,12 +27,12 @@ class Prepared(NamedTuple):
 def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
     """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises Refused with nothing changed."""
     experiment.check_running()
-    asked, session = experiment.asked(request), experiment.session
-    if "baseline" in asked or "baseline_mean" in asked:
-        check_round_baseline(experiment, asked)
-    round, watched = experiment.round(asked), experiment.watched
+    question, session = experiment.question(request), experiment.session
+    if "baseline" in question or "baseline_mean" in question:
+        check_round_baseline(experiment, question)
+    round, watched = experiment.round(question), experiment.watched
     if experiment.known is not None:
-        check_of_many(experiment, request, asked)
+        check_of_many(experiment, request, question)
         if experiment.lease == 0:
             round = experiment.baseline_only(round)
     one_row = round.context is not None and is_one_row(round.context.features)
@@ -40,33 +40,35 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
         if one_row and not session.arms.common:
             check_size(experiment.spec, session.policy, session.arms.number, one_row=True)
         if experiment.rollout.mode == "full":
-            drawn = session.decide(round.context, round.eligible, id, round.names)
-            choice, why = None, drawn.reason
+            decision = session.decide(round.context, round.eligible, id, round.names)
+            choice, why = None, decision.reason
         else:
-            drawn, choice, why = decide_beside(experiment, round, id)
+            decision, choice, why = decide_beside(experiment, round, id)
         budget = noted_budget(experiment, watched)
     except ValueError as error:
         if ALIKE in str(error):
             raise Refused(422, about_one_row(str(error), one_row, experiment.name), "context") from None
         raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
-    more = now if now < experiment.time else None, lacks_baseline(asked, experiment.spec.baseline, [*map(str, session.retired)])
-    arm, name, p, se = drawn.arm, drawn.name, drawn.propensity, drawn.propensity_se
+    more = now if now < experiment.time else None, lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)])
+    arm, name, p, se = decision.arm, decision.name, decision.propensity, decision.propensity_se
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
     rests = experiment.known, experiment.lease
-    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, asked, *more, drawn.draws, *rests), drawn)
+    return Prepared(
+        Decided(id, arm, name, p, se, why, version, deadline, choice, budget, question, *more, decision.draws, *rests), decision
+    )
 
 
-def check_of_many(experiment: Experiment, request: DecisionRequest, asked: JsonObject) -> None:
+def check_of_many(experiment: Experiment, request: DecisionRequest, question: JsonObject) -> None:
     """Refuse what many workers do not do together."""
     spec, name = experiment.spec, experiment.name
     for field, why in (("subject", "its data could not be erased"), ("deferred", "another worker could not know whether it was activated")):
-        if field in asked:
+        if field in question:
             raise Refused(422, f"{field} was given, but experiment {name!r} has many workers, so that {why}; leave it out.", field)
     if spec.row_length is not None and request.context is None:
         raise Refused(422, f"context is missing; a worker of experiment {name!r} does not know the features of the last round.", "context")
-    if experiment.lease is not None and lacks_baseline(asked, spec.baseline, ()):
+    if experiment.lease is not None and lacks_baseline(question, spec.baseline, ()):
         raise Refused(
             422, f"eligible leaves out the baseline {spec.baseline!r}, which a worker of experiment {name!r} without a lease plays; let it "
             "be eligible.", "eligible",
@@ -83,10 +85,10 @@ def noted_budget(experiment: Experiment, watched: bool) -> float | None:
     return bound if watched or lowest is None or bound < lowest else None
 
 
-def check_round_baseline(experiment: Experiment, asked: JsonObject) -> None:
+def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
     """Refuse a baseline that is not the request's to choose: what a promise is measured against is the experiment's."""
     spec, name = experiment.spec, experiment.name
-    field = "baseline" if "baseline" in asked else "baseline_mean"
+    field = "baseline" if "baseline" in question else "baseline_mean"
     if spec.baseline is not None:
         message = f"{field} was given, but experiment {name!r} has the baseline {spec.baseline!r} in every round; leave it out."
         raise Refused(422, message, field)
@@ -94,8 +96,8 @@ def check_round_baseline(experiment: Experiment, asked: JsonObject) -> None:
         raise Refused(422, f"{field} was given, but experiment {name!r} has its baseline in rollout.production; leave it out.", field)
     if not spec.rounds_have_baselines:
         raise Refused(422, f"{field} was given, but nothing in experiment {name!r} is measured against a baseline; leave it out.", field)
-    if spec.baseline_mean is not None and "baseline_mean" not in asked:
-        arm = asked["baseline"]
+    if spec.baseline_mean is not None and "baseline_mean" not in question:
+        arm = question["baseline"]
         message = f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what {arm!r} earns on average."
         raise Refused(422, message, "baseline_mean")
 
@@ -112,14 +114,14 @@ def decide_beside(experiment: Experiment, round: Round, id: str) -> tuple[Decisi
         return baseline.get(played, 0.0) if share == 0.0 else share * policy + (1.0 - share) * baseline.get(played, 0.0)
 
     compared = rollout.mode != "apprentice"
-    drawn, wanted, policy = session.decide_beside(arm, chance, round.context, round.eligible, id, round.names, compared)
+    decision, wanted, policy = session.decide_beside(arm, chance, round.context, round.eligible, id, round.names, compared)
     if not compared:
-        why = f"{drawn.name}: production's choice; the policy learns from it (mode apprentice)"
-        return drawn, RolloutChoice(rollout.mode, wanted), why
+        why = f"{decision.name}: production's choice; the policy learns from it (mode apprentice)"
+        return decision, RolloutChoice(rollout.mode, wanted), why
     reachable = share > 0.0 or wanted in baseline
-    choice = RolloutChoice(rollout.mode, wanted, policy, baseline.get(drawn.arm, 0.0), reachable, arm is None)
+    choice = RolloutChoice(rollout.mode, wanted, policy, baseline.get(decision.arm, 0.0), reachable, arm is None)
     if arm is None:
-        return drawn, choice, f"{drawn.reason} (mode capped: {share:.3g} of the decisions are the policy's)"
+        return decision, choice, f"{decision.reason} (mode capped: {share:.3g} of the decisions are the policy's)"
     names = round.names or session.names
     other = wanted if names is None else names[wanted]
-    return drawn, choice, f"{drawn.name}: production's choice (mode {rollout.mode}); the policy would have played {other}"
+    return decision, choice, f"{decision.name}: production's choice (mode {rollout.mode}); the policy would have played {other}"

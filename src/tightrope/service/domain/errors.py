@@ -1,4 +1,4 @@
-"""What the service refuses: a status, a code for programs, a sentence for people, and the field it is about."""
+"""Refusals of the service: a status, a code for programs, a sentence for people, and the field it is about."""
 
 import re
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
 
 
 def about_one_row(message: str, one_row: bool, experiment: str) -> str:
-    """What the library says of arms that a round does not tell apart, as a client can act on it. one_row: whether one was sent for all."""
+    """The library's sentence on arms that a round does not tell apart, in terms of the client. one_row: whether one was sent for all."""
     if not one_row:
         return (
             "context has the same row for every arm, as in the decisions before, so that nothing tells the arms apart. If it is the "

@@ -1,4 +1,4 @@
-"""What can happen in an experiment: one record for each kind of event.
+"""The events of an experiment: one record for each kind.
 
 The log keeps the `body` of a record as JSON, beside its kind and the id of the decision that it is about; `read` makes the record of them.
 Nobody changes a record once it is made; the classes are not frozen because a replay makes a million of them, and each would cost 1 us more.
@@ -28,7 +28,7 @@ class Event:
 
     @property
     def body(self) -> Body:
-        """What the log keeps, beside the decision's id."""
+        """The fields that the log keeps, beside the decision's id."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "decision"}
 
     @classmethod
@@ -179,7 +179,7 @@ class Exchanged(Event):
 
 
 class RolloutChoice(NamedTuple):
-    """What a decision in a mode other than full notes of the rollout.
+    """The rollout's part of a decision in a mode other than full.
 
     wanted: the number of the arm that the policy chose. policy_chance, baseline_chance: with which the policy, and production, would play
     the arm that was played; None in mode apprentice, which compares nothing. reachable: whether this mode could have played the wanted
@@ -203,7 +203,7 @@ class RolloutChoice(NamedTuple):
 
     @classmethod
     def read(cls, body: Body) -> Self:
-        """What `body` wrote."""
+        """The choice that `body` wrote."""
         return cls(body["mode"], body["wanted"], body.get("own"), body.get("usual"), body.get("seen", False), body.get("policys", False))
 
 
@@ -314,7 +314,7 @@ class RewardEvent(DecisionEvent):
 
     @property
     def said(self) -> Reward:
-        """What the client said."""
+        """The reward as the client sent it."""
         return self.value if self.given is None else self.given
 
     @property

@@ -102,7 +102,7 @@ class Evidence:
         return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
 
     def report(self, mode: str, rewards: tuple[float, float]) -> JsonObject:
-        """What is known, in units of the reward; estimates are null where the verdict refuses them."""
+        """The evidence so far, in units of the reward; estimates are null where the verdict refuses them."""
         n, scale, verdict = self.rounds, rewards[1] - rewards[0], self.verdict(mode)
         report: JsonObject = {"verdict": verdict, "rounds": n, "waiting": len(self.waiting), "effective_sample_size": self.ess(),
                                   "error": self.error, "policy": None, "baseline": None, "difference": None}  # fmt: skip

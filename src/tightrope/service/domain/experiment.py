@@ -71,7 +71,7 @@ class Experiment:
         self.accounts = Accounts() if spec.workers > 1 else None
 
     def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
-        """What a worker goes on with until the next exchange: the state of the ledger, with its lease and streams of its own. Open
+        """The experiment that a worker plays until the next exchange: the ledger's state, with its lease and streams of its own. Open
         decisions stay here; `borrow` brings the one that is asked for. former: the one before, which is used no more."""
         assert self.accounts is not None
         other = Experiment(self.name)
@@ -108,10 +108,10 @@ class Experiment:
         """The lower bound of the budget and what it rests on; None where the policy keeps none."""
         if ledger_of(self.session.state) is None:
             return None
-        held = holdings(self.session.policy, copied(self.session.state))
-        if held is not None and self.accounts is not None:
-            held["budget_bound"] = self.known_rounds().bound(self.accounts.out)
-        return held
+        report = holdings(self.session.policy, copied(self.session.state))
+        if report is not None and self.accounts is not None:
+            report["budget_bound"] = self.known_rounds().bound(self.accounts.out)
+        return report
 
     @property
     def promises(self) -> bool:
@@ -119,7 +119,7 @@ class Experiment:
         return ledger_of(self.session.state) is not None
 
     def known_rounds(self) -> KnownRounds:
-        """What leases rest on, where the policy keeps a budget."""
+        """The sums that leases rest on, where the policy keeps a budget."""
         return KnownRounds(self.session.policy, self.session.state)
 
     def check_alive(self) -> None:
@@ -137,16 +137,16 @@ class Experiment:
         """When the window of a decision of now closes, in microseconds since 1970."""
         return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
-    def round(self, asked: JsonObject) -> Round:
-        """What a request says of its round, in the session's words."""
-        if "context" in asked:
-            asked = asked | {"context": numbers_of(self.reader, asked["context"], self.name)}
-        round = read_round(asked, self.numbers, self.session.catalogue, self.name) if asked else EMPTY
+    def round(self, question: JsonObject) -> Round:
+        """The round of a request, in the session's terms."""
+        if "context" in question:
+            question = question | {"context": numbers_of(self.reader, question["context"], self.name)}
+        round = read_round(question, self.numbers, self.session.catalogue, self.name) if question else EMPTY
         values = self.spec.promised_values
         if values is None:
             return round
         context = Context() if round.context is None else round.context
-        return round._replace(context=context._replace(segment=values.index(asked["segments"][self.spec.promise_by])))
+        return round._replace(context=context._replace(segment=values.index(question["segments"][self.spec.promise_by])))
 
     def baseline_only(self, round: Round) -> Round:
         """The round of a worker that has no lease left."""
@@ -154,14 +154,14 @@ class Experiment:
         eligible[self.numbers[str(self.spec.baseline)]] = True
         return round._replace(eligible=eligible)
 
-    def asked(self, request: DecisionRequest) -> JsonObject:
-        """What a request says, as the log keeps it: its segments by values that the spec knows."""
-        asked = request.asked()
+    def question(self, request: DecisionRequest) -> JsonObject:
+        """The fields of a request, as the log keeps them: segments by values that the spec knows."""
+        question = request.question()
         if self.spec.segments is not None:
-            return asked | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
-        if "segments" in asked:
+            return question | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
+        if "segments" in question:
             raise Refused(422, f"segments was given, but experiment {self.name!r} has none in its spec; leave it out.", "segments")
-        return asked
+        return question
 
     def number(self, field: str, arm: str) -> int:
         """The number of an arm. field: that names it, for the sentence of the refusal."""
@@ -224,16 +224,16 @@ def created(spec: ExperimentSpec) -> events.Created:
 # What each event does ------------------------------------------------------------------------------------------------------
 
 
-def apply(experiment: Experiment, event: events.Event, seq: int, time: int, drawn: Decision | None = None) -> None:
+def apply(experiment: Experiment, event: events.Event, seq: int, time: int, decision: Decision | None = None) -> None:
     """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
 
-    drawn: the session's decision behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
+    decision: the session's own, behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
     follows the event, as in a replay.
     """
     if isinstance(event, events.Decided):
-        if drawn is None:
+        if decision is None:
             follow(experiment, event, seq)
-        _decided(experiment, event, seq, time)
+        _on_decided(experiment, event, seq, time)
     elif experiment.accounts is not None and isinstance(event, events.ENDS) and event.decision not in experiment.open:
         experiment.accounts.early[event.decision] = event  # the worker that decided has not told it yet
     else:
@@ -241,7 +241,7 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, draw
     experiment.seq, experiment.time = seq, max(experiment.time, time)  # workers' clocks differ
 
 
-def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, drawn: Decision | None = None) -> None:
+def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, decision: Decision | None = None) -> None:
     """Take in an event of a worker's own log, in what it knows. ledger: the state that this rests on. What comes of a decision that is not
     known yet changes nothing before the next exchange."""
     if isinstance(event, events.ENDS) and event.decision not in worker.open:
@@ -250,7 +250,7 @@ def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event,
         if isinstance(event, events.Rewarded):
             worker.session._checked_value("reward", event.value)
         return
-    apply(worker, event, worker.seq + 1, time, drawn)
+    apply(worker, event, worker.seq + 1, time, decision)
 
 
 def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
@@ -262,8 +262,8 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
         round = experiment.baseline_only(round)
     if experiment.accounts is not None:  # its worker drew it, and the replay draws it again from what that one knew
         assert isinstance(event.arm, int)  # sets have one worker
-        told = event.propensity, event.propensity_se, event.draws, event.reason
-        session._follow_branch(event.arm, event.decision, round.context, round.eligible, *told)
+        draw = event.propensity, event.propensity_se, event.draws, event.reason
+        session._follow_branch(event.arm, event.decision, round.context, round.eligible, *draw)
         return
     agreed = True
     if choice is not None:
@@ -279,20 +279,20 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     experiment.disagreements += not (same_draw and agreed)
 
 
-def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
+def _on_decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
     experiment.rollout.open(event)
     experiment.session.forget_round()
     window, within = experiment.spec.window, experiment.spec.cancel_within
-    made = event.made  # by the clock, not by the log, whose time does not go back
-    if made is None:
-        made = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
-    shown = None if within is None or event.deferred else made + int(within * MICROSECONDS)
-    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, shown))
+    clock_time = event.made  # by the clock, not by the log, whose time does not go back
+    if clock_time is None:
+        clock_time = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
+    cancel_until = None if within is None or event.deferred else clock_time + int(within * MICROSECONDS)
+    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, cancel_until))
     sticky = experiment.spec.sticky
     if sticky is not None:
-        experiment.assignments.drop_old(made)
+        experiment.assignments.drop_old(clock_time)
         if event.subject is not None:
-            until = made + int(sticky.lasts * MICROSECONDS)
+            until = clock_time + int(sticky.lasts * MICROSECONDS)
             experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
     if experiment.lease is not None:
         experiment.lease -= event.name != experiment.spec.baseline
@@ -301,56 +301,56 @@ def _decided(experiment: Experiment, event: events.Decided, seq: int, time: int)
         EFFECTS[type(early)](experiment, early)
 
 
-def _created(experiment: Experiment, event: events.Created) -> None:
+def _on_created(experiment: Experiment, event: events.Created) -> None:
     experiment.begin(event)
 
 
-def _arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
+def _on_arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
     arms = [ArmSpec.model_validate(arm) for arm in event.arms]
     experiment.session.add_arms([arm.id for arm in arms], features_of(arms))
 
 
-def _arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:
+def _on_arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:
     (experiment.session.restore if event.status == "active" else experiment.session.retire)(event.arm)
     (experiment.masked.add if event.status == "masked" else experiment.masked.discard)(event.arm)
 
 
-def _paused(experiment: Experiment, event: events.Paused) -> None:
+def _on_paused(experiment: Experiment, event: events.Paused) -> None:
     experiment.status = "paused"
 
 
-def _resumed(experiment: Experiment, event: events.Resumed) -> None:
+def _on_resumed(experiment: Experiment, event: events.Resumed) -> None:
     experiment.status = "running"
 
 
-def _archived(experiment: Experiment, event: events.Archived) -> None:
+def _on_archived(experiment: Experiment, event: events.Archived) -> None:
     experiment.status = "archived"
 
 
-def _activated(experiment: Experiment, event: events.Activated) -> None:
+def _on_activated(experiment: Experiment, event: events.Activated) -> None:
     id, never = event.decision, 0  # it was shown
     experiment.open.begin(id, OpenDecision(event.deadline, False, experiment.open[id].seq, never))
 
 
-def _cancelled(experiment: Experiment, event: events.Cancelled) -> None:
+def _on_cancelled(experiment: Experiment, event: events.Cancelled) -> None:
     experiment.session.cancel(event.decision)
     experiment.assignments.forget_event(experiment.open[event.decision].seq)
     _end(experiment, event.decision, None)
 
 
-def _added(experiment: Experiment, event: events.Added) -> None:
+def _on_added(experiment: Experiment, event: events.Added) -> None:
     totals = experiment.assignments.totals
     _, said = totals.get(event.decision, (0.0, 0.0))
     totals[event.decision] = (event.total, said + event.value)
 
 
-def _rewarded(experiment: Experiment, event: events.Rewarded) -> None:
+def _on_rewarded(experiment: Experiment, event: events.Rewarded) -> None:
     experiment.session.reward(event.decision, event.value)
     if not experiment.session.is_open(event.decision):
         _end(experiment, event.decision, event.value)
 
 
-def _expired(experiment: Experiment, event: events.Expired) -> None:
+def _on_expired(experiment: Experiment, event: events.Expired) -> None:
     if event.reward is None:
         experiment.session.close(event.decision)
     else:
@@ -358,7 +358,7 @@ def _expired(experiment: Experiment, event: events.Expired) -> None:
     _end(experiment, event.decision, event.reward)
 
 
-def _closed(experiment: Experiment, event: events.Closed) -> None:
+def _on_closed(experiment: Experiment, event: events.Closed) -> None:
     experiment.session.close(event.decision)
     _end(experiment, event.decision, None)
 
@@ -370,18 +370,18 @@ def _end(experiment: Experiment, decision: str, reward: events.Reward | None) ->
     del experiment.open[decision]
 
 
-def _mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
+def _on_mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
     if MODES.index(event.mode) < MODES.index(event.before):
         experiment.assignments.forget_all()  # who went on with the policy's arm goes back to production's
     experiment.rollout.change(event)
 
 
-def _exchanged(experiment: Experiment, event: events.Exchanged) -> None:
+def _on_exchanged(experiment: Experiment, event: events.Exchanged) -> None:
     assert experiment.accounts is not None
     experiment.accounts.enter(event)
 
 
-def _only_logged(experiment: Experiment, event: events.Late) -> None:
+def _on_late(experiment: Experiment, event: events.Late) -> None:
     """A reward that came too late changes no state."""
 
 
@@ -402,20 +402,20 @@ def forget_last_round(experiment: Experiment) -> None:
 
 
 EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
-    events.Created: _created,
-    events.ArmsAdded: _arms_added,
-    events.ArmChanged: _arm_changed,
-    events.Paused: _paused,
-    events.Resumed: _resumed,
-    events.Archived: _archived,
-    events.Activated: _activated,
-    events.Cancelled: _cancelled,
-    events.Added: _added,
-    events.Rewarded: _rewarded,
-    events.Expired: _expired,
-    events.Closed: _closed,
-    events.ModeChanged: _mode_changed,
-    events.Late: _only_logged,
+    events.Created: _on_created,
+    events.ArmsAdded: _on_arms_added,
+    events.ArmChanged: _on_arm_changed,
+    events.Paused: _on_paused,
+    events.Resumed: _on_resumed,
+    events.Archived: _on_archived,
+    events.Activated: _on_activated,
+    events.Cancelled: _on_cancelled,
+    events.Added: _on_added,
+    events.Rewarded: _on_rewarded,
+    events.Expired: _on_expired,
+    events.Closed: _on_closed,
+    events.ModeChanged: _on_mode_changed,
+    events.Late: _on_late,
     events.Erased: forget_erased,
-    events.Exchanged: _exchanged,
+    events.Exchanged: _on_exchanged,
 }

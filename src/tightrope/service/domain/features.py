@@ -206,8 +206,8 @@ class FeatureReader:
             return dict(zip(context, self._encoded([*context.values()], [f".{id}" for id in context]), strict=True))
         if isinstance(context, list) and is_raw_row(context[0]):
             return self._encoded(context, [f".{k}" for k in range(len(context))])
-        known = ", ".join([*self.kinds][:10])
-        message = f"context holds numbers, but experiment {self.experiment!r} has features by name ({known}); send values by name."
+        names = ", ".join([*self.kinds][:10])
+        message = f"context holds numbers, but experiment {self.experiment!r} has features by name ({names}); send values by name."
         raise Refused(422, message, "context")
 
     def _encoded(self, rows: Sequence[RawRow], places: Sequence[str]) -> list[list[float]]:
@@ -215,10 +215,10 @@ class FeatureReader:
         for row, place in zip(rows, places, strict=True):
             unknown = next((name for name in row if name not in self.kinds), None)
             if unknown is not None:
-                known = ", ".join([*self.kinds][:10])
+                names = ", ".join([*self.kinds][:10])
                 raise Refused(
                     422,
-                    f"context{place} has {unknown!r}, which is no feature of {self.experiment!r}; it has {known}.",
+                    f"context{place} has {unknown!r}, which is no feature of {self.experiment!r}; it has {names}.",
                     "context",
                 )
         table = {name: self._column(name, kind, rows, places) for name, kind in self.kinds.items()}

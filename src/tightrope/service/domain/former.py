@@ -1,4 +1,4 @@
-"""What earlier versions took where a log says nothing.
+"""Defaults of earlier versions, for logs that do not say what was taken.
 
 A log must replay as it was, whatever is the default today. Since every event `created` records what was taken for each parameter that its
 spec leaves out, `POLICIES` is for logs from before only, and a default that changes from now on needs no entry there. A parameter that is
@@ -12,7 +12,7 @@ from ...core.types import JsonObject
 SPEC: JsonObject = {"cancel_within": None}  # fields of a spec
 LEAST_BUDGET = -1.0  # of the rollout, also where the spec has none
 
-WIDE: JsonObject = {"width": "theorem", "noise": 1.0, "shared": True}
+LINEAR_DEFAULTS: JsonObject = {"width": "theorem", "noise": 1.0, "shared": True}
 POLICIES: dict[str, JsonObject] = {  # parameters, with which a policy of today does what that of then did without them
     "C2UCB": {"alpha": 1.0, "noise": 1.0},
     "CKLUCB": {"loglog": 0.0},
@@ -20,8 +20,8 @@ POLICIES: dict[str, JsonObject] = {  # parameters, with which a policy of today 
     "CombLinUCB": {"noise": 1.0},
     "CombTS": {"v": 1.0, "noise": 1.0},
     "LinEpsilonGreedy": {"shared": True},
-    "LinTS": WIDE,
-    "LinUCB": WIDE,
+    "LinTS": LINEAR_DEFAULTS,
+    "LinUCB": LINEAR_DEFAULTS,
     "PC2UCB": {"alpha": 1.0, "noise": 1.0},
     "SoftUCB": {"beta": 1.0, "noise": 1.0, "shared": True},
     "SquareCB": {"scale": 10.0, "noise": 1.0, "shared": True},
@@ -48,8 +48,10 @@ def policy_as_recorded(described: Mapping[str, object]) -> JsonObject:
 
 
 def _completed(described: Mapping[str, object], tables: Sequence[Mapping[str, JsonObject]]) -> JsonObject:
-    given = {name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()}
+    parameters = {
+        name: _completed(item, tables) if isinstance(item, Mapping) and "policy" in item else item for name, item in described.items()
+    }
     taken: JsonObject = {}
     for table in tables:
         taken |= table.get(str(described.get("policy")), {})
-    return taken | given
+    return taken | parameters

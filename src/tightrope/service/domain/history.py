@@ -1,4 +1,4 @@
-"""What the log tells at a glance: curves, arms, delays, the last decisions. Read from the events, off the writer's path, and kept up to
+"""The log at a glance: curves, arms, delays, the last decisions. Read from the events, off the writer's path, and kept up to
 date by reading only what is new. Memory does not grow with the log but with open decisions."""
 
 import math
@@ -58,7 +58,7 @@ class OpenLine(NamedTuple):
 
 
 class ArmHistory:
-    """What became of one arm."""
+    """Plays, rewards and bounds of one arm."""
 
     def __init__(self) -> None:
         self.plays = self.rewards = 0
@@ -88,7 +88,7 @@ class ArmHistory:
 
 
 class SegmentHistory:
-    """What became of the decisions of one segment. arms: those that were played, by id."""
+    """Counts of the decisions of one segment. arms: those that were played, by id."""
 
     def __init__(self) -> None:
         self.decisions = self.open = self.cancelled = self.rewards = 0
@@ -136,8 +136,8 @@ class History:
         else:
             self._step(event, time)
             if isinstance(event, events.Decided) and event.decision in self.early:
-                early, told = self.early.pop(event.decision)
-                self._step(early, max(told, time))  # workers' clocks differ
+                early, early_time = self.early.pop(event.decision)
+                self._step(early, max(early_time, time))  # workers' clocks differ
         self.seq, self.time = seq, time
 
     def _step(self, event: events.Event, time: int) -> None:
@@ -147,7 +147,7 @@ class History:
 
     # Events ---------------------------------------------------------------------------------------------------------------
 
-    def _created(self, event: events.Created, time: int) -> None:
+    def _on_created(self, event: events.Created, time: int) -> None:
         self.spec = event.completed
         self.reader = self.spec.reader()
         self._add_arms(arm.id for arm in self.spec.arms or ())
@@ -157,31 +157,31 @@ class History:
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
 
-    def _arms_added(self, event: events.ArmsAdded, time: int) -> None:
+    def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
         self._add_arms(arm["id"] for arm in event.arms)
 
     def _add_arms(self, ids: Iterable[str]) -> None:
         added = list(ids)
         self.arms.update((id, ArmHistory()) for id in added)
-        self.observed.know(added)
+        self.observed.add_arms(added)
 
-    def _arm_changed(self, event: events.ArmChanged, time: int) -> None:
+    def _on_arm_changed(self, event: events.ArmChanged, time: int) -> None:
         (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
 
-    def _paused(self, event: events.Paused, time: int) -> None:
+    def _on_paused(self, event: events.Paused, time: int) -> None:
         self.status = "paused"
 
-    def _resumed(self, event: events.Resumed, time: int) -> None:
+    def _on_resumed(self, event: events.Resumed, time: int) -> None:
         self.status = "running"
 
-    def _archived(self, event: events.Archived, time: int) -> None:
+    def _on_archived(self, event: events.Archived, time: int) -> None:
         self.status = "archived"
 
-    def _mode_changed(self, event: events.ModeChanged, time: int) -> None:
+    def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
         change = {"mode": event.mode, "share": event.share, "by": event.by, "why": event.why, "held": event.sent_back}
         self.modes.append({"event": self.seq + 1, "time": time, "decisions": self.decisions} | change)
 
-    def _decided(self, event: events.Decided, time: int) -> None:
+    def _on_decided(self, event: events.Decided, time: int) -> None:
         several = isinstance(event.name, list)
         names = tuple(str(name) for name in (event.name if several else (event.name,)))
         chances = event.propensity if several else (event.propensity,)
@@ -203,7 +203,7 @@ class History:
             for name, chance in zip(names, chances, strict=True):
                 segment.arms.setdefault(name, ArmHistory()).play(chance)
         context = None if self.spec is None else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
-        self.observed.decided(self.decisions, names, context)
+        self.observed.add_decision(self.decisions, names, context)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
@@ -223,15 +223,15 @@ class History:
             self.points = [point for point in self.points if point.decisions % self.stride == 0]
 
     def point(self, time: int) -> Point:
-        """How things stand."""
+        """The counts so far."""
         plays = tuple(arm.plays for arm in self.arms.values())
         return Point(self.decisions, time, self.rewards, self.total, self.baseline_decisions, self.budget, plays, self.regret())
 
-    def _activated(self, event: events.Activated, time: int) -> None:
+    def _on_activated(self, event: events.Activated, time: int) -> None:
         if event.decision in self.open:
             self.open[event.decision] = self.open[event.decision]._replace(time=time)
 
-    def _rewarded(self, event: events.Rewarded, time: int) -> None:
+    def _on_rewarded(self, event: events.Rewarded, time: int) -> None:
         if event.decision not in self.open:
             return
         line, value = self.open[event.decision], event.value
@@ -258,14 +258,14 @@ class History:
             self.outside += 1
             scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
         self.mean.add(scaled, 1.0 - scaled)
-        self.observed.rewarded(arm, value, scaled, line.number, bar)
+        self.observed.add_reward(arm, value, scaled, line.number, bar)
         for segment in self._segments_of(line):
             segment.rewards += 1
             segment.arms[arm].reward(value, scaled)
         if arm in self.arms:
             self.arms[arm].reward(value, scaled)
 
-    def _expired(self, event: events.Expired, time: int) -> None:
+    def _on_expired(self, event: events.Expired, time: int) -> None:
         if event.decision not in self.open:
             return
         self.expired += 1
@@ -278,11 +278,11 @@ class History:
                 self._reward(name, event.reward, line, None)
         self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
 
-    def _closed(self, event: events.Closed, time: int) -> None:
+    def _on_closed(self, event: events.Closed, time: int) -> None:
         self.observed.without_reward += event.decision in self.open
         self._end(event.decision, "closed without a reward")
 
-    def _cancelled(self, event: events.Cancelled, time: int) -> None:
+    def _on_cancelled(self, event: events.Cancelled, time: int) -> None:
         self.cancelled += 1
         line = self.open.get(event.decision)
         if line is not None:
@@ -292,17 +292,17 @@ class History:
             self.observed.cancel_delays[bar_of(time - line.time)] += 1
         self._end(event.decision, "cancelled", True)
 
-    def _late(self, event: events.Late, time: int) -> None:
+    def _on_late(self, event: events.Late, time: int) -> None:
         self.late += 1
         low, high = self.reward_range
         for arm, value in event.value.items() if isinstance(event.value, dict) else ((event.arm, event.value),):
-            self.observed.late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
+            self.observed.add_late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
-    def _exchanged(self, event: events.Exchanged, time: int) -> None:
+    def _on_exchanged(self, event: events.Exchanged, time: int) -> None:
         self._note_budget(event.bound)
 
     def _baseline_mean(self, event: events.Decided) -> float | None:
-        """What the spec says that the baseline earns in a decision's round."""
+        """The baseline's mean reward in a decision's round, by the spec."""
         if self.spec is None or self.spec.baseline_means is None:
             return None if self.spec is None else self.spec.baseline_mean
         return self.spec.baseline_means[event.asked["segments"][self.spec.promise_by]]
@@ -312,7 +312,7 @@ class History:
             self.budget = bound
             self.lowest_budget = bound if self.lowest_budget is None else min(self.lowest_budget, bound)
 
-    def _erased(self, event: events.Erased, time: int) -> None:
+    def _on_erased(self, event: events.Erased, time: int) -> None:
         if event.longest is None:
             self.observed.unknown_rounds += len(event.rounds)
         else:
@@ -321,7 +321,7 @@ class History:
     def _end(self, decision: str, outcome: str, cancelled: bool = False) -> None:
         line = self.open.pop(decision, None)
         if line is not None:
-            self.observed.ended(line.number, line.arms, cancelled)
+            self.observed.end_decision(line.number, line.arms, cancelled)
             for segment in self._segments_of(line):
                 segment.open -= 1
                 segment.cancelled += cancelled
@@ -377,20 +377,20 @@ class History:
 
 
 STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
-    events.Created: History._created,
-    events.ArmsAdded: History._arms_added,
-    events.ArmChanged: History._arm_changed,
-    events.Paused: History._paused,
-    events.Resumed: History._resumed,
-    events.Archived: History._archived,
-    events.ModeChanged: History._mode_changed,
-    events.Decided: History._decided,
-    events.Activated: History._activated,
-    events.Rewarded: History._rewarded,
-    events.Expired: History._expired,
-    events.Closed: History._closed,
-    events.Cancelled: History._cancelled,
-    events.Late: History._late,
-    events.Erased: History._erased,
-    events.Exchanged: History._exchanged,
+    events.Created: History._on_created,
+    events.ArmsAdded: History._on_arms_added,
+    events.ArmChanged: History._on_arm_changed,
+    events.Paused: History._on_paused,
+    events.Resumed: History._on_resumed,
+    events.Archived: History._on_archived,
+    events.ModeChanged: History._on_mode_changed,
+    events.Decided: History._on_decided,
+    events.Activated: History._on_activated,
+    events.Rewarded: History._on_rewarded,
+    events.Expired: History._on_expired,
+    events.Closed: History._on_closed,
+    events.Cancelled: History._on_cancelled,
+    events.Late: History._on_late,
+    events.Erased: History._on_erased,
+    events.Exchanged: History._on_exchanged,
 }

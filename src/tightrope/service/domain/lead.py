@@ -60,10 +60,10 @@ def played_arms(history: History) -> dict[str, ArmHistory]:
 def lead_of(history: History, bounds: Bounds) -> Lead | None:
     """The arm that leads; None where fewer than two arms have rewards. bounds: of the history's arms."""
     played = played_arms(history)
-    known = sorted((id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id]))
-    if len(known) < 2:
+    ranking = sorted((id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id]))
+    if len(ranking) < 2:
         return None
-    leader, second = known[:2]
+    leader, second = ranking[:2]
     others = [id for id in played if id != leader]
     worst = worst_bounds(history)
     return Lead(
@@ -74,10 +74,10 @@ def lead_of(history: History, bounds: Bounds) -> Lead | None:
 def winner(history: History, bounds: Bounds) -> str | None:
     """The arm that is known to be the best of those that are played; None where that is not known yet, or means or delays contradict
     it. bounds: of the history's arms."""
-    found = lead_of(history, bounds)
-    if found is None or not found.best_at_worst or history.observed.drift() is not None:
+    leader = lead_of(history, bounds)
+    if leader is None or not leader.best_at_worst or history.observed.drift() is not None:
         return None
-    return None if history.open and history.observed.telling_delays() is not None else found.arm
+    return None if history.open and history.observed.telling_delays() is not None else leader.arm
 
 
 def worst_bounds(history: History) -> Bounds:
@@ -97,8 +97,8 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
         return None
     if spec.baseline_mean is not None:
         low, high = bounds[arm]
-        known = spec.baseline_mean
-        return BoundedDifference(mean_of(history.arms[arm]) - known, low - known, high - known)
+        baseline_mean = spec.baseline_mean
+        return BoundedDifference(mean_of(history.arms[arm]) - baseline_mean, low - baseline_mean, high - baseline_mean)
     return difference(history, bounds, arm, baseline)
 
 
@@ -119,8 +119,8 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
     low, high = history.reward_range
     least, most = (low + (high - low) * end for end in history.mean.bounds)
     if spec.baseline_mean is not None:
-        known = spec.baseline_mean
-        return BoundedDifference(history.total - n * known, n * (least - known), n * (most - known))
+        baseline_mean = spec.baseline_mean
+        return BoundedDifference(history.total - n * baseline_mean, n * (least - baseline_mean), n * (most - baseline_mean))
     arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
     if not arm.rewards:
         return None
@@ -157,14 +157,14 @@ def recent(history: History) -> tuple[dict[str, float], float | None] | None:
         return None
     last: Point = points[-1]
     first = next(point for point in points if 2 * point.decisions >= last.decisions)
-    made = last.decisions - first.decisions
+    decisions = last.decisions - first.decisions
     ended = history.decisions - len(history.open)
-    if not made or not ended:
+    if not decisions or not ended:
         return None
     came = min(history.rewards / ended, 1.0)  # the share of decisions that bring a reward
     plays = [now - (first.plays[k] if k < len(first.plays) else 0) for k, now in enumerate(last.plays)]
-    seconds = (last.time - first.time) / MICROSECONDS / made
-    return {id: came * count / made for id, count in zip(history.arms, plays, strict=True)}, seconds or None
+    seconds = (last.time - first.time) / MICROSECONDS / decisions
+    return {id: came * count / decisions for id, count in zip(history.arms, plays, strict=True)}, seconds or None
 
 
 def needed(history: History, bounds: Bounds, leader: str, other: str, rates: dict[str, float]) -> tuple[float, float, float]:

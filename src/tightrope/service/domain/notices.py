@@ -29,7 +29,7 @@ class Notice(NamedTuple):
 
 
 class Watch:
-    """What was told of an experiment already, so that the same is not told twice. least_budget: the bound of the budget below which the
+    """The notices of an experiment so far, so that none is sent twice. least_budget: the bound of the budget below which the
     promise is at risk; -inf: none is."""
 
     def __init__(self, least_budget: float) -> None:
@@ -40,11 +40,11 @@ class Watch:
 
     @classmethod
     def read(cls, text: str, least_budget: float) -> Self:
-        """What `written` wrote; of an empty text a new one."""
+        """The watch that `written` wrote; of an empty text a new one."""
         watch = cls(least_budget)
         if text:
-            kept = json.loads(text)
-            watch.below, watch.contradicted, watch.winner = kept["below"], kept["contradicted"], kept["winner"]
+            state = json.loads(text)
+            watch.below, watch.contradicted, watch.winner = state["below"], state["contradicted"], state["winner"]
         return watch
 
     def written(self) -> str:
@@ -76,8 +76,8 @@ class Watch:
         return Notice("promise.at_risk", seq, time, what, {"because": "budget", "bound": bound, "least": self.least_budget})
 
     def look(self, standing: JsonObject, history: History) -> list[Notice]:
-        """What is so now and was not told yet. standing: of the live experiment, see `commands.standing`."""
-        found = []
+        """New notices about the present state. standing: of the live experiment, see `commands.describe_standing`."""
+        notices = []
         if standing["holdings"] is not None:
             every = assumptions(standing["holdings"], history, standing["rollout"])
             against = {one.says: one for one in every if one.verdict == CONTRADICTED}
@@ -85,13 +85,13 @@ class Watch:
                 if says not in self.contradicted:
                     what = f"The log contradicts what the promise rests on: {says} {one.why}"
                     data = {"because": "assumption", "assumption": says, "why": one.why}
-                    found.append(Notice("promise.at_risk", history.seq, history.time, what, data))
+                    notices.append(Notice("promise.at_risk", history.seq, history.time, what, data))
             self.contradicted = list(against)
         arm = known_winner(standing, history)
         if arm is not None and arm != self.winner:
             self.winner = arm
-            found.append(Notice("winner.known", history.seq, history.time, f"It is known that {arm} is the best arm.", {"arm": arm}))
-        return found
+            notices.append(Notice("winner.known", history.seq, history.time, f"It is known that {arm} is the best arm.", {"arm": arm}))
+        return notices
 
 
 def known_winner(standing: JsonObject, history: History) -> str | None:

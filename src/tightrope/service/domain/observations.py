@@ -1,4 +1,4 @@
-"""What the log shows of what a promise rests on: do means stay, do delays depend on rewards, which decisions were cancelled, and so on.
+"""Tests of a promise's assumptions on the log: do means stay, do delays depend on rewards, which decisions were cancelled, and so on.
 
 Every comparison is of bounds that hold at all times at once: two that do not meet contradict what was assumed, and a promise that is kept
 as it was assumed is contradicted in one of a hundred experiments at most. Memory grows with arms, not with the log.
@@ -43,11 +43,11 @@ def apart(groups: dict[str, ConfidenceSequence], error: float) -> Apart | None:
     return Apart(more, bounds[more][0], less, bounds[less][1])
 
 
-def at_worst(seen: ConfidenceSequence, missing: int) -> ConfidenceSequence:
+def at_worst(sequence: ConfidenceSequence, missing: int) -> ConfidenceSequence:
     """The sequence with rewards that are missing, each counted as 0 for the lower and as 1 for the upper bound."""
     if missing <= 0:
-        return seen
-    filled = ConfidenceSequence(seen.alpha, k=0.0, state=seen.state)
+        return sequence
+    filled = ConfidenceSequence(sequence.alpha, k=0.0, state=sequence.state)
     filled.update(np.zeros(missing), np.zeros(missing))
     return filled
 
@@ -64,7 +64,7 @@ def period_of(decision: int) -> int:
 
 
 class ArmObservations:
-    """What was seen of one arm. All rewards are scaled to [0, 1]."""
+    """Observations of one arm. All rewards are scaled to [0, 1]."""
 
     __slots__ = ("by_delay", "by_period", "cancelled", "differences", "late", "open", "unpaired")
 
@@ -79,7 +79,7 @@ class ArmObservations:
 
 
 class Observations:
-    """What was seen of one experiment."""
+    """Observations of one experiment."""
 
     def __init__(self) -> None:
         self.arms: dict[str, ArmObservations] = {}
@@ -93,48 +93,48 @@ class Observations:
         self.delays = [0] * len(BARS)
         self.cancel_delays = [0] * len(BARS)
 
-    def know(self, arms: Iterable[str]) -> None:
-        """Arms that may be played."""
+    def add_arms(self, arms: Iterable[str]) -> None:
+        """Count arms that may be played from now on."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def decided(self, number: int, arms: Sequence[str], context: Numbers | None) -> None:
-        """The n-th decision was made. arms: that were played. context: numbers; None: it brought none."""
+    def add_decision(self, number: int, arms: Sequence[str], context: Numbers | None) -> None:
+        """Count the n-th decision. arms: that were played. context: numbers; None: it brought none."""
         period = period_of(number)
         for arm in arms:
-            seen = self.arms.get(arm)
-            if seen is not None:
-                seen.open[period] = seen.open.get(period, 0) + 1
+            observations = self.arms.get(arm)
+            if observations is not None:
+                observations.open[period] = observations.open.get(period, 0) + 1
         if context:
             self.longest = max(self.longest, longest_row(context))
 
-    def late_reward(self, arm: str | None, scaled: float) -> None:
-        """A reward came when the default reward had been taken for it. arm: None where the log does not say it."""
-        seen = self.late_of_any if arm is None else self.arms[arm].late if arm in self.arms else None
-        if seen is not None:
-            seen.add(scaled, 1.0 - scaled)
+    def add_late_reward(self, arm: str | None, scaled: float) -> None:
+        """Count a reward that came after the default reward was taken for it. arm: None where the log does not say it."""
+        sequence = self.late_of_any if arm is None else self.arms[arm].late if arm in self.arms else None
+        if sequence is not None:
+            sequence.add(scaled, 1.0 - scaled)
 
-    def rewarded(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
-        """A reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
+    def add_reward(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
+        """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
-        seen = self.arms.get(arm)
-        if seen is None:
+        observations = self.arms.get(arm)
+        if observations is None:
             return
-        if seen.unpaired is None:
-            seen.unpaired = scaled
+        if observations.unpaired is None:
+            observations.unpaired = scaled
         else:
-            square = (scaled - seen.unpaired) ** 2
-            seen.differences.add(square, 1.0 - square)
-            seen.unpaired = None
-        groups = [(seen.by_period, period_of(number))]
+            square = (scaled - observations.unpaired) ** 2
+            observations.differences.add(square, 1.0 - square)
+            observations.unpaired = None
+        groups = [(observations.by_period, period_of(number))]
         if bar is not None:
-            groups.append((seen.by_delay, bar))
+            groups.append((observations.by_delay, bar))
         for group, key in groups:
             if key not in group:
                 group[key] = ConfidenceSequence(ERROR, k=0.0)
             group[key].add(scaled, 1.0 - scaled)
 
-    def ended(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
-        """The n-th decision is not open any more. arms: that were played."""
+    def end_decision(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
+        """Close the n-th decision. arms: that were played."""
         period = period_of(number)
         for arm in arms:
             if arm in self.arms:
@@ -150,47 +150,47 @@ class Observations:
         decision counted as whatever is worst; the narrower end of both holds. The mean of an earlier part of a period is known when its
         next reward comes, so that the sums of several sequences are those of one.
         """
-        found: dict[str, list[ConfidenceSequence]] = {}
-        for arm, seen in self.arms.items():
-            if not seen.by_period:
+        sequences: dict[str, list[ConfidenceSequence]] = {}
+        for arm, observations in self.arms.items():
+            if not observations.by_period:
                 continue
-            ended = [one.state for period, one in seen.by_period.items() if not seen.open.get(period)]
+            ended = [one.state for period, one in observations.by_period.items() if not observations.open.get(period)]
             settled = ConfidenceSequence(ERROR, k=0.0, state=np.sum(ended, axis=0) if ended else None)
-            every = ConfidenceSequence(ERROR, k=0.0, state=np.sum([one.state for one in seen.by_period.values()], axis=0))
-            found[arm] = [settled, at_worst(every, sum(seen.open.values()))]
-        error = ERROR / max(2 * len(found), 1)
-        pairs = iter(bounds_of([one for both in found.values() for one in both], error))
-        bounds = {arm: (next(pairs), next(pairs)) for arm in found}
+            every = ConfidenceSequence(ERROR, k=0.0, state=np.sum([one.state for one in observations.by_period.values()], axis=0))
+            sequences[arm] = [settled, at_worst(every, sum(observations.open.values()))]
+        error = ERROR / max(2 * len(sequences), 1)
+        pairs = iter(bounds_of([one for both in sequences.values() for one in both], error))
+        bounds = {arm: (next(pairs), next(pairs)) for arm in sequences}
         return {arm: (max(first[0], second[0]), min(first[1], second[1])) for arm, (first, second) in bounds.items()}
 
     def drift(self) -> tuple[str, Apart] | None:
         """An arm whose mean reward has changed, and the periods. A decision that is open counts as whatever is worst."""
-        several = {arm: seen for arm, seen in self.arms.items() if len(seen.by_period) > 1}
-        for arm, seen in several.items():
-            periods = {f"{64 << j if j else 1}": at_worst(one, seen.open.get(j, 0)) for j, one in seen.by_period.items()}
-            found = apart(periods, ERROR / min(len(self.arms), MOST_ARMS))
-            if found is not None:
-                return arm, found
+        several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_period) > 1}
+        for arm, observations in several.items():
+            periods = {f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0)) for j, one in observations.by_period.items()}
+            contrast = apart(periods, ERROR / min(len(self.arms), MOST_ARMS))
+            if contrast is not None:
+                return arm, contrast
         return None
 
     def telling_delays(self) -> tuple[str, Apart] | None:
         """An arm whose rewards differ by how long they took, and the delays."""
-        several = {arm: seen for arm, seen in self.arms.items() if len(seen.by_delay) > 1}
-        for arm, seen in several.items():
-            found = apart({BARS[bar]: one for bar, one in seen.by_delay.items()}, ERROR / min(len(self.arms), MOST_ARMS))
-            if found is not None:
-                return arm, found
+        several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_delay) > 1}
+        for arm, observations in several.items():
+            contrast = apart({BARS[bar]: one for bar, one in observations.by_delay.items()}, ERROR / min(len(self.arms), MOST_ARMS))
+            if contrast is not None:
+                return arm, contrast
         return None
 
     def least_variance(self) -> dict[str, float]:
         """By arm, what the variance of its scaled rewards surely is at least, where its mean does not change."""
-        arms = {arm: seen.differences for arm, seen in self.arms.items() if seen.differences.rounds}
+        arms = {arm: observations.differences for arm, observations in self.arms.items() if observations.differences.rounds}
         bounds = bounds_of(list(arms.values()), ERROR / max(len(arms), 1))
         return {arm: least / 2.0 for arm, (least, _) in zip(arms, bounds, strict=True)}
 
     def uneven_cancellation(self) -> Apart | None:
         """Two arms of which surely different shares are cancelled."""
-        return apart({arm: seen.cancelled for arm, seen in self.arms.items()}, ERROR)
+        return apart({arm: observations.cancelled for arm, observations in self.arms.items()}, ERROR)
 
     def late_cancellation(self) -> bool:
         """Whether most cancellations come after most rewards, so that they may depend on what the reward was."""
@@ -202,9 +202,9 @@ class Observations:
 
 def median_bar(counts: Sequence[int]) -> int:
     """The bar that has the middle one."""
-    seen, half = 0, sum(counts) / 2
+    total, half = 0, sum(counts) / 2
     for bar, count in enumerate(counts):
-        seen += count
-        if seen >= half:
+        total += count
+        if total >= half:
             return bar
     return len(counts) - 1

@@ -1,4 +1,4 @@
-"""What clients send about decisions, rewards and arms."""
+"""Requests of clients about decisions, rewards and arms."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -11,7 +11,7 @@ from .notices import NoticeKind
 from .spec import ArmId, Arms, Mode, Row, Share
 from .strict import Number, Strict
 
-MOST = 10_000  # items of a batch
+MOST_ITEMS = 10_000  # items of a batch
 
 TEXT = r"^[^\x00]*$"  # no database takes NUL: a whole group of commands would fail
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=TEXT)]
@@ -71,15 +71,15 @@ class DecisionRequest(Strict):
     )
     subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
 
-    def asked(self) -> JsonObject:
-        """What a repeated request must say again: all but the id, without defaults."""
+    def question(self) -> JsonObject:
+        """The fields that a repeated request must have again: all but the id, without defaults."""
         if self.model_fields_set <= {"id"}:
             return {}
         return self.model_dump(exclude_defaults=True, exclude={"id"})
 
 
 class RewardRequest(Strict):
-    """What came of a decision."""
+    """The reward of a decision."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"decision_id": "visit-8124", "value": 1.0}]})
 
@@ -104,7 +104,7 @@ class BatchRequest(Strict):
             return cls.model_validate_json(text)
         except ValidationError:
             field, model = cls.ITEMS
-            items = _listed(text, field)
+            items = _items(text, field)
             if not items:
                 raise
             read: JsonObject = {field: [_alone(model, item) for item in items]}
@@ -114,14 +114,14 @@ class BatchRequest(Strict):
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
-def _listed(text: bytes, field: str) -> list[object]:
+def _items(text: bytes, field: str) -> list[object]:
     """The items of a batch that is well formed as a whole; else none."""
     try:
-        given = _JSON.validate_json(text)
+        batch = _JSON.validate_json(text)
     except ValidationError:
         return []
-    items = given[field] if isinstance(given, dict) and given.keys() == {field} else None
-    return items if isinstance(items, list) and len(items) <= MOST else []
+    items = batch[field] if isinstance(batch, dict) and batch.keys() == {field} else None
+    return items if isinstance(items, list) and len(items) <= MOST_ITEMS else []
 
 
 def _alone(model: type[Strict], item: object) -> Strict | Refused:
@@ -139,7 +139,7 @@ class DecisionBatch(BatchRequest):
 
     ITEMS = ("decisions", DecisionRequest)
 
-    decisions: Annotated[list[DecisionRequest], Field(min_length=1, max_length=MOST)]
+    decisions: Annotated[list[DecisionRequest], Field(min_length=1, max_length=MOST_ITEMS)]
 
 
 class RewardBatch(BatchRequest):
@@ -149,7 +149,7 @@ class RewardBatch(BatchRequest):
 
     ITEMS = ("rewards", RewardRequest)
 
-    rewards: Annotated[list[RewardRequest], Field(min_length=1, max_length=MOST)]
+    rewards: Annotated[list[RewardRequest], Field(min_length=1, max_length=MOST_ITEMS)]
 
 
 class ArmsRequest(Strict):
@@ -157,11 +157,11 @@ class ArmsRequest(Strict):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"arms": [{"id": "13.90"}]}]})
 
-    arms: Annotated[Arms, Field(max_length=MOST)]
+    arms: Annotated[Arms, Field(max_length=MOST_ITEMS)]
 
 
 class ArmChange(Strict):
-    """What becomes of an arm."""
+    """The new status of an arm."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "retired"}]})
 
@@ -245,7 +245,7 @@ class WebhookRequest(Strict):
 
 
 class ModeChange(Strict):
-    """What is served from now on. A command also lets the rules work again after a return."""
+    """The mode from now on. A command also lets the rules work again after a return."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "capped", "share": 0.2, "why": "looks good in shadow"}]})
 

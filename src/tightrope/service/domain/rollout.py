@@ -26,7 +26,7 @@ FULL = RolloutSpec.model_validate({"mode": "full"})
 
 
 class Production(NamedTuple):
-    """What production plays in a round. arms: (n,) numbers. chances: (n,) their probabilities."""
+    """Production's arms of a round. arms: (n,) numbers. chances: (n,) their probabilities."""
 
     arms: np.ndarray
     chances: np.ndarray
@@ -77,7 +77,7 @@ class Rollout:
     # Decisions ------------------------------------------------------------------------------------------------------------
 
     def production(self, round: Round, number: Callable[[str, str], int], retired: Collection[int]) -> Production:
-        """What production plays in a round. number: of an arm, by the field that names it and its id. Refused where none is eligible."""
+        """Production's arms of a round. number: of an arm, by the field that names it and its id. Refused where none is eligible."""
         baseline: int | None = None if round.context is None else round.context.baseline
         if baseline is None and self.spec.production is not None:
             shares = {number("production", arm): chance for arm, chance in self.spec.production.items()}

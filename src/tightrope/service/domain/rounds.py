@@ -23,9 +23,9 @@ class Round(NamedTuple):
 EMPTY = Round(None, None, None)  # of a request that says nothing
 
 
-def read_round(asked: JsonObject, arms: Mapping[str, int], catalogue: bool, experiment: str) -> Round:
+def read_round(question: JsonObject, arms: Mapping[str, int], catalogue: bool, experiment: str) -> Round:
     """The round of a request. arms: numbers by id. catalogue: every decision brings its own candidates. Raises Refused."""
-    features, names, missing = asked.get("context"), None, None
+    features, names, missing = question.get("context"), None, None
     numbers, count = arms, len(arms)
     if catalogue:
         if is_one_row(features):
@@ -44,10 +44,10 @@ def read_round(asked: JsonObject, arms: Mapping[str, int], catalogue: bool, expe
         zeros = [0.0] * len(next(iter(features.values())))
         features = [features.get(name, zeros) for name in numbers]
     eligible = None
-    if "eligible" in asked:
+    if "eligible" in question:
         eligible = np.zeros(count, dtype=np.bool_)
-        eligible[[arm_number("eligible", name, numbers, experiment) for name in asked["eligible"]]] = True
-    for name in asked.get("excluded", ()):
+        eligible[[arm_number("eligible", name, numbers, experiment) for name in question["eligible"]]] = True
+    for name in question.get("excluded", ()):
         eligible = np.ones(count, dtype=np.bool_) if eligible is None else eligible
         eligible[arm_number("excluded", name, numbers, experiment)] = False
     if missing is not None and missing.any():
@@ -55,15 +55,15 @@ def read_round(asked: JsonObject, arms: Mapping[str, int], catalogue: bool, expe
     if eligible is not None and not eligible.any():
         raise Refused(422, "eligible has no arm left; name one that is neither excluded nor without features.", "eligible")
     context = None
-    if features is not None or "baseline" in asked or "baseline_mean" in asked:
-        baseline = arm_number("baseline", asked["baseline"], numbers, experiment) if "baseline" in asked else None
-        context = Context(features, None, baseline, asked.get("baseline_mean"))  # type: ignore[arg-type]
+    if features is not None or "baseline" in question or "baseline_mean" in question:
+        baseline = arm_number("baseline", question["baseline"], numbers, experiment) if "baseline" in question else None
+        context = Context(features, None, baseline, question.get("baseline_mean"))  # type: ignore[arg-type]
     return Round(context, eligible, names)
 
 
-def baselines_of(asked: JsonObject, baseline: str | list[str] | None) -> tuple[str, ...]:
+def baselines_of(question: JsonObject, baseline: str | list[str] | None) -> tuple[str, ...]:
     """The arms of a round's baseline: those that it says itself, else the experiment's; none where there is none."""
-    named = asked.get("baseline", baseline)
+    named = question.get("baseline", baseline)
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
 
@@ -72,14 +72,14 @@ def is_by_id(context: object) -> TypeGuard[dict[str, object]]:
     return isinstance(context, dict) and isinstance(next(iter(context.values())), list | dict)
 
 
-def lacks_baseline(asked: JsonObject, baseline: str | list[str] | None, retired: Collection[str]) -> bool:
+def lacks_baseline(question: JsonObject, baseline: str | list[str] | None, retired: Collection[str]) -> bool:
     """Whether a part of the round's baseline could not be played. retired: arms that nothing plays for now."""
-    eligible, excluded = asked.get("eligible"), asked.get("excluded", ())
-    context: object = asked.get("context")
+    eligible, excluded = question.get("eligible"), question.get("excluded", ())
+    context: object = question.get("context")
     return any(
         arm in retired or arm in excluded or (eligible is not None and arm not in eligible)
         or (is_by_id(context) and arm not in context)
-        for arm in baselines_of(asked, baseline)
+        for arm in baselines_of(question, baseline)
     )  # fmt: skip
 
 

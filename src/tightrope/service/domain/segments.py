@@ -26,10 +26,10 @@ def note_of(spec: ExperimentSpec | None) -> str:
     return f"{INTERVALS} It keeps a promise in every {spec.promise_by} by itself, and in other."
 
 
-def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None, experiment: str) -> dict[str, str]:
+def segment_values(segments: dict[str, list[str]], texts: dict[str, str] | None, experiment: str) -> dict[str, str]:
     """The value of every segment of a decision: what the request says where the spec knows it, else "other". Refused where the request
     names a segment that there is not."""
-    said = given or {}
+    said = texts or {}
     unknown = next((name for name in said if name not in segments), None)
     if unknown is not None:
         raise Refused(
@@ -39,7 +39,7 @@ def segment_values(segments: dict[str, list[str]], given: dict[str, str] | None,
 
 
 def promised_bounds(standing: JsonObject) -> list[JsonObject]:
-    """The lower bound of each budget, where the values of a segment have a promise each. standing: see `commands.standing`."""
+    """The lower bound of each budget, where the values of a segment have a promise each. standing: see `commands.describe_standing`."""
     holdings, name = standing["holdings"], standing["spec"].get("promise_by")
     if holdings is None or "segments" not in holdings:
         return []
@@ -60,13 +60,13 @@ def segment_report(history: History) -> JsonObject:
             places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
     bounds = interval_of_each(history, [arm for *_, arm in places])
     baseline = None if history.spec is None else history.spec.baseline
-    found = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
+    cells = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
     rows = []
-    for (name, value, id), (arm, pair) in found.items():
+    for (name, value, id), (arm, pair) in cells.items():
         if arm is None:
             continue
         low, high = pair or (None, None)
-        base, base_pair = found.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
+        base, base_pair = cells.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
         lift = None
         if base is not None and base.rewards and arm.rewards and pair is not None and base_pair is not None:
             gap = arm.total / arm.rewards - base.total / base.rewards
@@ -81,10 +81,10 @@ def segment_report(history: History) -> JsonObject:
 def interval_of_each(history: History, cells: list[ArmHistory | None]) -> list[tuple[float, float] | None]:
     """Bounds on the mean reward of each cell, an arm in a segment, that hold at all times and for all cells at once, also for those of
     which nothing is known yet; None where there is no reward, or arms have no one mean."""
-    known = [cell for cell in cells if cell is not None and cell.rewards]
-    if not history.comparable or not known:
+    rewarded_cells = [cell for cell in cells if cell is not None and cell.rewards]
+    if not history.comparable or not rewarded_cells:
         return [None] * len(cells)
     low, high = history.reward_range
-    scaled = iter(bounds_of([cell.mean for cell in known], ERROR / len(cells)))
+    scaled = iter(bounds_of([cell.mean for cell in rewarded_cells], ERROR / len(cells)))
     pairs = [next(scaled) if cell is not None and cell.rewards else None for cell in cells]
     return [None if pair is None else (low + (high - low) * pair[0], low + (high - low) * pair[1]) for pair in pairs]

@@ -14,9 +14,9 @@ def signature(key: bytes, text: bytes) -> str:
     return hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
-def agrees(key: bytes, text: bytes, given: str) -> bool:
+def agrees(key: bytes, text: bytes, candidate: str) -> bool:
     """Whether a signature is that of the text, compared in constant time."""
-    return hmac.compare_digest(signature(key, text).encode(), given.encode())
+    return hmac.compare_digest(signature(key, text).encode(), candidate.encode())
 
 
 def public_key(private: bytes) -> bytes:
@@ -29,11 +29,11 @@ def sign(private: bytes, text: bytes) -> str:
     return Ed25519PrivateKey.from_private_bytes(private).sign(text).hex()
 
 
-def signed_with(public: bytes, text: bytes, given: str) -> bool:
+def signed_with(public: bytes, text: bytes, candidate: str) -> bool:
     """Whether a signature is that of the text by the private key that belongs to a public one. Raises ValueError where that is none."""
     key = read_public(public)
     try:
-        key.verify(bytes.fromhex(given), text)
+        key.verify(bytes.fromhex(candidate), text)
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -1,4 +1,4 @@
-"""What an experiment is: the spec that creates it, checked field by field, and the session that it describes."""
+"""The spec that creates an experiment, checked field by field, and the session that it describes."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -247,7 +247,7 @@ class ExperimentSpec(Strict):
         return self.dimension if self.encoder is None else self.encoder.dimension
 
     def reader(self) -> FeatureReader | None:
-        """What makes numbers of a decision's values; None where decisions bring numbers, or nothing."""
+        """The reader that makes numbers of a decision's values; None where decisions bring numbers, or nothing."""
         return None if self.encoder is None else FeatureReader(self.encoder, self.name)
 
     def in_numbers(self) -> "ExperimentSpec":
@@ -263,7 +263,7 @@ class ExperimentSpec(Strict):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def defaults(self) -> JsonObject:
-        """What is taken for each field that `plain` leaves out, also for those of the rollout. `workers` is not among them: the form of a
+        """The default of each field that `plain` leaves out, also of those of the rollout. `workers` is not among them: the form of a
         log says whether there is one."""
         return _left_out(self.model_dump(mode="json", exclude={"workers"}), self.plain())
 
@@ -296,8 +296,8 @@ class ExperimentSpec(Strict):
         said = None if self.rollout is None else self.rollout.least_budget
         if said is not None:
             return said
-        known = self.baseline_mean is not None or self.baseline_means is not None
-        return LEAST_BUDGET if known or self.row_length is None else -math.inf
+        has_mean = self.baseline_mean is not None or self.baseline_means is not None
+        return LEAST_BUDGET if has_mean or self.row_length is None else -math.inf
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -308,17 +308,17 @@ class ExperimentSpec(Strict):
 
 
 def _left_out(whole: JsonObject, part: JsonObject) -> JsonObject:
-    found = {name: item for name, item in whole.items() if name not in part}
+    fields = {name: item for name, item in whole.items() if name not in part}
     inside = {
         name: _left_out(item, part[name]) for name, item in whole.items() if isinstance(item, dict) and isinstance(part.get(name), dict)
     }
-    return found | {name: item for name, item in inside.items() if item}
+    return fields | {name: item for name, item in inside.items() if item}
 
 
-def completed(given: JsonObject, defaults: JsonObject) -> JsonObject:
-    """What `plain` gave, with what `defaults` gave beside it."""
-    both = {name for name, item in given.items() if isinstance(item, dict) and isinstance(defaults.get(name), dict)}
-    return defaults | given | {name: completed(given[name], defaults[name]) for name in both}
+def completed(plain: JsonObject, defaults: JsonObject) -> JsonObject:
+    """The fields that `plain` gave, with the defaults that `defaults` gave for the rest."""
+    both = {name for name, item in plain.items() if isinstance(item, dict) and isinstance(defaults.get(name), dict)}
+    return defaults | plain | {name: completed(plain[name], defaults[name]) for name in both}
 
 
 def made_policy(spec: ExperimentSpec) -> Policy:
@@ -336,21 +336,21 @@ def former_policy(spec: ExperimentSpec) -> Policy:
 
 def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
     numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
-    known: JsonObject = {}
+    parameters: JsonObject = {}
     if spec.baseline is not None:
         ids = [spec.baseline] if isinstance(spec.baseline, str) else spec.baseline
         missing = next((one for one in ids if one not in numbers), None)
         if missing is not None:
             raise ValueError(f"baseline = {missing!r} is not the id of an arm.")
-        known["baseline"] = numbers[spec.baseline] if isinstance(spec.baseline, str) else [numbers[one] for one in spec.baseline]
+        parameters["baseline"] = numbers[spec.baseline] if isinstance(spec.baseline, str) else [numbers[one] for one in spec.baseline]
     if spec.baseline_mean is not None:
-        known["baseline_mean"] = spec.baseline_mean
+        parameters["baseline_mean"] = spec.baseline_mean
     if spec.keeps_budget:
         if spec.floor is not None:
             raise ValueError(
                 "floor was given, but this policy keeps a budget that a floor would break; name the policy that it should guard."
             )
-        own = known | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
+        own = parameters | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
         return built(own | described)
     policy = built(described)
     if spec.floor is not None:
@@ -361,7 +361,7 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
                 "guarantee was given without alpha; say which share of the baseline's reward may be lost, such as alpha = 0.05."
             )
         return policy
-    safe: Policy = find("Safe")(policy, **(known | {"alpha": spec.alpha} | spec.guarantee))
+    safe: Policy = find("Safe")(policy, **(parameters | {"alpha": spec.alpha} | spec.guarantee))
     values, means = spec.promised_values, spec.baseline_means
     if values is None:
         return safe
@@ -370,12 +370,12 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
 
 def check_baseline(spec: ExperimentSpec) -> None:
     """Raise ValueError where a spec hides its baseline from the rollout, the arms and the certificate."""
-    for where, given in (("policy", {} if isinstance(spec.policy, str) else spec.policy), ("guarantee", spec.guarantee)):
-        field = next((name for name in ("baseline", "baseline_mean") if given.get(name) is not None), None)
+    for where, parameters in (("policy", {} if isinstance(spec.policy, str) else spec.policy), ("guarantee", spec.guarantee)):
+        field = next((name for name in ("baseline", "baseline_mean") if parameters.get(name) is not None), None)
         if field is not None:
             remedy = "an arm's id, or those of a set" if field == "baseline" else "a number"
             raise ValueError(
-                f"{where}.{field} = {checks.show(given[field])} is inside {where}, where a rollout does not find it; "
+                f"{where}.{field} = {checks.show(parameters[field])} is inside {where}, where a rollout does not find it; "
                 f"give it as {field} ({remedy}) of the experiment itself, beside policy."
             )
 
@@ -492,8 +492,8 @@ def check_size(spec: ExperimentSpec, policy: Policy, arms: int, one_row: bool = 
     size = 8.0 * (3 * d * d + 2 * arms * d)
     if 3 * arms * d * d + arms * arms > MOST_BYTES / 32:  # a regression for each arm, or an array of all pairs, may be too much
         fixed = np.zeros((1, d)) if rows else None  # only whether there are any is asked
-        seen = ArmsOfPolicy(arms, features=fixed, dimension=d, horizon=spec.horizon, oracle=made_oracle(spec), common=one_row)
-        size = max(size, state_bytes(policy, seen) or 0.0)
+        policy_arms = ArmsOfPolicy(arms, features=fixed, dimension=d, horizon=spec.horizon, oracle=made_oracle(spec), common=one_row)
+        size = max(size, state_bytes(policy, policy_arms) or 0.0)
     steps = max(4 * d * d + 2 * arms * d, size / 16)
     if size > MOST_BYTES:
         field = "context" if one_row else "features" if spec.features else "dimension" if spec.dimension else "arms"
@@ -526,8 +526,8 @@ def check_rollout(spec: ExperimentSpec) -> None:
         if spec.arms is not None and not isinstance(spec.baseline, str):
             raise ValueError("rollout needs what is in production: give baseline (an arm's id) or rollout.production (probabilities).")
         return
-    known = {arm.id for arm in spec.arms or ()}
-    missing = next((arm for arm in rollout.production if arm not in known), None)
+    ids = {arm.id for arm in spec.arms or ()}
+    missing = next((arm for arm in rollout.production if arm not in ids), None)
     if missing is not None:
         raise ValueError(f"rollout.production has {missing!r}, which is not the id of an arm.")
 
@@ -605,9 +605,9 @@ def made_session(spec: ExperimentSpec, policy: Policy | None = None) -> Session:
 def features_of(arms: list[ArmSpec]) -> np.ndarray | None:
     """(n, d) features of arms; None where none has any. Raises ValueError where they differ."""
     rows = [arm.features for arm in arms]
-    given = [row for row in rows if row is not None]
-    if not given:
+    vectors = [row for row in rows if row is not None]
+    if not vectors:
         return None
-    if len({len(row) for row in given}) > 1 or len(given) < len(rows):
+    if len({len(row) for row in vectors}) > 1 or len(vectors) < len(rows):
         raise ValueError("features are missing or of different lengths: give every arm as many numbers as the others.")
-    return np.array(given, dtype=np.float64)
+    return np.array(vectors, dtype=np.float64)

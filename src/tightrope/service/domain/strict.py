@@ -1,4 +1,4 @@
-"""What all models of requests and specs have in common."""
+"""The common base of all models of requests and specs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the service answers, as OpenAPI shows it. Fast routes write the JSON directly; a test holds them to these models."""
+"""Answers of the service, as OpenAPI shows them. Fast routes write the JSON directly; a test holds them to these models."""
 
 from typing import Any, Literal
 
@@ -216,7 +216,7 @@ class LogAnswer(BaseModel):
 
 
 class EvaluationAnswer(BaseModel):
-    """What `tr.evaluate` found; see its reference for the rest."""
+    """The result of `tr.evaluate`; see its reference for the rest."""
 
     model_config = ConfigDict(extra="allow") | example(
         policy="11.90", estimator="dr", value=0.131, se=0.008, interval=[0.098, 0.164],
@@ -439,7 +439,7 @@ class RolloutAnswer(BaseModel):
 
 
 class AssumptionAnswer(BaseModel):
-    """What is assumed, and what the log says to it. holds: the service sees to it. agrees: the log shows nothing against it. contradicted:
+    """An assumption, and what the log says about it. holds: the service sees to it. agrees: the log shows nothing against it. contradicted:
     the log shows that it is wrong. unseen: no log can show it."""
 
     says: str

@@ -33,8 +33,8 @@ async def read_audit(
     def work() -> list[JsonObject]:
         with service.database.read() as connection:
             rows = audit.read(connection, first, experiment, None if since is None else microseconds(since))
-            shown = (row for row in rows if key.experiments is None or (row.experiment is not None and key.covers(row.experiment)))
-            return [row.to_dict() for row in itertools.islice(shown, limit)]
+            covered_rows = (row for row in rows if key.experiments is None or (row.experiment is not None and key.covers(row.experiment)))
+            return [row.to_dict() for row in itertools.islice(covered_rows, limit)]
 
     entries = await service.in_thread("reading", work)
     return answer({"entries": entries, "next": entries[-1]["id"] + 1 if len(entries) == limit else None})

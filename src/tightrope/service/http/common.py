@@ -1,4 +1,4 @@
-"""What all routers share: JSON answers, keys, documented errors."""
+"""Common parts of all routers: JSON answers, keys, documented errors."""
 
 from typing import Annotated
 
@@ -43,7 +43,7 @@ Replies = dict[int | str, JsonObject]
 
 
 def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
-    """What an operation may answer: a model (None: text), errors of its own, and those that every operation has."""
+    """The answers of an operation: a model (None: text), errors of its own, and those that every operation has."""
     meanings = {
         401: "no key, or an unknown one", 403: "the key may not do this", 404: "unknown", 409: "conflict with what was done before",
         410: "too late", 413: "the request is too large", 422: "the request is not valid", 429: "too many requests; see Retry-After",
@@ -52,14 +52,14 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
     }  # fmt: skip
     every = sorted({400, 401, 403, 405, 413, 422, 429, 503, *statuses})
     text: JsonObject = {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
-    found: Replies = {success: text if model is None else {"model": model}}
-    return found | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
+    responses: Replies = {success: text if model is None else {"model": model}}
+    return responses | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
 
 
 async def service(request: Request) -> Service:
     """The running service."""
-    found: Service = request.app.state.service
-    return found
+    instance: Service = request.app.state.service
+    return instance
 
 
 Served = Annotated[Service, Depends(service)]
@@ -67,8 +67,8 @@ Served = Annotated[Service, Depends(service)]
 
 async def author(request: Request) -> Author:
     """Who sent the request, by its key: for routes behind `needs`."""
-    known: Key = request.state.key
-    return known.author
+    key: Key = request.state.key
+    return key.author
 
 
 Who = Annotated[Author, Depends(author)]
@@ -77,8 +77,8 @@ Who = Annotated[Author, Depends(author)]
 def needs(role: Role) -> params.Depends:
     """A dependency: the request's key may do this, with the experiment that the path names."""
 
-    async def check(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
-        await check_key(request, None if given is None else given.credentials, role)
+    async def check(request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+        await check_key(request, None if credentials is None else credentials.credentials, role)
 
     return Depends(check)
 
@@ -89,9 +89,9 @@ async def check_key(request: Request, key: str | None, role: Role) -> Key:
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
-    known: Key = served.keys.check(key, role, request.path_params.get("name"))
-    request.state.key = known
-    return known
+    checked_key: Key = served.keys.check(key, role, request.path_params.get("name"))
+    request.state.key = checked_key
+    return checked_key
 
 
 def answer(data: object, status: int = 200) -> Response:

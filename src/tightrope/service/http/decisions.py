@@ -25,8 +25,8 @@ async def decide(name: Name, request: DecisionRequest, service: Served) -> Respo
 @router.post("/decisions:batch", responses=replies(BatchAnswer, 404))
 async def decide_batch(name: Name, batch: DecisionBatch, service: Served) -> Response:
     """Up to 10,000 decisions, each with its own answer or error. They are made in parts, between which others are served."""
-    asked = [(None, one) if isinstance(one, Refused) else (one.id, (one.id or new_id(), one)) for one in batch.decisions]
-    return answer(await service.ask(name, commands.Each(asked, lambda at, one: commands.decide(at, *one), DECISION)))
+    items = [(None, one) if isinstance(one, Refused) else (one.id, (one.id or new_id(), one)) for one in batch.decisions]
+    return answer(await service.ask(name, commands.Each(items, lambda at, one: commands.decide(at, *one), DECISION)))
 
 
 @router.post("/decisions/{id:path}/activate", responses=replies(ActivationAnswer, 404, 409, 410))
@@ -43,12 +43,12 @@ async def cancel(name: Name, id: DecisionKey, service: Served) -> Response:
 
 @router.post("/rewards", responses=replies(RewardAnswer, 404, 409, 410))
 async def reward(name: Name, request: RewardRequest, service: Served) -> Response:
-    """What came of a decision. The same again changes nothing; another value is refused (409); after the window it is too late (410)."""
+    """The reward of a decision. The same again changes nothing; another value is refused (409); after the window it is too late (410)."""
     return answer(await service.ask(name, lambda at: commands.reward(at, request), (request.decision_id,), claim=ENDING))
 
 
 @router.post("/rewards:batch", responses=replies(BatchAnswer, 404))
 async def reward_batch(name: Name, batch: RewardBatch, service: Served) -> Response:
     """Up to 10,000 rewards, each with its own answer or error. They are taken in in parts, between which others are served."""
-    given = [(None, one) if isinstance(one, Refused) else (one.decision_id, one) for one in batch.rewards]
-    return answer(await service.ask(name, commands.Each(given, commands.reward, ENDING)))
+    items = [(None, one) if isinstance(one, Refused) else (one.decision_id, one) for one in batch.rewards]
+    return answer(await service.ask(name, commands.Each(items, commands.reward, ENDING)))

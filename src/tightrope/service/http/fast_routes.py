@@ -26,7 +26,7 @@ class FastRoute(APIRoute):
     """A route whose endpoint takes parts of the path (text), at most one model as body, and `service`; its key may "decide"."""
 
     def get_route_handler(self) -> Answer:
-        """What is called for each request."""
+        """The function that answers each request."""
         hints = get_type_hints(self.endpoint)
         names = list(inspect.signature(self.endpoint).parameters)
         models = {name: hints[name] for name in names if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)}
@@ -36,13 +36,13 @@ class FastRoute(APIRoute):
         async def handle(request: Request) -> Response:
             try:
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
-                known = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
-                given: JsonObject = {name: request.path_params[name] for name in parts}
+                checked_key = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
+                arguments: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
-                    given[name] = read(await request.body())
-                    if isinstance(given[name], BatchRequest):
-                        request.app.state.service.keys.charge(known, len(given[name]) - 1)
-                answer: Response = await self.endpoint(**given, service=request.app.state.service)
+                    arguments[name] = read(await request.body())
+                    if isinstance(arguments[name], BatchRequest):
+                        request.app.state.service.keys.charge(checked_key, len(arguments[name]) - 1)
+                answer: Response = await self.endpoint(**arguments, service=request.app.state.service)
             except Refused as error:
                 return refusal(error)
             except ClientDisconnect:

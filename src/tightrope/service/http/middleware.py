@@ -1,4 +1,4 @@
-"""What is checked before a request is read: its address and its size. And how long its answer took."""
+"""Checks of a request's address and size before it is read, and the time that its answer took."""
 
 import time
 

@@ -86,22 +86,27 @@ async def explain(
             raise Refused(422, f"decision is missing; every {by} has a promise of its own, so name the decision to explain.", "decision")
         view = await service.ask(name, commands.session_view)
         try:
-            found = await service.in_thread("reading", view.explain)
+            explanation = await service.in_thread("reading", view.explain)
         except ValueError as error:
             raise invalid(error) from None
-        return answer({"arms": list(view.names or ()), "decision": None, "event": None, "explanation": plain(found)})
+        return answer({"arms": list(view.names or ()), "decision": None, "event": None, "explanation": plain(explanation)})
 
     def read(connection: Connection, row: int) -> JsonObject:
         before = before_decision(connection, row, name, decision)
         if before is None:
             raise Refused(404, f"decision = {decision!r} is not a decision of experiment {name!r}.", "decision")
-        (experiment, made), event = before, before[1].event
+        (experiment, entry), event = before, before[1].event
         assert isinstance(event, Decided)
         context, eligible, names = experiment.round(event.asked)
         if event.lease == 0:
             eligible = experiment.baseline_only(experiment.round(event.asked)).eligible
-        found = experiment.session.explain(context, eligible)
-        return {"arms": list(names or experiment.session.names or ()), "decision": decision, "event": made.seq, "explanation": plain(found)}
+        explanation = experiment.session.explain(context, eligible)
+        return {
+            "arms": list(names or experiment.session.names or ()),
+            "decision": decision,
+            "event": entry.seq,
+            "explanation": plain(explanation),
+        }
 
     return answer(await read_beside(service, name, read))
 
@@ -138,7 +143,7 @@ async def read_log(
 
 
 class EvaluationQuery(BaseModel):
-    """What is to be judged."""
+    """The parameters of an evaluation."""
 
     arm: Annotated[str, Query(max_length=200, description='The policy that always plays this arm, or "logged".')]
     baseline: Annotated[str | None, Query(max_length=200, description=BASELINE)] = None
@@ -149,33 +154,33 @@ class EvaluationQuery(BaseModel):
 
 
 @router.get("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
-async def evaluate(name: Name, service: Served, asked: Annotated[EvaluationQuery, Query()]) -> Response:
-    """What always playing an arm would have earned, from the decisions of the log and their propensities, with bounds that hold at all
+async def evaluate(name: Name, service: Served, query: Annotated[EvaluationQuery, Query()]) -> Response:
+    """The estimated reward of always playing an arm, from the decisions of the log and their propensities, with bounds that hold at all
     times."""
     from ...evaluation.evaluate import evaluate as judge
 
     def read(connection: Connection, row: int) -> JsonObject:
-        table, baseline = log_to_judge(connection, row, name, asked)
-        return judge(table, asked.arm, baseline=baseline, estimator=asked.estimator, alpha=asked.alpha).record()
+        table, baseline = log_to_judge(connection, row, name, query)
+        return judge(table, query.arm, baseline=baseline, estimator=query.estimator, alpha=query.alpha).record()
 
     return answer(await read_beside(service, name, read))
 
 
 @router.post("/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404))
 async def evaluate_policy(name: Name, request: EvaluationRequest, service: Served) -> Response:
-    """What any policy would have earned: one that learns while it plays, probabilities, an arm, or a saved session. It is judged in a
+    """The estimated reward of any policy: one that learns while it plays, probabilities, an arm, or a saved session. It is judged in a
     process of its own, one request after the other, for two minutes at most."""
     table, baseline = await read_beside(service, name, lambda connection, row: log_to_judge(connection, row, name, request))
     return answer(await service.in_thread("judging", judge_apart, table, request, baseline))
 
 
-def log_to_judge(connection: Connection, row: int, name: str, asked: EvaluationQuery | EvaluationRequest) -> "tuple[Log, str | None]":
+def log_to_judge(connection: Connection, row: int, name: str, query: EvaluationQuery | EvaluationRequest) -> "tuple[Log, str | None]":
     """The decisions of the log, and the arm that a policy would replace."""
     from ..log.export import as_log
 
     spec = rebuild(connection, row, name, 1).experiment.spec
-    baseline = asked.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
-    return as_log(connection, row, name, (asked.lowest, asked.highest)), baseline
+    baseline = query.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
+    return as_log(connection, row, name, (query.lowest, query.highest)), baseline
 
 
 @router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))

@@ -15,7 +15,7 @@ public_router = APIRouter(tags=["rollout"])
 
 @router.get("/mode", dependencies=[needs("read")], responses=replies(RolloutAnswer, 404))
 async def read_mode(name: Name, service: Served) -> Response:
-    """What is served, by which rules that will change, and what the policy and the baseline earn as far as the log can tell."""
+    """The mode, the rules by which it will change, and what the policy and the baseline earn as far as the log can tell."""
     return answer(await service.ask(name, commands.describe_rollout))
 
 
@@ -27,7 +27,7 @@ async def change_mode(name: Name, change: ModeChange, service: Served, who: Who)
 
 @router.get("/certificate", dependencies=[needs("read")], responses=replies(CertificateAnswer, 404))
 async def read_certificate(name: Name, service: Served) -> Response:
-    """What the experiment promises, what that rests on and how it stands, signed and bound to the head of the log."""
+    """The experiment's promise, its assumptions and its present state, signed and bound to the head of the log."""
     return answer(await issue(service, name))
 
 

@@ -14,9 +14,9 @@ router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 
 @router.get("/segments", dependencies=[needs("read")], responses=replies(SegmentsAnswer, 404, 409))
 async def read_segments(name: Name, service: Served) -> Response:
-    """What every arm earns in every segment of the spec, with intervals that hold for all of them at once; where there is promise_by, also
+    """The mean reward of every arm in every segment of the spec, with intervals that hold for all at once; where there is promise_by, also
     the budget of each value."""
-    standing = await service.ask(name, commands.standing)
+    standing = await service.ask(name, commands.describe_standing)
     if "segments" not in standing["spec"]:
         raise Refused(409, f"experiment = {name!r} has no segments; create one with segments in its spec.", "experiment")
 

@@ -12,7 +12,7 @@ from ..domain.notices import NOTICE_KINDS
 from ..domain.requests import WebhookRequest
 from ..domain.times import timestamp
 from ..log import audit, webhooks
-from ..log.webhooks import LASTS, WAITING, Delivery, Webhook, shown_secret
+from ..log.webhooks import RETRY_PERIOD, WAITING_STATUS, Delivery, Webhook, shown_secret
 from ..runtime.addresses import checked_addresses, networks_of, parts_of
 from ..runtime.keys import Key, check_pattern
 from ..runtime.service import Service
@@ -32,7 +32,7 @@ def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
     return {
         "id": hook.id, "url": hook.url, "events": list(hook.events),
         "experiments": None if hook.experiments is None else list(hook.experiments), "note": hook.note,
-        "created": timestamp(hook.created), "waiting": mine.get(webhooks.WAITING, 0), "failed": mine.get(webhooks.FAILED, 0),
+        "created": timestamp(hook.created), "waiting": mine.get(webhooks.WAITING_STATUS, 0), "failed": mine.get(webhooks.FAILED_STATUS, 0),
     }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def delivery_line(one: Delivery) -> JsonObject:
     """A message as the API shows it."""
     return {
         "id": one.message, "experiment": one.experiment, "type": one.event, "created": timestamp(one.created), "status": one.status,
-        "attempts": one.attempts, "next_attempt": timestamp(one.due) if one.status == WAITING else None, "error": one.error,
+        "attempts": one.attempts, "next_attempt": timestamp(one.due) if one.status == WAITING_STATUS else None, "error": one.error,
     }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def check_key(key: Key, hook: Webhook) -> None:
 async def with_webhook(
     request: Request, service: Service, id: int, work: Callable[[Connection, Webhook], T], writes: bool = False
 ) -> T:  # fmt: skip
-    """What a function makes of a webhook, in one transaction. Refused where there is none, or the key is not for it."""
+    """The value of a function of a webhook, in one transaction. Refused where there is none, or the key is not for it."""
     key: Key = request.state.key
 
     def within() -> T:
@@ -69,16 +69,16 @@ async def with_webhook(
 
 
 @router.post("", status_code=201, dependencies=[needs("admin")], responses=replies(NewWebhookAnswer, 409, success=201))
-async def create_webhook(asked: WebhookRequest, request: Request, service: Served) -> Response:
+async def create_webhook(webhook: WebhookRequest, request: Request, service: Served) -> Response:
     """Tell an address what happens from now on. The answer has the secret that messages are signed with; it is shown only this once."""
     key: Key = request.state.key
     try:
-        for pattern in asked.experiments or ():
+        for pattern in webhook.experiments or ():
             check_pattern(pattern)
     except ValueError as error:
         raise invalid(error) from None
-    scope = key.check_scope(asked.experiments)
-    scheme, host, port, _ = parts_of(asked.url)
+    scope = key.check_scope(webhook.experiments)
+    scheme, host, port, _ = parts_of(webhook.url)
     networks = networks_of(service.settings.webhook_networks)
 
     def work() -> Webhook:
@@ -90,13 +90,13 @@ async def create_webhook(asked: WebhookRequest, request: Request, service: Serve
         with service.database.write() as connection:
             if len(webhooks.all_webhooks(connection)) >= MOST_WEBHOOKS:
                 raise Refused(409, f"There are {MOST_WEBHOOKS} webhooks already, which is the limit; remove one first.")
-            made = webhooks.create(connection, now, asked.url, tuple(asked.events or NOTICE_KINDS), scope, asked.note)
-            told = {"webhook": made.id, "host": host, "events": list(made.events), "experiments": None if scope is None else list(scope)}
-            audit.note(connection, now, key.author, None, "create webhook", told)
-        return made
+            hook = webhooks.create(connection, now, webhook.url, tuple(webhook.events or NOTICE_KINDS), scope, webhook.note)
+            details = {"webhook": hook.id, "host": host, "events": list(hook.events), "experiments": None if scope is None else list(scope)}
+            audit.note(connection, now, key.author, None, "create webhook", details)
+        return hook
 
-    made = await service.in_thread("names", work)
-    return answer(described(made, {}) | {"secret": shown_secret(made.secret)}, 201)
+    hook = await service.in_thread("names", work)
+    return answer(described(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
 
 
 @router.get("", dependencies=[needs("admin")], responses=replies(WebhooksAnswer))
@@ -142,5 +142,7 @@ async def list_deliveries(
 async def retry_deliveries(webhook: Number, request: Request, service: Served) -> Response:
     """Try messages that have failed for another day."""
     now = service.settings.clock()
-    retried = await with_webhook(request, service, webhook, lambda at, hook: webhooks.again(at, hook.id, now, now + LASTS), writes=True)
+    retried = await with_webhook(
+        request, service, webhook, lambda at, hook: webhooks.retry(at, hook.id, now, now + RETRY_PERIOD), writes=True
+    )
     return answer({"retried": retried})

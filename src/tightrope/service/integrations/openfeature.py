@@ -94,11 +94,15 @@ class TightropeProvider(AbstractProvider):
             raise TypeMismatchError(f"arm = {decision.arm!r} of {flag!r} is not of the type that was asked for.") from None
 
     def _decide(self, flag: str, context: EvaluationContext | None) -> RemoteDecision:
-        given: JsonObject = {} if context is None else dict(context.attributes)
+        attributes: JsonObject = {} if context is None else dict(context.attributes)
         subject = None if context is None else context.targeting_key
         try:
             decision = self.client_for(flag).decide(
-                given.get("context"), given.get("eligible"), given.get("decision_id"), excluded=given.get("excluded"), subject=subject
+                attributes.get("context"),
+                attributes.get("eligible"),
+                attributes.get("decision_id"),
+                excluded=attributes.get("excluded"),
+                subject=subject,
             )
         except Rejected as error:
             raise OpenFeatureError(CODES.get(error.status, ErrorCode.GENERAL), str(error)) from error

@@ -48,7 +48,7 @@ class RankRequest(Strict):
 
 
 class RewardValue(Strict):
-    """What came of an event."""
+    """The reward of an event."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": 1.0}]})
 
@@ -74,7 +74,7 @@ class RankAnswer(BaseModel):
     rewardActionId: str
 
 
-def asked(request: RankRequest, dimension: int, id: str | None) -> DecisionRequest:
+def decision_request(request: RankRequest, dimension: int, id: str | None) -> DecisionRequest:
     """A rank request as a decision's. Raises ValueError where features are nested too deeply or are too many. Takes up to a second."""
     if len(request.actions) * dimension > MOST_NUMBERS:
         raise ValueError(

@@ -11,7 +11,7 @@ from ..domain.requests import TEXT, RewardRequest
 from ..domain.spec import ExperimentSpec
 from ..http.common import DecisionKey, Served, answer, needs, replies
 from ..runtime import commands
-from .personalizer import RankAnswer, RankRequest, RewardValue, asked
+from .personalizer import RankAnswer, RankRequest, RewardValue, decision_request
 
 router = APIRouter(tags=["personalizer"], dependencies=[needs("decide")])
 
@@ -38,7 +38,8 @@ async def rank(request: RankRequest, service: Served, experiment: Which) -> Resp
             409, f"experiment = {experiment!r} has arms of its own; /rank needs one with a dimension and without arms.", "experiment"
         )
     try:
-        question = await asyncio.to_thread(asked, request, spec.dimension, request.eventId)  # not in the writer's: all others wait for it
+        # Not in the writer's thread: all others wait for it.
+        question = await asyncio.to_thread(decision_request, request, spec.dimension, request.eventId)
     except ValueError as error:
         raise invalid(error) from None
     named = () if request.eventId is None else (id,)
@@ -57,7 +58,7 @@ async def spec_of(service: Served, experiment: str) -> ExperimentSpec:
 
 @router.post("/events/{id}/reward", status_code=204, responses=replies(None, 404, 409, 410, success=204))
 async def reward_event(id: DecisionKey, value: RewardValue, service: Served, experiment: Which) -> Response:
-    """What came of an event."""
+    """The reward of an event."""
     request = RewardRequest(decision_id=id, value=value.value)
     await service.ask(experiment, lambda at: commands.reward(at, request), (id,))
     return Response(status_code=204)

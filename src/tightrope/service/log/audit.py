@@ -67,9 +67,9 @@ ACTIONS: dict[type, tuple[str, Callable[[Any], JsonObject]]] = {  # what is a ch
 
 def note_event(connection: Connection, time: int, author: Author, experiment: str, seq: int, event: object) -> None:
     """Write who made an event of the log happen, if it is a change by somebody: what decisions and rewards bring, and rules do, is not."""
-    found = ACTIONS.get(type(event))
-    if found is not None and not (isinstance(event, events.ModeChanged) and event.by == "rule"):
-        action, tell = found
+    entry = ACTIONS.get(type(event))
+    if entry is not None and not (isinstance(event, events.ModeChanged) and event.by == "rule"):
+        action, tell = entry
         note(connection, time, author, experiment, action, tell(event) | {"event": seq})
 
 

@@ -24,9 +24,9 @@ def claim(connection: Connection, ledger: int, decisions: Collection[str], endin
     """Those of some decisions that are this transaction's to make, or to end; the others were another worker's first."""
     if not decisions:
         return set()
-    told: dict[str, object] = {"ledger": ledger, "ending": ending, "patience": str(PATIENCE)}
-    told["decisions"] = sorted(decisions)  # in one order, so that two workers do not wait in a ring
-    return set(connection.execute(CLAIM, told).scalars())
+    parameters: dict[str, object] = {"ledger": ledger, "ending": ending, "patience": str(PATIENCE)}
+    parameters["decisions"] = sorted(decisions)  # in one order, so that two workers do not wait in a ring
+    return set(connection.execute(CLAIM, parameters).scalars())
 
 
 def release(connection: Connection, ledger: int, decisions: Collection[str], ending: bool) -> None:

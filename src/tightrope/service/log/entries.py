@@ -37,7 +37,7 @@ class LogEntry(NamedTuple):
 
     @property
     def event(self) -> Event:
-        """What happened."""
+        """The event of this entry."""
         return TYPES[self.kind].read(from_json(self.text), self.decision)
 
 
@@ -51,7 +51,7 @@ def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) ->
 
 
 def worker_log(experiment: str, worker: int) -> str:
-    """What the log of a worker of an experiment is called; no experiment has such a name."""
+    """The name of a worker's log; no experiment has such a name."""
     return f"{experiment}#{worker}"
 
 

@@ -20,7 +20,7 @@ from . import store
 from .entries import LogEntry
 from .tables import events, snapshots
 
-KEPT = (
+KEPT_FIELDS = (
     "deferred", "baseline", "baseline_mean", "segments",
 )  # fmt: skip  # of what was asked: what replays, certificates and results by segment need and what is no data of a person
 
@@ -54,14 +54,14 @@ def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[Lo
 def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
     """A decision of an experiment without features, marks and the subject itself."""
     body = entry.body
-    asked = body.pop("asked")
-    body["asked"] = {name: asked[name] for name in KEPT if name in asked}
-    gone = bool(asked.keys() - {"subject", *KEPT})
+    question = body.pop("asked")
+    body["asked"] = {name: question[name] for name in KEPT_FIELDS if name in question}
+    gone = bool(question.keys() - {"subject", *KEPT_FIELDS})
     if gone:
         body["asked"]["erased"] = True
-        if lacks_baseline(asked, experiment.spec.baseline, ()):  # what a certificate counts outlives the body
+        if lacks_baseline(question, experiment.spec.baseline, ()):  # what a certificate counts outlives the body
             body["without_baseline"] = True
-    context = numbers_of(experiment.reader, asked.get("context"), experiment.name)
+    context = numbers_of(experiment.reader, question.get("context"), experiment.name)
     return Blanked(entry.seq, to_json(body), gone, longest_row(context or ()))
 
 

@@ -32,11 +32,11 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
     columns: dict[str, list[object]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
     segments: dict[str, list[object]] = {name: [] for name in experiment.spec.segments or ()}
     features: list[Numbers | None] = []
-    for number, time, event, given, default in decisions_of(connection, row):
+    for number, time, event, outcome, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
         names, chances = (event.name, event.propensity) if several else ([event.name], [event.propensity])
         for name, chance in zip(names, chances, strict=True):
-            reward = given.get(name, default) if isinstance(given, dict) else given
+            reward = outcome.get(name, default) if isinstance(outcome, dict) else outcome
             for column, value in zip(columns.values(), (event.decision, number, time, name, chance, reward), strict=True):
                 column.append(value)
             for segment, values in segments.items():
@@ -134,17 +134,17 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
 
 
 def split(context: Shown | None, arms: list[str] | None, columns: list[str]) -> tuple[JsonObject, dict[str, JsonObject]]:
-    """What a request's features say of all actions, and of each by its name. Values stay as they were sent; numbers stand in `x`.
+    """The features of a request that all actions share, and those of each action by its name. Values stay as sent; numbers stand in `x`.
     columns: names of values; those that a request left out are null."""
     if context is None:
         return {}, {}
     if is_raw_row(context) or is_one_row(context):
-        return named(context, columns), {}
+        return by_name(context, columns), {}
     rows = context if isinstance(context, dict) else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
-    return {}, {arm: named(one, columns) for arm, one in rows.items()}
+    return {}, {arm: by_name(one, columns) for arm, one in rows.items()}
 
 
-def named(features: object, columns: list[str]) -> JsonObject:
+def by_name(features: object, columns: list[str]) -> JsonObject:
     """A row of features by name."""
     return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
 

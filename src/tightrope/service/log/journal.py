@@ -19,9 +19,9 @@ class ExperimentJournal:
         """Make an event happen, or a decision that `decide` has prepared. now: microseconds since 1970; the clock may jump back, the log's
         time does not. Raises ValueError, with nothing changed, for what the session refuses."""
         experiment = self.experiment
-        happened, drawn = event if isinstance(event, Prepared) else (event, None)
+        happened, decision = event if isinstance(event, Prepared) else (event, None)
         entry = sealed(experiment.name, self.digest, experiment.seq + 1, max(now, experiment.time), happened)
-        apply(experiment, happened, entry.seq, entry.time, drawn)
+        apply(experiment, happened, entry.seq, entry.time, decision)
         self.digest = entry.digest
         return entry
 
@@ -31,12 +31,12 @@ class ExperimentJournal:
         self.digest = entry.digest
 
     def exchange(
-        self, worker: int, told: Sequence[LogEntry], head: bytes, known: int, asked: int, now: int, ended: str | None = None,
+        self, worker: int, entries: Sequence[LogEntry], head: bytes, known: int, demand: int, now: int, ended: str | None = None,
         happened: Mapping[int, Event] | None = None,
     ) -> LogEntry:  # fmt: skip
         """Of many workers: take in what one did since its last exchange, and grant it a lease. This is their ledger.
 
-        head: the digest of the last event of its log. known: the ledger's event that these rest on. asked: decisions that it may want to
+        head: the digest of the last event of its log. known: the ledger's event that these rest on. demand: decisions that it may want to
         explore with until its next exchange. ended: why somebody else tells it, where that is so. happened: events by their number in the
         worker's log, where they need not be read from their entries.
         """
@@ -44,15 +44,15 @@ class ExperimentJournal:
         accounts = experiment.accounts
         assert accounts is not None
         known_events = happened or {}
-        for place, entry in enumerate(told, experiment.seq + 1):
+        for place, entry in enumerate(entries, experiment.seq + 1):
             apply(experiment, known_events.get(entry.seq) or entry.event, place, entry.time)
         first, lease, out, bound = accounts.taken.get(worker, 0) + 1, 0, 0, None
         if experiment.promises:
             rounds, out = experiment.known_rounds(), accounts.out - accounts.leases.get(worker, 0)
-            lease = rounds.room(out, asked)
+            lease = rounds.room(out, demand)
             out += lease
             bound = rounds.bound(out)
-        event = Exchanged(worker, first, first + len(told) - 1, head.hex(), known, lease, out, bound, ended)
+        event = Exchanged(worker, first, first + len(entries) - 1, head.hex(), known, lease, out, bound, ended)
         return self.record(event, now)
 
 
@@ -75,9 +75,9 @@ class WorkerJournal(ExperimentJournal):
 
     def record(self, event: Event | Prepared, now: int) -> LogEntry:
         """As of the parent class, in this worker's log."""
-        happened, drawn = (event.event, event.drawn) if isinstance(event, Prepared) else (event, None)
+        happened, decision = (event.event, event.drawn) if isinstance(event, Prepared) else (event, None)
         entry = sealed(self.name, self.digest, self.seq + 1, max(now, self.time), happened)
-        apply_as_worker(self.experiment, self.ledger.experiment, happened, entry.time, drawn)
+        apply_as_worker(self.experiment, self.ledger.experiment, happened, entry.time, decision)
         self.seq, self.time, self.digest = entry.seq, entry.time, entry.digest
         self.pending.append(entry)
         self.happened[entry.seq] = happened

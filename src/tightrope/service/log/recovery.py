@@ -38,26 +38,26 @@ def recover(connection: Connection, row: int, name: str, until: int | None = Non
 
 
 def before_decision(connection: Connection, row: int, name: str, decision: str) -> tuple[Experiment, LogEntry] | None:
-    """What the decision of an id was made from, and its entry; None where there is none of this id."""
+    """The experiment just before the decision of an id, and the decision's entry; None where there is none of this id."""
     many = store.has_many_workers(connection, row)
     rows = {row: 0} if not many else {one: worker for worker, one in store.worker_rows(connection, row).items()}
     query = sa.select(store.C.experiment, *store.COLUMNS).where(
         store.C.experiment.in_(rows), store.C.key == decision, store.C.kind == Decided.kind
     )
-    found = connection.execute(query).one_or_none()
-    if found is None:
+    record = connection.execute(query).one_or_none()
+    if record is None:
         return None
-    log, made = found[0], LogEntry(*found[1:])
-    event = made.event
+    log, decision_entry = record[0], LogEntry(*record[1:])
+    event = decision_entry.event
     assert isinstance(event, Decided)
     if not many:
-        return rebuild(connection, row, name, made.seq - 1).experiment, made
+        return rebuild(connection, row, name, decision_entry.seq - 1).experiment, decision_entry
     ledger = rebuild(connection, row, name, event.known).experiment
     assert ledger.accounts is not None
     worker = ledger.branch(rows[log])
-    for entry in store.read_one(connection, log, ledger.accounts.taken.get(rows[log], 0), made.seq - 1):
+    for entry in store.read_one(connection, log, ledger.accounts.taken.get(rows[log], 0), decision_entry.seq - 1):
         apply_as_worker(worker, ledger, entry.event, entry.time)
-    return worker, made
+    return worker, decision_entry
 
 
 def newest_snapshot(connection: Connection, row: int, name: str, until: int | None = None) -> ExperimentJournal:
@@ -103,8 +103,8 @@ def write_snapshot(connection: Connection, row: int, snapshot: Snapshot) -> None
     seq = snapshot.seq
     connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq == seq))
     connection.execute(sa.insert(snapshots).values(experiment=row, **snapshot._asdict()))
-    kept = [int(seq) for seq in connection.execute(sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())).scalars()]
-    surplus = thinned(kept)
+    seqs = [int(seq) for seq in connection.execute(sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())).scalars()]
+    surplus = thinned(seqs)
     if surplus:
         connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq.in_(surplus)))
 

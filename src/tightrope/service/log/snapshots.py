@@ -18,7 +18,7 @@ FORM = 2  # of snapshots and of the states in them: raised where either changes,
 
 
 def rest_of(journal: ExperimentJournal) -> JsonObject:
-    """What the session does not hold, as JSON-ready data."""
+    """The state outside the session, as JSON-ready data."""
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
     many = {} if experiment.accounts is None else {"accounts": experiment.accounts.pack()}

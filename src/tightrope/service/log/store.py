@@ -131,14 +131,14 @@ def row_of(connection: Connection, name: str) -> int | None:
     return connection.execute(query).scalar_one_or_none()
 
 
-def rows_and_names(connection: Connection, wanted: str | None = None) -> list[tuple[int, str]]:
+def rows_and_names(connection: Connection, name: str | None = None) -> list[tuple[int, str]]:
     """Rows and names of all experiments, or of one. Raises ValueError where it does not exist."""
     query = sa.select(experiments.c.id, experiments.c.name).where(experiments.c.parent.is_(None)).order_by(experiments.c.name)
     rows = connection.execute(query).all()
-    chosen = [(row.id, row.name) for row in rows if wanted in (None, row.name)]
-    if wanted is not None and not chosen:
-        raise ValueError(f"experiment = {wanted!r} is not in this database; it has {', '.join(row.name for row in rows) or 'none'}.")
-    return chosen
+    pairs = [(row.id, row.name) for row in rows if name in (None, row.name)]
+    if name is not None and not pairs:
+        raise ValueError(f"experiment = {name!r} is not in this database; it has {', '.join(row.name for row in rows) or 'none'}.")
+    return pairs
 
 
 def digest_at(connection: Connection, name: str, seq: int) -> str | None:

@@ -36,7 +36,7 @@ class ExportedEnd(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What `read_log` brought in. snapshot: the event whose snapshot came along; None: none was needed."""
+    """The log that `read_log` imported. snapshot: the event whose snapshot came along; None: none was needed."""
 
     experiment: str
     events: int

@@ -22,7 +22,7 @@ S = snapshots.c
 
 
 class Verification(NamedTuple):
-    """What following the chain has shown. events: read. blanked: of them, bodies that were erased as the log says. digest: of the last.
+    """The result of following the chain. events: read. blanked: of them, bodies that were erased as the log says. digest: of the last.
     errors: sentences, none if all is well."""
 
     experiment: str
@@ -185,7 +185,7 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
 
 
 class WorkerReplay:
-    """What each of many workers decided, computed again from what it knew: the state of their ledger then, its lease, its own stream.
+    """The decisions of each of many workers, replayed from what it knew: the state of their ledger then, its lease, its own stream.
 
     disagreements: decisions that this machine would have drawn otherwise.
     """
@@ -215,10 +215,10 @@ class WorkerReplay:
         for event in self.resting.pop(entry.seq, ()):
             worker = self.journal.experiment.branch(event.worker)
             for one in store.read_one(self.connection, self.rows[event.worker], event.first - 1, event.last):
-                made = one.event
-                if isinstance(made, Decided) and (made.known, made.lease) != (worker.known, worker.lease):
-                    errors.append(f"decision {made.decision!r} says that it rests on another lease than worker {event.worker} had.")
-                apply_as_worker(worker, self.journal.experiment, made, one.time)
+                worker_event = one.event
+                if isinstance(worker_event, Decided) and (worker_event.known, worker_event.lease) != (worker.known, worker.lease):
+                    errors.append(f"decision {worker_event.decision!r} says that it rests on another lease than worker {event.worker} had.")
+                apply_as_worker(worker, self.journal.experiment, worker_event, one.time)
                 if worker.lease is not None and worker.lease < 0:
                     errors.append(f"decision {one.decision!r} explores, but the lease of worker {event.worker} was used up.")
             self.disagreements += worker.disagreements

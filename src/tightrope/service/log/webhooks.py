@@ -18,8 +18,8 @@ from ..domain.times import MICROSECONDS
 from .tables import deliveries, events, webhook_watches, webhooks
 from .tables import experiments as table_of_experiments
 
-WAITING, DELIVERED, FAILED = "waiting", "delivered", "failed"
-LASTS = 24 * 3600 * MICROSECONDS  # for which a message is tried
+WAITING_STATUS, DELIVERED_STATUS, FAILED_STATUS = "waiting", "delivered", "failed"
+RETRY_PERIOD = 24 * 3600 * MICROSECONDS  # for which a message is tried
 SECRET_PREFIX = "whsec_"
 X = table_of_experiments.c
 W, D, P = webhooks.c, deliveries.c, webhook_watches.c
@@ -83,13 +83,14 @@ def create(
     inserted = connection.execute(sa.insert(webhooks).values(
         url=url, events=json.dumps(list(events)), experiments=None if experiments is None else json.dumps(list(experiments)), secret=secret,
         note=note, created=now))  # fmt: skip
-    made = Webhook(
-        int(inserted.inserted_primary_key[0]), url, tuple(events), None if experiments is None else tuple(experiments), secret, note, now  # type: ignore[index]
+    hook = Webhook(
+        int(inserted.inserted_primary_key[0]), url, tuple(events),  # type: ignore[index]
+        None if experiments is None else tuple(experiments), secret, note, now,
     )  # fmt: skip
     for row in connection.execute(sa.select(X.id, X.name, X.seq)).all():
-        if made.covers(row.name):
-            connection.execute(sa.insert(webhook_watches).values(webhook=made.id, experiment=row.id, seq=row.seq, state=""))
-    return made
+        if hook.covers(row.name):
+            connection.execute(sa.insert(webhook_watches).values(webhook=hook.id, experiment=row.id, seq=row.seq, state=""))
+    return hook
 
 
 def shown_secret(secret: bytes) -> str:
@@ -143,8 +144,8 @@ def unread_archived(connection: Connection, hooks: Sequence[Webhook]) -> list[st
     """Experiments that have ended and whose logs were not looked at until their end: no process takes these by itself."""
     last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
     ended = connection.execute(sa.select(X.id, X.name, X.seq).where(last == "archived", X.parent.is_(None))).all()
-    seen = {(row.webhook, row.experiment): row.seq for row in connection.execute(sa.select(P.webhook, P.experiment, P.seq))}
-    return [row.name for row in ended if any(hook.covers(row.name) and seen.get((hook.id, row.id), 0) < row.seq for hook in hooks)]
+    places = {(row.webhook, row.experiment): row.seq for row in connection.execute(sa.select(P.webhook, P.experiment, P.seq))}
+    return [row.name for row in ended if any(hook.covers(row.name) and places.get((hook.id, row.id), 0) < row.seq for hook in hooks)]
 
 
 # Messages ------------------------------------------------------------------------------------------------------------------
@@ -161,18 +162,18 @@ def put(
     """Put a message into the table, to be sent at once."""
     connection.execute(sa.insert(deliveries).values(
         message=message, webhook=webhook, experiment=experiment, event=event, body=body, created=now, due=now, until=until, attempts=0,
-        status=WAITING))  # fmt: skip
+        status=WAITING_STATUS))  # fmt: skip
 
 
 def due(connection: Connection, now: int, limit: int) -> list[Delivery]:
     """For each webhook the first message whose time has come."""
-    first = sa.select(sa.func.min(D.id)).where(D.status == WAITING, D.due <= now).group_by(D.webhook).limit(limit)
+    first = sa.select(sa.func.min(D.id)).where(D.status == WAITING_STATUS, D.due <= now).group_by(D.webhook).limit(limit)
     return [Delivery(*row) for row in connection.execute(sa.select(deliveries).where(D.id.in_(first)).order_by(D.id))]
 
 
 def claim(connection: Connection, delivery: Delivery, until: int) -> bool:
     """Note that an attempt is made; nobody else makes one before a time. False where somebody else was there first."""
-    where = sa.and_(D.id == delivery.id, D.due == delivery.due, D.attempts == delivery.attempts, D.status == WAITING)
+    where = sa.and_(D.id == delivery.id, D.due == delivery.due, D.attempts == delivery.attempts, D.status == WAITING_STATUS)
     return connection.execute(sa.update(deliveries).where(where).values(due=until, attempts=delivery.attempts + 1)).rowcount == 1
 
 
@@ -181,15 +182,15 @@ def settle(connection: Connection, id: int, status: str, due: int, error: str | 
     connection.execute(sa.update(deliveries).where(D.id == id).values(status=status, due=due, error=error))
 
 
-def again(connection: Connection, webhook: int, now: int, until: int) -> int:
+def retry(connection: Connection, webhook: int, now: int, until: int) -> int:
     """Let failed messages of a webhook wait for another attempt. Returns how many."""
-    where = sa.and_(D.webhook == webhook, D.status == FAILED)
-    return connection.execute(sa.update(deliveries).where(where).values(status=WAITING, due=now, until=until)).rowcount
+    where = sa.and_(D.webhook == webhook, D.status == FAILED_STATUS)
+    return connection.execute(sa.update(deliveries).where(where).values(status=WAITING_STATUS, due=now, until=until)).rowcount
 
 
 def forget(connection: Connection, before: int) -> None:
     """Delete messages that are done with and were made before a time."""
-    connection.execute(sa.delete(deliveries).where(D.status != WAITING, D.created < before))
+    connection.execute(sa.delete(deliveries).where(D.status != WAITING_STATUS, D.created < before))
 
 
 def last_deliveries(connection: Connection, webhook: int, limit: int) -> list[Delivery]:
@@ -200,14 +201,16 @@ def last_deliveries(connection: Connection, webhook: int, limit: int) -> list[De
 
 def last_error(connection: Connection, webhook: int) -> str | None:
     """Why the last message of a webhook that has not arrived did not; None where all have."""
-    query = sa.select(D.error).where(D.webhook == webhook, D.status != DELIVERED, D.error.is_not(None)).order_by(D.id.desc()).limit(1)
+    query = (
+        sa.select(D.error).where(D.webhook == webhook, D.status != DELIVERED_STATUS, D.error.is_not(None)).order_by(D.id.desc()).limit(1)
+    )
     return connection.execute(query).scalar_one_or_none()
 
 
 def counts(connection: Connection) -> dict[int, dict[str, int]]:
     """By webhook, how many messages wait and failed."""
-    query = sa.select(D.webhook, D.status, sa.func.count()).where(D.status != DELIVERED).group_by(D.webhook, D.status)
-    found: dict[int, dict[str, int]] = {}
+    query = sa.select(D.webhook, D.status, sa.func.count()).where(D.status != DELIVERED_STATUS).group_by(D.webhook, D.status)
+    numbers: dict[int, dict[str, int]] = {}
     for webhook, status, number in connection.execute(query):
-        found.setdefault(webhook, {})[status] = number
-    return found
+        numbers.setdefault(webhook, {})[status] = number
+    return numbers

@@ -14,20 +14,20 @@ from ..domain.errors import Refused
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Place = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]  # what a socket connects to
-Found = tuple[socket.AddressFamily, socket.SocketKind, int, str, Place]  # as `getaddrinfo` answers
+AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Place]  # as `getaddrinfo` answers
 TRANSLATED = tuple(ipaddress.IPv6Network(one) for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"))  # to IPv4
 REMEDY = "give a public address, or let the operator name its network (tightrope serve --webhook-network)"
 
 
 def networks_of(texts: Sequence[str]) -> list[Network]:
     """Networks from text such as 10.0.0.0/8. Raises ValueError with a sentence."""
-    found: list[Network] = []
+    networks: list[Network] = []
     for text in texts:
         try:
-            found.append(ipaddress.ip_network(text))
+            networks.append(ipaddress.ip_network(text))
         except ValueError:
             raise ValueError(f"webhook_network = {text!r} is not a network; give one such as 10.0.0.0/8 or 127.0.0.1/32.") from None
-    return found
+    return networks
 
 
 def is_inside(address: Address, networks: Sequence[Network]) -> bool:
@@ -60,11 +60,11 @@ def parts_of(url: str) -> tuple[str, str, int, str]:
     return parts.scheme, host, standard if port is None else port, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[Found]:
-    """What the name leads to, as `getaddrinfo` answers, where all of it may be connected to. Raises Refused where it may not, and OSError
+def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[AddressInfo]:
+    """The addresses of a name, as `getaddrinfo` answers, where all may be connected to. Raises Refused where one may not, and OSError
     where nobody knows the name."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    for *_, place in found:
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for *_, place in addresses:
         address = ipaddress.ip_address(str(place[0]).partition("%")[0])
         if is_inside(address, networks):
             continue
@@ -72,7 +72,7 @@ def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Netw
             raise Refused(422, f"url = {host!r} leads to {address}, which is not an address of the public internet; {REMEDY}.", "url")
         if scheme != "https":
             raise Refused(422, f"url begins with {scheme}://, by which anybody on the way can read it; give one with https://.", "url")
-    return found
+    return addresses
 
 
 def connected(scheme: str, host: str, port: int, networks: Sequence[Network], timeout: float) -> socket.socket:

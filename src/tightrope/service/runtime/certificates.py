@@ -8,7 +8,7 @@ from .service import Service
 
 async def issue(service: Service, name: str) -> JsonObject:
     """The certificate of an experiment as of its last event."""
-    standing = await service.ask(name, commands.standing)
+    standing = await service.ask(name, commands.describe_standing)
 
     def work() -> JsonObject:
         lock, history = service.histories.until(name, standing["seq"])

@@ -16,18 +16,18 @@ async def create_experiment(service: Service, spec: ExperimentSpec, author: Auth
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-    made: tuple[bool, JsonObject] = await service.ask(
+    answer: tuple[bool, JsonObject] = await service.ask(
         spec.name, lambda transaction: commands.create(transaction, spec), spec=spec, author=author
     )
-    return made
+    return answer
 
 
 async def add_arms(service: Service, name: str, request: ArmsRequest, author: Author) -> JsonObject:
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
-    known = {arm.id for arm in (*(spec.arms or ()), *more)}
+    ids = {arm.id for arm in (*(spec.arms or ()), *more)}
     try:
-        await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in known)])
+        await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in ids)])
     except ValueError as error:
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
     arms: JsonObject = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)

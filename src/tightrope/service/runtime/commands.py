@@ -1,4 +1,4 @@
-"""What clients can do with an experiment, each done in the writer's thread within a group's transaction. Every one is safe to repeat."""
+"""Commands of clients to an experiment, run in the writer's thread within a group's transaction. Every one is safe to repeat."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ from ..domain import events
 from ..domain.deciding import decide as prepare
 from ..domain.errors import Refused, invalid
 from ..domain.experiment import Experiment, forget_erased
-from ..domain.requests import MOST, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
+from ..domain.requests import MOST_ITEMS, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from ..domain.spec import ArmSpec, ExperimentSpec
 from ..domain.times import MICROSECONDS, timestamp
 from ..domain.windows import OpenDecision
@@ -52,7 +52,7 @@ def describe(transaction: Transaction) -> JsonObject:
 
 
 def summary(journal: ExperimentJournal) -> JsonObject:
-    """What an experiment is and how far it has come."""
+    """An experiment's spec, state and counts."""
     experiment = journal.experiment
     return {
         "name": experiment.name,
@@ -97,12 +97,12 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
     transaction.settle()
     transaction.experiment.check_alive()
-    known = transaction.experiment.numbers
+    numbers = transaction.experiment.numbers
     for arm in request.arms:
-        (check_same if arm.id in known else check_point)(transaction.experiment, arm)
-    fresh = [arm for arm in request.arms if arm.id not in known]
+        (check_same if arm.id in numbers else check_point)(transaction.experiment, arm)
+    fresh = [arm for arm in request.arms if arm.id not in numbers]
     if fresh and len(fresh) < len(request.arms):
-        present = next(arm.id for arm in request.arms if arm.id in known)
+        present = next(arm.id for arm in request.arms if arm.id in numbers)
         raise Refused(409, f"arms has {present!r}, which is there already; leave it out.", "arms")
     if fresh:
         record(transaction, events.ArmsAdded([arm.model_dump(exclude_none=True) for arm in fresh]))
@@ -119,8 +119,8 @@ def added_arms(experiment: Experiment) -> list[ArmSpec]:
 def check_same(experiment: Experiment, arm: ArmSpec) -> None:
     """Refuse an arm that is there already, but not as it is described now."""
     k, arms = experiment.number("arms", arm.id), experiment.session.arms
-    for what, given, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
-        if not np.array_equal(np.ravel([] if given is None else given), np.ravel([] if own is None else own[k])):
+    for what, vector, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
+        if not np.array_equal(np.ravel([] if vector is None else vector), np.ravel([] if own is None else own[k])):
             raise Refused(
                 409,
                 f"arms has {arm.id!r} with other {what} than it was made with; say the same again, or give the new arm a new id.",
@@ -181,21 +181,21 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
 def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
     """The decision of an id: made now, or the same answer as before."""
     if request.id is not None:  # ids that the service makes are new
-        made = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
-        if made is not None:
-            event = made.event
+        entry_before = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
+        if entry_before is not None:
+            event = entry_before.event
             assert isinstance(event, events.Decided)
-            if made.blanked:
+            if entry_before.blanked:
                 raise Refused(410, f"id = {id!r} was decided, and the data of its subject was erased since; its answer is gone.", "id")
-            if event.asked != transaction.experiment.asked(request):
+            if event.asked != transaction.experiment.question(request):
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
-            return decision_answer(event, made.seq)
+            return decision_answer(event, entry_before.seq)
         if not transaction.claim(id, DECISION):
             return decided_elsewhere(transaction, id, request)
     begin_alone(transaction)
-    kept = assigned(transaction, request)
-    if kept is not None:
-        return kept
+    sticky_answer = assigned(transaction, request)
+    if sticky_answer is not None:
+        return sticky_answer
     watched = transaction.experiment.watched
     prepared = prepare(transaction.experiment, id, request, transaction.now)
     entry = transaction.record(prepared)
@@ -227,18 +227,18 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject |
     experiment, subject = transaction.experiment, request.subject
     if experiment.spec.sticky is None or subject is None:
         return None
-    found = experiment.assignments.current(subject, transaction.now)
-    if found is None:
+    assignment = experiment.assignments.current(subject, transaction.now)
+    if assignment is None:
         return None
     experiment.check_running()
-    round, number = experiment.round(experiment.asked(request)), experiment.numbers[found.arm]
+    round, number = experiment.round(experiment.question(request)), experiment.numbers[assignment.arm]
     if number in experiment.retired_numbers() or not (round.eligible is None or round.eligible[number]):
         return None
-    made, waits = decision_entry(transaction.entries(found.decision)), experiment.open.get(found.decision)
-    assert made is not None and isinstance(made.event, events.Decided)
+    entry, waits = decision_entry(transaction.entries(assignment.decision)), experiment.open.get(assignment.decision)
+    assert entry is not None and isinstance(entry.event, events.Decided)
     if waits is not None and waits.deferred and not request.deferred:  # now it is shown
-        transaction.record(events.Activated(found.decision, experiment.deadline(transaction.now)))
-    return decision_answer(made.event, made.seq)
+        transaction.record(events.Activated(assignment.decision, experiment.deadline(transaction.now)))
+    return decision_answer(entry.event, entry.seq)
 
 
 class Each(Generic[T]):
@@ -289,7 +289,7 @@ def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
 
 
 def decision_answer(event: events.Decided, seq: int) -> JsonObject:
-    """What a client is told of a decision. seq: its place in the log."""
+    """The answer to a decision. seq: its place in the log."""
     return {
         "id": event.decision,
         "arm": event.name,
@@ -303,7 +303,7 @@ def decision_answer(event: events.Decided, seq: int) -> JsonObject:
     }
 
 
-def waiting(transaction: Transaction, id: str) -> OpenDecision | None:
+def open_decision(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; one whose window has just closed is closed first."""
     decision = transaction.open_decision(id)
     if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
@@ -321,7 +321,7 @@ def ending(entries: list[LogEntry]) -> LogEntry:
     return next(entry for entry in reversed(entries) if entry.kind in ENDS)
 
 
-def known(transaction: Transaction, id: str) -> list[LogEntry]:
+def entries_about(transaction: Transaction, id: str) -> list[LogEntry]:
     """All entries about a decision; 404 where there is none."""
     entries = transaction.entries(id)
     if decision_entry(entries) is None:
@@ -332,9 +332,9 @@ def known(transaction: Transaction, id: str) -> list[LogEntry]:
 def activate(transaction: Transaction, id: str) -> JsonObject:
     """A deferred decision counts from now on, and its window begins."""
     transaction.experiment.check_alive()
-    decision = waiting(transaction, id)
+    decision = open_decision(transaction, id)
     if decision is None:
-        how = ending(known(transaction, id)).kind
+        how = ending(entries_about(transaction, id)).kind
         if how == "rewarded":
             return {"id": id, "expires_at": None}
         raise Refused(410, f"id = {id!r} was {how}; it cannot be activated any more.", "id")
@@ -347,11 +347,11 @@ def cancel(transaction: Transaction, id: str) -> JsonObject:
     """It was never shown: the policy is as it was without it, but for its random stream. Later than `cancel_within` it counts as shown:
     who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
-    decision = waiting(transaction, id)
+    decision = open_decision(transaction, id)
     if decision is not None and not transaction.claim(id, ENDING):
         decision = None  # another worker has just ended it
     if decision is None:
-        how = ending(known(transaction, id)).kind
+        how = ending(entries_about(transaction, id)).kind
         if how != "cancelled":
             raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
     elif decision.shown == 0:
@@ -369,26 +369,26 @@ def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
     since, and nobody knows how long ago that was."""
     within = transaction.experiment.spec.cancel_within
     assert decision.shown is not None and within is not None
-    made = decision.shown - int(within * MICROSECONDS)
-    return not made - SLACK <= transaction.now <= decision.shown or decision.seq <= transaction.owned.shown
+    clock_time = decision.shown - int(within * MICROSECONDS)
+    return not clock_time - SLACK <= transaction.now <= decision.shown or decision.seq <= transaction.owned.shown
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------
 
 
 def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
-    """Learn what came of a decision."""
+    """Learn the reward of a decision."""
     transaction.experiment.check_alive()
     sticky = transaction.experiment.spec.sticky
     if sticky is not None and sticky.reward == "sum":
         return add_reward(transaction, request)
-    value, given = transaction.experiment.in_range(request.value)
-    id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, given)
+    value, original = transaction.experiment.in_range(request.value)
+    id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, original)
     decision = waiting_for_reward(transaction, id)
     if decision is not None and not transaction.claim(id, ENDING):
         decision = None  # another worker has just ended it
     if decision is None or isinstance(event.value, dict):
-        entries = known(transaction, id)
+        entries = entries_about(transaction, id)
         before = equal_reward(entries, event)
         if before is not None:
             return {"decision_id": id, "learned": False, "event": before.seq}
@@ -399,7 +399,7 @@ def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
 
 def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; refused where it does not count yet."""
-    decision = waiting(transaction, id)
+    decision = open_decision(transaction, id)
     if decision is not None and decision.deferred:
         raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
     return decision
@@ -415,7 +415,7 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
             422, f"reward_id is missing: rewards of experiment {experiment.name!r} are summed, and without it a retry would count twice; "
             "send your own id of each, such as that of the order.", "reward_id",
         )  # fmt: skip
-    decision, entries = waiting_for_reward(transaction, id), known(transaction, id)
+    decision, entries = waiting_for_reward(transaction, id), entries_about(transaction, id)
     for entry in entries:
         before = entry.event
         if isinstance(before, events.Added | events.Late) and before.reward_id == name:
@@ -432,38 +432,38 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     return {"decision_id": id, "learned": True, "event": record(transaction, part).seq}
 
 
-def equal_reward(entries: list[LogEntry], given: events.Rewarded) -> LogEntry | None:
+def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | None:
     """The entry that took in the same reward before. Refused with 409 where another one was taken in."""
     known_by_arm: dict[str, float] = {}
-    value, last = given.said, None
+    value, last = event.said, None
     for entry in entries:
         before = entry.event
         if not isinstance(before, events.Rewarded):
             continue
         last = entry
-        if given.reward_id is not None and before.reward_id == given.reward_id and before.said != value:
-            raise Refused(409, f"reward_id = {given.reward_id!r} was given with another value; it belongs to one reward.", "reward_id")
-        if before == given or (before.said == value and (given.reward_id is None or before.reward_id is None)):
+        if event.reward_id is not None and before.reward_id == event.reward_id and before.said != value:
+            raise Refused(409, f"reward_id = {event.reward_id!r} was given with another value; it belongs to one reward.", "reward_id")
+        if before == event or (before.said == value and (event.reward_id is None or before.reward_id is None)):
             return entry
         known_by_arm |= before.said if isinstance(before.said, dict) else {}
     if last is None:
         return None
     if not isinstance(value, dict) or any(arm in known_by_arm and known_by_arm[arm] != number for arm, number in value.items()):
-        raise Refused(409, f"decision_id = {given.decision!r} was rewarded otherwise; a decision takes one reward.", "value")
+        raise Refused(409, f"decision_id = {event.decision!r} was rewarded otherwise; a decision takes one reward.", "value")
     return last if value.keys() <= known_by_arm.keys() else None
 
 
-def too_late(transaction: Transaction, entries: list[LogEntry], given: events.Rewarded) -> Refused:
+def too_late(transaction: Transaction, entries: list[LogEntry], reward_event: events.Rewarded) -> Refused:
     """Why a closed decision takes no reward; what comes after the window is logged, once."""
-    ended, id = ending(entries), given.decision
+    ended, id = ending(entries), reward_event.decision
     event = ended.event
     if isinstance(event, events.Cancelled):
         return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
         return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
-    made = decision_entry(entries)
-    arm = made.event.name if made is not None and isinstance(made.event, events.Decided) and isinstance(made.event.name, str) else None
-    late = events.Late(id, given.value, given.reward_id, given.given, arm)
+    entry = decision_entry(entries)
+    arm = entry.event.name if entry is not None and isinstance(entry.event, events.Decided) and isinstance(entry.event.name, str) else None
+    late = events.Late(id, reward_event.value, reward_event.reward_id, reward_event.given, arm)
     before = [entry.event for entry in entries if entry.kind == "late"]
     if not any(isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before):
         transaction.record(late)
@@ -589,12 +589,12 @@ def follow_rules(transaction: Transaction) -> None:
         transaction.record(events.ModeChanged(rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode))
 
 
-def change_mode(transaction: Transaction, change: ModeChange, seen: str | None = None) -> JsonObject:
-    """Change the mode by command. seen: the mode that whoever asks for it saw; None: it does not matter."""
+def change_mode(transaction: Transaction, change: ModeChange, expected: str | None = None) -> JsonObject:
+    """Change the mode by command. expected: the mode that the client takes to be in force; None: any."""
     refuse_of_many(transaction.owned, "mode", "which have no rollout")
     rollout = transaction.experiment.rollout
-    if seen is not None and seen != rollout.mode:
-        raise Refused(409, f"mode was {seen!r} when you were asked, and is {rollout.mode!r} now; look again, then decide.", "mode")
+    if expected is not None and expected != rollout.mode:
+        raise Refused(409, f"mode was {expected!r} when you were asked, and is {rollout.mode!r} now; look again, then decide.", "mode")
     if check_mode_change(transaction, change):
         share = rollout.share if change.share is None else change.share
         transaction.record(events.ModeChanged(change.mode, share, False, "command", change.why, rollout.mode))
@@ -639,7 +639,7 @@ def describe_rollout(transaction: Transaction) -> JsonObject:
 
 
 @reads
-def standing(transaction: Transaction) -> JsonObject:
+def describe_standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.settled.experiment
     behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
@@ -676,6 +676,6 @@ def session_view(transaction: Transaction) -> Session:
 def list_open(transaction: Transaction) -> JsonObject:
     """Open decisions, the first to expire first."""
     waiting = transaction.settled.experiment.open
-    first = itertools.islice(waiting.items(), MOST)
+    first = itertools.islice(waiting.items(), MOST_ITEMS)
     listed = [{"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred} for id, each in first]
     return {"open": listed, "total": len(waiting)}

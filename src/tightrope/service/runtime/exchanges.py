@@ -105,13 +105,13 @@ class SharedExperiment(OwnedExperiment):
         self._tell_of_silent(connection, now, row.fence)
         experiment, pending = self.ledger.experiment, self.journal.pending
         decided = sum(entry.kind == Decided.kind for entry in pending)
-        asked = 0 if leaving or not decided else max(LEAST_ASKED, math.ceil(decided + SPREAD * math.sqrt(decided)))
+        demand = 0 if leaving or not decided else max(LEAST_ASKED, math.ceil(decided + SPREAD * math.sqrt(decided)))
         accounts = experiment.accounts
         assert accounts is not None
-        if pending or asked or accounts.leases.get(self.worker):
+        if pending or demand or accounts.leases.get(self.worker):
             known = self.experiment.known
             assert known is not None
-            self._write(connection, row.fence, pending, self.journal.digest, known, asked, now)
+            self._write(connection, row.fence, pending, self.journal.digest, known, demand, now)
         self.alone = False
         step = snapshot_step(self.settings.snapshot_every, len(experiment.open))
         self.crossed = self.crossed or before // step < experiment.seq // step
@@ -145,11 +145,11 @@ class SharedExperiment(OwnedExperiment):
         return self.ledger.experiment.seq - before
 
     def _write(
-        self, connection: Connection, fence: int, told: list[LogEntry], head: bytes, known: int, asked: int, now: int,
+        self, connection: Connection, fence: int, entries: list[LogEntry], head: bytes, known: int, demand: int, now: int,
         worker: int | None = None, ended: str | None = None,
     ) -> None:  # fmt: skip
         before, events = self.ledger.experiment.seq, self.journal.happened if worker is None else None
-        entry = self.ledger.exchange(self.worker if worker is None else worker, told, head, known, asked, now, ended, events)
+        entry = self.ledger.exchange(self.worker if worker is None else worker, entries, head, known, demand, now, ended, events)
         store.append(connection, self.root, fence, [entry], before)
 
     def _tell_of_silent(self, connection: Connection, now: int, fence: int) -> None:
@@ -164,9 +164,17 @@ class SharedExperiment(OwnedExperiment):
             taken, lease = accounts.taken.get(number, 0), accounts.leases.get(number, 0)
             if row.seq > taken or lease:
                 self.leases.fence_off(connection, row.id)
-                told = list(store.read_one(connection, row.id, taken, row.seq))
+                entries = list(store.read_one(connection, row.id, taken, row.seq))
                 self._write(
-                    connection, fence, told, row.digest, rests_on(told, self.ledger.experiment.seq), 0, now, number, "its process is gone"
+                    connection,
+                    fence,
+                    entries,
+                    row.digest,
+                    rests_on(entries, self.ledger.experiment.seq),
+                    0,
+                    now,
+                    number,
+                    "its process is gone",
                 )
 
     def tell_former(self, connection: Connection) -> None:
@@ -191,35 +199,35 @@ class SharedExperiment(OwnedExperiment):
 
     def open_elsewhere(self, entries: list[LogEntry]) -> OpenDecision | None:
         """The open decision of another worker that the ledger does not have yet, by all that the logs have about it."""
-        made = next((entry for entry in entries if entry.kind == Decided.kind), None)
-        if made is None or any(entry.kind in ("rewarded", "expired", "cancelled", "closed") for entry in entries):
+        decision_entry = next((entry for entry in entries if entry.kind == Decided.kind), None)
+        if decision_entry is None or any(entry.kind in ("rewarded", "expired", "cancelled", "closed") for entry in entries):
             return None
-        event, within = made.event, self.experiment.spec.cancel_within
+        event, within = decision_entry.event, self.experiment.spec.cancel_within
         assert isinstance(event, Decided)
-        shown = None if within is None else (made.time if event.made is None else event.made) + int(within * 10**6)
-        return OpenDecision(event.deadline, False, store.LAST, shown)
+        cancel_until = None if within is None else (decision_entry.time if event.made is None else event.made) + int(within * 10**6)
+        return OpenDecision(event.deadline, False, store.LAST, cancel_until)
 
     def close(self, id: str) -> Event:
         return Expired(id, self.experiment.spec.default_reward)
 
     def due_windows(self, now: int, most: int) -> list[str]:
         """Decisions whose windows have closed: this worker's own, and after a while those that nobody else has closed."""
-        found: list[str] = []
+        ids: list[str] = []
         ledger, working = self.ledger.experiment.open, self.experiment.open
         for id in list(self.mine):
             waits = working.get(id) or ledger.get(id)
             if waits is None or id in self.journal.ended:
                 del self.mine[id]
-            elif waits.deadline is None or waits.deadline > now or len(found) >= most:
+            elif waits.deadline is None or waits.deadline > now or len(ids) >= most:
                 break
             else:
-                found.append(id)
+                ids.append(id)
         for id, waits in ledger.items():
-            if len(found) >= most or waits.deadline is None or waits.deadline + GRACE > now:
+            if len(ids) >= most or waits.deadline is None or waits.deadline + GRACE > now:
                 break
             if id not in self.mine and id not in self.journal.ended:
-                found.append(id)
-        return found
+                ids.append(id)
+        return ids
 
 
 def snapshot_step(every: int, open: int) -> int:
@@ -231,9 +239,9 @@ def snapshot_step(every: int, open: int) -> int:
     return step
 
 
-def rests_on(told: list[LogEntry], otherwise: int) -> int:
+def rests_on(entries: list[LogEntry], otherwise: int) -> int:
     """The ledger's event that a worker's events rest on, as its decisions say."""
-    for entry in told:
+    for entry in entries:
         event = entry.event
         if isinstance(event, Decided) and event.known is not None:
             return event.known

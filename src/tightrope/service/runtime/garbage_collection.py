@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from .settings import Settings
 
 RARE = (50_000, 20, 100)  # new objects before a look at the young ones, and how many of these before one at the older ones
-FEW = 500  # events that are not worth a pass
+FEW_EVENTS = 500  # events that are not worth a pass
 MANY = 1_000_000  # events after which what was frozen is looked through once more
 
 _one_at_a_time = threading.Lock()
@@ -53,7 +53,7 @@ class RegularFreeze:
 
     def tick(self) -> None:
         """Freeze what is new; now and then look through everything."""
-        if not self.settings.own_process or self.events < FEW:
+        if not self.settings.own_process or self.events < FEW_EVENTS:
             return
         self.since_full += self.events
         self.events = 0

@@ -8,14 +8,14 @@ from ..domain.history import History
 from ..log import store
 from ..log.database import Database
 
-KEPT = 20  # experiments
+MOST_HISTORIES = 20  # experiments
 
 
 class Histories:
     """Histories by experiment, the last ones that were asked for. Called from threads that may wait for the database. most: that are kept;
     None: all."""
 
-    def __init__(self, database: Database, most: int | None = KEPT) -> None:
+    def __init__(self, database: Database, most: int | None = MOST_HISTORIES) -> None:
         self.database, self.most = database, most
         self._kept: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
         self._lock = threading.Lock()

@@ -17,14 +17,14 @@ NICENESS = 10  # of the process, so that decisions go first
 REMEDY = "export the log and judge it with tightrope evaluate, where nobody waits"
 
 
-def judge_apart(log: Log, asked: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> JsonObject:
-    """What `tr.evaluate` finds, or for a policy that learns `tr.evaluate_learner`. baseline: an arm that it would replace.
+def judge_apart(log: Log, request: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> JsonObject:
+    """The result of `tr.evaluate`, or for a policy that learns of `tr.evaluate_learner`. baseline: an arm that it would replace.
 
     Raises Refused with the library's sentence, and where it takes longer than so many seconds.
     """
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_judge, args=(theirs, log, asked, baseline), daemon=True)
+    process = spawn.Process(target=_judge, args=(theirs, log, request, baseline), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -39,42 +39,44 @@ def judge_apart(log: Log, asked: EvaluationRequest, baseline: str | None, second
         ours.close()
     if refused:
         raise invalid(ValueError(answer))
-    found: JsonObject = answer
-    return found
+    record: JsonObject = answer
+    return record
 
 
-def _judge(connection: Connection, log: Log, asked: EvaluationRequest, baseline: str | None) -> None:
+def _judge(connection: Connection, log: Log, request: EvaluationRequest, baseline: str | None) -> None:
     """The work of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the service's, which ends this process
     os.nice(NICENESS)
     try:
-        connection.send((False, _record(log, asked, baseline)))
+        connection.send((False, _record(log, request, baseline)))
     except ValueError as error:
         connection.send((True, str(error)))
 
 
-def _record(log: Log, asked: EvaluationRequest, baseline: str | None) -> JsonObject:
+def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonObject:
     from ...core.policy import is_policy, label
     from ...evaluation.evaluate import evaluate
     from ...evaluation.learners import evaluate_learner
     from ...evaluation.targets import policy_to_judge
     from ...session.session import Session
 
-    if asked.session is not None:
+    if request.session is not None:
         try:
-            data = base64.b64decode(asked.session, validate=True)
+            data = base64.b64decode(request.session, validate=True)
         except ValueError:
             raise ValueError("session is not base64; encode the bytes that Session.to_bytes, or a file of Session.save, has.") from None
-        given: Any = Session.from_bytes(data)
+        target: Any = Session.from_bytes(data)
     else:
-        given = policy_to_judge(asked.policy, log, "policy")
-    if is_policy(given):
-        if asked.method is None:
+        target = policy_to_judge(request.policy, log, "policy")
+    if is_policy(target):
+        if request.method is None:
             raise ValueError(
-                f"method is missing: {label(given)} learns while it plays. Give method = 'replay' (for logs whose arms were drawn "
+                f"method is missing: {label(target)} learns while it plays. Give method = 'replay' (for logs whose arms were drawn "
                 "uniformly) or 'simulate' (worlds fitted to the log), or a session, which is judged at its present state."
             )
-        return evaluate_learner(log, given, method=asked.method, alpha=asked.alpha, bootstraps=asked.bootstraps, seed=asked.seed).record()
-    if asked.method is not None:
-        raise ValueError(f"method = {asked.method!r} is for a policy that learns while it plays; leave it out.")
-    return evaluate(log, given, baseline=baseline, estimator=asked.estimator, alpha=asked.alpha).record()
+        return evaluate_learner(
+            log, target, method=request.method, alpha=request.alpha, bootstraps=request.bootstraps, seed=request.seed
+        ).record()
+    if request.method is not None:
+        raise ValueError(f"method = {request.method!r} is for a policy that learns while it plays; leave it out.")
+    return evaluate(log, target, baseline=baseline, estimator=request.estimator, alpha=request.alpha).record()

@@ -30,8 +30,8 @@ ROLES: tuple[str, ...] = get_args(Role)  # each may do what those before it may
 PREFIX = "tr_"
 ENDED = "ended "  # cookies in the table of secrets
 PER_SECOND = 100_000.0
-FRESH = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
-KEPT = 30.0  # seconds that keys are still known while the table cannot be read
+FRESH_SECONDS = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
+KEPT_SECONDS = 30.0  # seconds that keys are still known while the table cannot be read
 MOST_PATTERNS = 100  # of one key
 PATTERN = re.compile(r"[A-Za-z0-9_.\-*?\[\]!]{1,100}")  # of names of experiments, and what stands for several characters
 NAME = re.compile(r"[A-Za-z0-9._-]+")  # without what stands for several characters
@@ -114,8 +114,8 @@ def create(
         digest=digest_of(key), role=role, note=note[:200], per_second=per_second, created=now,
         experiments=None if scope is None else json.dumps(scope)))  # fmt: skip
     id = connection.execute(sa.select(K.id).where(K.digest == digest_of(key))).scalar_one()
-    told = {"key": id, "role": role, "note": note[:200], "experiments": scope}
-    audit.note(connection, now, COMMAND_LINE, None, "create key", told)
+    details = {"key": id, "role": role, "note": note[:200], "experiments": scope}
+    audit.note(connection, now, COMMAND_LINE, None, "create key", details)
     return key
 
 
@@ -135,7 +135,7 @@ def revoke(connection: Connection, id: int) -> None:
 
 
 def digest_of(key: str) -> bytes:
-    """What the database keeps of a key. It needs no salt: nobody guesses 256 random bits."""
+    """The digest of a key, which the database keeps. It needs no salt: nobody guesses 256 random bits."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -176,33 +176,33 @@ class KeyRing:
 
     def stale(self) -> bool:
         """Whether it is time to read the table again."""
-        return time.monotonic() - self._tried >= FRESH
+        return time.monotonic() - self._tried >= FRESH_SECONDS
 
     def refresh(self) -> None:
         """Read the table; blocks, also while another reads. Where it cannot be read, the known keys hold for a moment."""
         with self._reading:
             try:
                 with self.database.read() as connection:
-                    known = {key.digest: key for key in all_keys(connection) if key.revoked is None}
+                    valid_keys = {key.digest: key for key in all_keys(connection) if key.revoked is None}
                     ended_names = sa.select(secrets_table.c.name).where(secrets_table.c.name.like(f"{ENDED}%"))
                     self._signed_out |= set(connection.execute(ended_names).scalars())
-                self._known, self._read, self._lost = known, time.monotonic(), False
+                self._known, self._read, self._lost = valid_keys, time.monotonic(), False
             except (sa.exc.SQLAlchemyError, OSError) as error:
-                self._lost = time.monotonic() - self._read >= KEPT
+                self._lost = time.monotonic() - self._read >= KEPT_SECONDS
                 logger().warning("keys not read", error=type(error).__name__)
             finally:
                 self._tried = time.monotonic()
 
-    def knows(self, given: str | None) -> bool:
+    def knows(self, text: str | None) -> bool:
         """Whether the key was there when the table was last read."""
-        return given is not None and digest_of(given) in self._known
+        return text is not None and digest_of(text) in self._known
 
-    def check(self, given: str | None, role: str, experiment: str | None = None) -> Key:
+    def check(self, text: str | None, role: str, experiment: str | None = None) -> Key:
         """The key of a request, allowed to do what the role says, with an experiment if it names one. Refused with 401, 403, 429 or 503."""
-        if not given:
+        if not text:
             raise Refused(401, "The request has no key; send it as the header Authorization: Bearer tr_...")
         self._check_known()
-        digest = digest_of(given)
+        digest = digest_of(text)
         key = self._known.get(digest)
         if key is None or not hmac.compare_digest(key.digest, digest):
             raise Refused(401, "The key is not known, or it was revoked; `tightrope keys create` makes one.")
@@ -218,7 +218,9 @@ class KeyRing:
 
     def _check_known(self) -> None:
         if self._lost:
-            raise Refused(503, f"Keys could not be read for {KEPT:g} seconds; send the same request again.", retry_after=FRESH)
+            raise Refused(
+                503, f"Keys could not be read for {KEPT_SECONDS:g} seconds; send the same request again.", retry_after=FRESH_SECONDS
+            )
 
     def _allow(self, key: Key, role: str, experiment: str | None) -> Key:
         if ROLES.index(key.role) < ROLES.index(role):

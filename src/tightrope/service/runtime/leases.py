@@ -92,12 +92,12 @@ class Leases:
         if len(rows) >= workers:
             raise Elsewhere(name, next((row.address for row in rows if row.address), None), self.seconds)
         number = max((worker_number(row.name) for row in rows), default=0) + 1
-        made = connection.execute(sa.insert(experiments).values(
+        inserted = connection.execute(sa.insert(experiments).values(
             name=worker_log(name, number), spec="", seq=0, digest=START, fence=1, owner=self.owner, address=self.address, lease_until=until,
             parent=ledger,
         ))  # fmt: skip
-        assert made.inserted_primary_key is not None
-        return Lease(int(made.inserted_primary_key[0]), 1, ledger, number)
+        assert inserted.inserted_primary_key is not None
+        return Lease(int(inserted.inserted_primary_key[0]), 1, ledger, number)
 
     def silent(self, connection: Connection, ledger: int, but: int) -> "list[sa.Row[int, str, int, bytes]]":
         """Logs of workers that nobody writes any more. but: this process's own."""
@@ -151,8 +151,8 @@ class Leases:
         if self._thread is not None:
             self._thread.join()
 
-    def seen(self) -> None:
-        """The writer is at work."""
+    def mark_alive(self) -> None:
+        """Note that the writer is at work."""
         self._seen = time.monotonic()
 
     def _beat(self) -> None:
@@ -163,12 +163,12 @@ class Leases:
 
     def free(self, connection: Connection, owned: Iterable[str]) -> list[str]:
         """Experiments that go on and that no process writes, or this one only by its lease; somebody must close their windows."""
-        known = set(owned)
+        names = set(owned)
         last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
         mine = sa.or_(X.owner.is_(None), X.owner == self.owner)  # its own: forgotten when a transaction failed
         idle = sa.true() if self.database.sqlite else sa.or_(mine, X.lease_until < self.database.now(connection))
         rows = connection.execute(sa.select(X.name).where(idle, X.parent.is_(None), last != "archived"))
-        return [row.name for row in rows if row.name not in known]
+        return [row.name for row in rows if row.name not in names]
 
     def give_up(self, connection: Connection) -> None:
         """Let others take over at once."""

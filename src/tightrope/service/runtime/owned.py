@@ -27,12 +27,12 @@ class OwnedExperiment:
 
     @property
     def experiment(self) -> Experiment:
-        """What decisions rest on."""
+        """The experiment that decides."""
         return self.journal.experiment
 
     @property
     def ledger(self) -> ExperimentJournal:
-        """What readers are told of, and snapshots keep."""
+        """The journal that readers and snapshots see."""
         return self.journal
 
     def mark(self) -> None:
@@ -49,9 +49,9 @@ class OwnedExperiment:
     def due(self, every: int) -> bool:
         """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that
         may be as many as there ever were, so for these alone the log at most doubles between two."""
-        kept = min(OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved)
+        evidence_weight = min(OPEN_WEIGHT * len(self.experiment.rollout.evidence.waiting), self.saved)
         written = max(len(self.experiment.open), len(self.experiment.assignments))
-        return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * written, kept)
+        return self.experiment.seq - self.saved >= max(every, OPEN_WEIGHT * written, evidence_weight)
 
     @property
     def light(self) -> bool:

@@ -84,7 +84,7 @@ class Service:
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[[*Parts], T], *arguments: *Parts) -> T:
-        """What a function returns that takes long, in a thread for its kind (see THREADS). Raises what it raises."""
+        """The value of a function that takes long, run in a thread for its kind (see THREADS). Raises what it raises."""
         if self.closing:
             raise shutting_down()
         return await asyncio.get_running_loop().run_in_executor(self.threads[kind], work, *arguments)

@@ -12,7 +12,7 @@ from ...core.types import Arguments
 
 
 class Metrics:
-    """What Prometheus may ask for."""
+    """Metrics for Prometheus."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

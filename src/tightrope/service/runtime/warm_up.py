@@ -28,8 +28,8 @@ CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
 TRIES, MOST_SECONDS = 5, 0.1  # that are timed, and what one decision may take, which nothing can divide into parts
 MOST_TRIES, MOST_LOOKING = 200, 5.0  # decisions, and seconds, until chances are drawn
-FEW = 1000  # arms that are not timed when they are added
-MOST = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
+FEW_ARMS = 1000  # arms that are not timed when they are added
+MOST_CANDIDATES = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
 
 _one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
 _rehearsed: set[bytes] = set()  # digests of specs, without what compiles nothing
@@ -72,7 +72,7 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
     """Raise ValueError where a decision among more arms takes too long, or their state too much. spec: of the experiment as it began. more:
     arms that were, or will be, added to it."""
     arms = len(spec.arms or ()) + len(more)
-    if arms < FEW:
+    if arms < FEW_ARMS:
         return
     spec = spec.in_numbers()
     with _one_at_a_time:
@@ -102,8 +102,8 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
         except (Refused, ValueError):
             return
         took = time.perf_counter() - began
-        drawn = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
-        seconds[drawn].append(took)
+        has_draws = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
+        seconds[has_draws].append(took)
         enough = len(seconds[True]) >= TRIES or (journal.experiment.holdings() is None and number >= TRIES)
         if enough or began > ended:
             break
@@ -137,7 +137,7 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
 
 
 def rehearse_exchange(journal: ExperimentJournal, request: DecisionRequest) -> None:
-    """What one of many workers does: a decision with a lease and one without, an exchange, and what its ledger takes in."""
+    """Play the part of one of many workers: a decision with a lease and one without, an exchange, and what its ledger takes in."""
     journal.exchange(1, [], b"", journal.experiment.seq, 1, 0)
     worker = WorkerJournal(journal, 1, 0, b"")
     for number, lease in enumerate((worker.experiment.lease, 0 if worker.experiment.promises else None)):
@@ -159,7 +159,7 @@ def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: E
 
 
 def look(journal: ExperimentJournal) -> None:
-    """What the board, the certificate and explanations ask."""
+    """Ask what the board, the certificate and explanations ask."""
     session = journal.experiment.session
     with contextlib.suppress(ValueError):
         journal.experiment.holdings()
@@ -172,16 +172,16 @@ def look(journal: ExperimentJournal) -> None:
 
 def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
     """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried. one_row: for all arms."""
-    given: JsonObject = {}
+    fields: JsonObject = {}
     ids = [arm.id for arm in spec.arms or ()]
     if spec.dimension is not None:
         if spec.arms is None:
             oracle = made_oracle(spec)
             size = 0 if oracle is None else int(getattr(oracle, "size", 0))
-            ids = [str(k) for k in range(CANDIDATES + min(size, MOST))]
+            ids = [str(k) for k in range(CANDIDATES + min(size, MOST_CANDIDATES))]
         short = LENGTH / math.sqrt(spec.dimension)
         rows = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
-        given = {"context": [short] * spec.dimension if one_row else rows}
+        fields = {"context": [short] * spec.dimension if one_row else rows}
     spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
     masks: list[JsonObject] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
     baselines: list[JsonObject] = [{}]
@@ -189,4 +189,4 @@ def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[Dec
         baselines += [{"baseline": ids[0]}, {"baseline": ids[0], "baseline_mean": 0.5}]
     for baseline in baselines:
         for mask in masks:
-            yield DecisionRequest(**given, **mask, **baseline)
+            yield DecisionRequest(**fields, **mask, **baseline)

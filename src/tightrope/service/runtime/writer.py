@@ -91,7 +91,7 @@ class Command:
 
 
 class Transaction:
-    """What a command sees: the experiment, the time, and what the log knows of a decision. What it records is committed with its part.
+    """A command's view: the experiment, the time, and the log's entries about a decision. What it records is committed with its part.
     until: when the command's time is over, by the computer's count of seconds."""
 
     def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection, until: float = math.inf) -> None:
@@ -104,7 +104,7 @@ class Transaction:
 
     @property
     def settled(self) -> ExperimentJournal:
-        """What readers are told of: of many workers what the ledger knows."""
+        """The journal that readers see: of many workers the ledger."""
         return self.owned.ledger
 
     def settle(self) -> None:
@@ -156,10 +156,10 @@ class Transaction:
     def claim_all(self, ids: Iterable[str], what: str | None) -> None:
         """The same for many at once."""
         if isinstance(self.owned, SharedExperiment) and what is not None:
-            wanted = {id for id in ids if (id, what) not in self.claimed}
-            ours = claims.claim(self.connection, self.owned.root, wanted, what == ENDING)
+            unclaimed_ids = {id for id in ids if (id, what) not in self.claimed}
+            ours = claims.claim(self.connection, self.owned.root, unclaimed_ids, what == ENDING)
             self.claimed |= {(id, what) for id in ours}
-            for id in wanted - ours:
+            for id in unclaimed_ids - ours:
                 self.looked_up.pop(id, None)  # another worker was first, and has told the database since
 
     def release(self) -> None:
@@ -171,20 +171,20 @@ class Transaction:
 
     def open_decision(self, id: str) -> OpenDecision | None:
         """The open decision of an id."""
-        found = self.experiment.open.get(id)
-        if found is None and isinstance(self.owned, SharedExperiment):
+        decision = self.experiment.open.get(id)
+        if decision is None and isinstance(self.owned, SharedExperiment):
             self.owned.journal.borrow(id)
-            found = self.experiment.open.get(id) or self.owned.open_elsewhere(self.entries(id))
-        return found
+            decision = self.experiment.open.get(id) or self.owned.open_elsewhere(self.entries(id))
+        return decision
 
     def look_up(self, ids: Iterable[str]) -> None:
         """Read what the log knows of decisions, all at once."""
-        wanted = {id for id in ids if id not in self.looked_up}
-        if wanted:
-            self.looked_up |= {id: [] for id in wanted}
-            unwritten = (entry for entry in self.owned.new if entry.decision in wanted)
+        ids_to_read = {id for id in ids if id not in self.looked_up}
+        if ids_to_read:
+            self.looked_up |= {id: [] for id in ids_to_read}
+            unwritten = (entry for entry in self.owned.new if entry.decision in ids_to_read)
             row = self.owned.root
-            for entry in [*store.about(self.connection, row, wanted, self.many), *unwritten]:
+            for entry in [*store.about(self.connection, row, ids_to_read, self.many), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
 
     def may_know(self, id: str) -> bool:
@@ -233,7 +233,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Serve until `stop`, and then until nobody waits any more."""
         while not self._ending or self.lines:
-            self.leases.seen()
+            self.leases.mark_alive()
             self._line_up()
             if self.lines:
                 self._serve()
@@ -333,15 +333,15 @@ class Writer(threading.Thread):
             elif answer.until is None:
                 later.append(command)
             else:
-                answer.until.add_done_callback(functools.partial(self._again, command))
+                answer.until.add_done_callback(functools.partial(self._requeue, command))
             if transaction.over:
                 break
         transaction.release()
         line.extend(later)
         return answers
 
-    def _again(self, command: Command, done: "Future[Snapshot]") -> None:
-        """What a command waited for is done."""
+    def _requeue(self, command: Command, done: "Future[Snapshot]") -> None:
+        """Queue a command again whose wait has ended."""
         if command.act is given_up:
             command.ticket = None
         self.queue.put(command)
@@ -390,7 +390,7 @@ class Writer(threading.Thread):
         return Refused(503, "The log could not be written, so nothing was done; send the same request again.", retry_after=1)
 
     def _after(self) -> None:
-        """What was appended is on disk: count it, and shorten the next start where it is time."""
+        """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
             self.held |= {name: Lease(self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
         self._fresh.clear()
@@ -573,7 +573,7 @@ class Writer(threading.Thread):
 
 
 def given_up(transaction: Transaction) -> None:
-    """What is left of a command that has its answer: nothing."""
+    """The act of a command that already has its answer: nothing."""
 
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:

@@ -1,4 +1,4 @@
-"""What a message to a webhook is: its body, and the headers by which a receiver knows who sent it (https://www.standardwebhooks.com)."""
+"""A message to a webhook: its body, and the headers by which a receiver knows who sent it (https://www.standardwebhooks.com)."""
 
 import base64
 import hashlib

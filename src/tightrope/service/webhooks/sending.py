@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from ..domain.errors import Refused
 from ..domain.times import MICROSECONDS
 from ..log import webhooks
-from ..log.webhooks import DELIVERED, FAILED, WAITING, Delivery, Webhook
+from ..log.webhooks import DELIVERED_STATUS, FAILED_STATUS, WAITING_STATUS, Delivery, Webhook
 from ..runtime.addresses import connected, networks_of, parts_of
 from ..runtime.service import Service
 from ..runtime.telemetry import logger, metrics
@@ -87,7 +87,7 @@ class Sender(threading.Thread):
             error = self.post(hook, delivery, now)
             status, due = outcome(delivery, error, self.service.settings.clock())
             metrics().webhooks.labels("delivered" if error is None else "failed").inc()
-            if status == FAILED:
+            if status == FAILED_STATUS:
                 logger().warning("webhook failed", webhook=hook.id, experiment=delivery.experiment, message=delivery.message, reason=error)
             with self.service.database.write() as connection:
                 webhooks.settle(connection, delivery.id, status, due, error)
@@ -146,9 +146,9 @@ class Sender(threading.Thread):
 
 
 def outcome(delivery: Delivery, error: str | None, now: int) -> tuple[str, int]:
-    """What becomes of a message after an attempt, and when the next one is due. error: of the attempt."""
+    """The status of a message after an attempt, and when the next one is due. error: of the attempt."""
     if error is None:
-        return DELIVERED, now
+        return DELIVERED_STATUS, now
     pause = min(FIRST_PAUSE * 2 ** min(delivery.attempts, 20), LONGEST_PAUSE)
     due = now + int(pause * random.uniform(0.8, 1.2))  # not all at once when a receiver comes back
-    return (WAITING, due) if due <= delivery.until else (FAILED, now)
+    return (WAITING_STATUS, due) if due <= delivery.until else (FAILED_STATUS, now)

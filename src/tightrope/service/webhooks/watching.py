@@ -15,7 +15,7 @@ from ..domain.errors import Refused
 from ..domain.history import History
 from ..domain.notices import Notice, Watch, asks_for_log
 from ..log import store, webhooks
-from ..log.webhooks import LASTS, Webhook
+from ..log.webhooks import RETRY_PERIOD, Webhook
 from ..runtime import commands
 from ..runtime.histories import Histories
 from ..runtime.service import Service
@@ -87,13 +87,13 @@ class Watcher(threading.Thread):
             heads = webhooks.heads(connection) if hooks else {}
             archived = webhooks.unread_archived(connection, hooks) if hooks and self._time_for_archived() else []
         for name in archived:
-            self._asked(name, commands.describe)  # so that the writer reads it
+            self._ask_writer(name, commands.describe)  # so that the writer reads it
         owned = dict(self.service.writer.owned)
         for name in self.looked.keys() - owned.keys():  # another process writes it now
             self.histories.forget(name)
             del self.looked[name]
-        known = {hook.id for hook in hooks}
-        self.places = {key: place for key, place in self.places.items() if key[0] in known}
+        ids = {hook.id for hook in hooks}
+        self.places = {key: place for key, place in self.places.items() if key[0] in ids}
         for name, one in owned.items():
             covering = [hook for hook in hooks if hook.covers(name)]
             if covering and not self.ending.is_set() and self._has_news(name, one.root, heads.get(one.root, 0), covering):
@@ -106,9 +106,9 @@ class Watcher(threading.Thread):
 
     def _time_for_whole(self, name: str, head: int, hooks: list[Webhook]) -> bool:
         """Whether all of an experiment is to be looked at: somebody wants what follows from that, and it was long ago."""
-        since, seen = self.looked.get(name, (-self.look_period, 0))
-        wanted = any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk"))
-        return wanted and head > seen and time.monotonic() - since >= self.look_period
+        since, seq = self.looked.get(name, (-self.look_period, 0))
+        has_readers = any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk"))
+        return has_readers and head > seq and time.monotonic() - since >= self.look_period
 
     def _time_for_archived(self) -> bool:
         """Whether it is time to look for experiments that ended just before their process did."""
@@ -126,38 +126,38 @@ class Watcher(threading.Thread):
                     place = Place(webhooks.watch_of(connection, hook.id, row), least_budget)
                     self.places[hook.id, row] = place
                 places[hook.id] = place
-            found: dict[int, list[Notice]] = {hook.id: [] for hook in hooks}
+            notices: dict[int, list[Notice]] = {hook.id: [] for hook in hooks}
             for entry in store.read(connection, row, min(place.seq for place in places.values())):
                 event = entry.event if asks_for_log(entry.kind, entry.text, least_budget) else None
                 for id, place in places.items():
                     if entry.seq > place.seq:
                         notice = None if event is None else place.watch.take(event, entry.seq, entry.time)
-                        found[id] += [] if notice is None else [notice]
+                        notices[id] += [] if notice is None else [notice]
                         place.seq = entry.seq
         head = max(place.seq for place in places.values())
         sentence = None
-        if self._time_for_whole(name, head, hooks) or any(found.values()):
+        if self._time_for_whole(name, head, hooks) or any(notices.values()):
             whole = self._whole(name)
             if whole is not None:  # else the sentence is left out: that something happened is the greater part
                 standing, history, lock = whole
                 with lock:
                     for id, place in places.items():
-                        found[id] += place.watch.look(standing, history)
-                    sentence = self.tell(standing, history) if any(found.values()) else None
+                        notices[id] += place.watch.look(standing, history)
+                    sentence = self.tell(standing, history) if any(notices.values()) else None
                     self.looked[name] = time.monotonic(), history.seq
         for hook in hooks:
-            self._store(name, row, hook, places[hook.id], found[hook.id], sentence)
+            self._store(name, row, hook, places[hook.id], notices[hook.id], sentence)
 
     def _whole(self, name: str) -> "tuple[Standing, History, threading.Lock] | None":
         """How an experiment stands, and its history until then; None where nobody can say it now."""
-        standing = self._asked(name, commands.standing)
+        standing = self._ask_writer(name, commands.describe_standing)
         if standing is None:
             return None
         lock, history = self.histories.until(name, standing["seq"])
         return standing, history, lock
 
-    def _asked(self, name: str, act: Callable[[Transaction], JsonObject]) -> JsonObject | None:
-        """What the writer answers; None where it cannot now."""
+    def _ask_writer(self, name: str, act: Callable[[Transaction], JsonObject]) -> JsonObject | None:
+        """Ask the writer; None where it cannot answer now."""
         ticket: concurrent.futures.Future[JsonObject] = concurrent.futures.Future()
         if self.service.closing or not self.service.writer.is_alive():
             return None
@@ -178,7 +178,7 @@ class Watcher(threading.Thread):
             for notice in notices if moved else ():
                 if notice.kind in hook.events:
                     body = body_of(notice, name, sentence)
-                    webhooks.put(connection, hook.id, webhooks.new_message_id(), name, notice.kind, body, now, now + LASTS)
+                    webhooks.put(connection, hook.id, webhooks.new_message_id(), name, notice.kind, body, now, now + RETRY_PERIOD)
         if moved:
             place.stored = after
         else:  # another process was there first, or the webhook is gone: read again
