@@ -54,9 +54,9 @@ def sentence(result: Result, bound: LowerBound) -> str:
     least = bound.value * float(np.log(visitors))
     lost = result.regret["CKL-UCB"][:, -1]
     side = "above" if lost.mean() > least else "below"
-    found = sentences.lowest({name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {visitors:,} visitors")
+    lowest = sentences.lowest({name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {visitors:,} visitors")
     return (
-        f"{found} In the long run no policy that is good everywhere loses less than {bound.value:.3g} ln T, here "
+        f"{lowest} In the long run no policy that is good everywhere loses less than {bound.value:.3g} ln T, here "
         f"{least:,.0f}; CKL-UCB is {side} that asymptotic bound after {visitors:,} visitors."
     )
 

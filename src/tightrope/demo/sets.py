@@ -63,17 +63,19 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
     trials = setting.of(TRIALS, least=2)
     try:
         path = find(QUICK_FILES, setting.data) or ratings_file(setting.data)
-        found = [movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)]
+        data_sets = [
+            movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)
+        ]
     except DataNotFound as error:
         return twin(trials, setting, setting.report_missing(error))
-    users = found[0].features.shape[0]
+    users = data_sets[0].features.shape[0]
     k = max(1, int(USER_SHARE * users) // PROMOTIONS)
     source = (
         f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that were held out are the promotions, each goes to {k} users, "
         f"and a user's rating of the film is the reward (1 or 0 where a file tells only who rated what). {trials} trials hold out other "
         "films."
     )
-    return PromotionTrials([problems.Promotions(one.features, one.rewards, k) for one in found], source, users)
+    return PromotionTrials([problems.Promotions(one.features, one.rewards, k) for one in data_sets], source, users)
 
 
 def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
@@ -81,13 +83,13 @@ def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(USERS,)))
     users = setting.of(USERS, least=500)
     k = int(USER_SHARE * users) // PROMOTIONS
-    made = []
+    instances = []
     for _ in range(trials):
         features = np.column_stack([rng.normal(size=(users, RANK)) / np.sqrt(RANK), np.ones(users)])
         taste = np.column_stack([rng.normal(size=(PROMOTIONS, RANK)), rng.uniform(-1.0, 0.0, PROMOTIONS)])
         chance = 1.0 / (1.0 + np.exp(-features @ taste.T))
-        made.append(problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k))
-    return PromotionTrials(made, source, users)
+        instances.append(problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k))
+    return PromotionTrials(instances, source, users)
 
 
 def timed_assignment(seed: int) -> str:
@@ -97,16 +99,16 @@ def timed_assignment(seed: int) -> str:
     oracle(rng.normal(size=(2_500, PROMOTIONS)))  # compiles it
     scores = rng.normal(size=(USERS, PROMOTIONS))
     began = time.perf_counter()
-    found = oracle.solve(scores)
+    assignment = oracle.solve(scores)
     took = 1000.0 * (time.perf_counter() - began)
-    gap = found.bound - found.value
-    proved = "proved to be the best" if gap <= 1e-9 * abs(found.bound) else f"within {gap:.2g} of the best"
+    gap = assignment.bound - assignment.value
+    proved = "proved to be the best" if gap <= 1e-9 * abs(assignment.bound) else f"within {gap:.2g} of the best"
     return f"An assignment of {USERS:,} users takes {took:.0f} ms and is {proved}."
 
 
 def shares(result: Result) -> dict[str, np.ndarray]:
     """(trials, rounds) value so far as a share of the best possible, which is value and regret together."""
-    return {name: seen["value"] / (seen["value"] + result.regret[name]) for name, seen in result.watched.items()}
+    return {name: watched["value"] / (watched["value"] + result.regret[name]) for name, watched in result.watched.items()}
 
 
 def sentence(result: Result, world: PromotionTrials, assigned: str) -> str:

@@ -61,8 +61,8 @@ def entry_of(line: bytes) -> JsonObject | None:
     text = line[DIGITS + 1 : -1]
     if not line.endswith(b"\n") or line[:DIGITS] != b"%08x" % zlib.crc32(text):
         return None
-    found = json.loads(text)
-    return found if isinstance(found, dict) else None
+    entry = json.loads(text)
+    return entry if isinstance(entry, dict) else None
 
 
 def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
@@ -104,16 +104,16 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
     path = checked_path(path)
     if not path.exists():
         raise ValueError(f"path = {str(path)!r} does not exist; pass a file that tr.Journal wrote.")
-    head, made, added = decisions_of(path)
+    head, decisions, added = decisions_of(path)
     if head["catalogue"]:
         raise ValueError("this journal's arms are new candidates at every call, so its log has no arms to compare; keep a table.")
-    kept = [one for one in made if complete(one)]
-    others = [one for one in made if has_propensity(one) and not complete(one)]
+    kept = [one for one in decisions if complete(one)]
+    others = [one for one in decisions if has_propensity(one) and not complete(one)]
     ended = sum(one["ended"] for one in others)
     left = {
         "open decisions": len(others) - ended,
         "cancelled, or closed without a reward": ended,
-        "without a propensity": len(made) - len(kept) - len(others),
+        "without a propensity": len(decisions) - len(kept) - len(others),
     }
     left = {words: count for words, count in left.items() if count}
     if not kept:
@@ -128,7 +128,7 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
 def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[str | int]]:
     """The first entry of a journal, its decisions with their answers and the number of arms of their time, and the arms at its end."""
     head: JsonObject = {}
-    made: dict[str | int, JsonObject] = {}
+    decisions: dict[str | int, JsonObject] = {}
     arms: list[str | int] = []
     last, moment = 0, 0.0
     for _, entry in read_journal(path):
@@ -138,22 +138,22 @@ def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list
                 head = entry
                 arms += head["names"] or range(head["arms"])
             case "decide":
-                made[entry["id"]] = entry | {"answers": {}, "ended": False, "arms": len(arms)}
+                decisions[entry["id"]] = entry | {"answers": {}, "ended": False, "arms": len(arms)}
                 last = entry["round"]
-            case "reward" if entry["id"] in made:  # others were made before the journal began
-                answer(made[entry["id"]], entry["value"])
+            case "reward" if entry["id"] in decisions:  # others were made before the journal began
+                answer(decisions[entry["id"]], entry["value"])
             case "expire":
-                for id in made.keys() & entry["ids"]:
-                    expire(made[id], head["default_reward"])
-            case "cancel" | "close" if entry["id"] in made:
-                made[entry["id"]]["ended"] = True
+                for id in decisions.keys() & entry["ids"]:
+                    expire(decisions[id], head["default_reward"])
+            case "cancel" | "close" if entry["id"] in decisions:
+                decisions[entry["id"]]["ended"] = True
             case "add_arms":
                 arms += entry["names"] or range(len(arms), len(arms) + entry["number"])
     if head["window"] is not None:
-        for one in made.values():
+        for one in decisions.values():
             if (moment - one["t"] > head["window"]) if head["timed"] else (one["round"] < last - head["window"]):
                 expire(one, head["default_reward"])
-    return head, list(made.values()), arms
+    return head, list(decisions.values()), arms
 
 
 def answer(one: JsonObject, value: float | list[list[float]]) -> None:

@@ -155,8 +155,8 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
 
         missing = is_missing(values)
         try:
-            given = pd.Series(np.where(missing, np.array(None), values))
-            moments = np.asarray(pd.to_datetime(given, utc=True, format="ISO8601").dt.tz_localize(None).to_numpy())
+            column = pd.Series(np.where(missing, np.array(None), values))
+            moments = np.asarray(pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None).to_numpy())
         except (ValueError, TypeError):
             raise ValueError(f"time = {checks.show(name)} holds neither numbers nor times such as 2026-01-31 12:00:00.") from None
     bad.note(is_missing(moments), lambda i: f"{name} = {entry(values, i)} is no time")

@@ -140,7 +140,7 @@ def readings_of(paper: str) -> tuple[Reading, ...]:
 def figures(paper: str) -> dict[str, ModuleType]:
     """The figures and tables of a paper by name."""
     package = find_paper(paper)
-    places = {found.name.rpartition(".")[2]: found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
+    places = {info.name.rpartition(".")[2]: info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
     modules = {name.replace("_", "-"): importlib.import_module(places[name]) for name in sorted(places)}
     return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
@@ -396,7 +396,7 @@ def _write_report(
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
-    found = sentence(counts(claims))
+    summary = sentence(counts(claims))
     pictures = {name: _pictures(folder / name) for name in outcomes}
     sections = []
     for name in sorted(outcomes, key=lambda one: not pictures[one]):  # pictures first
@@ -405,8 +405,8 @@ def _write_report(
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
         text = " ".join(part for part in (verdict_sentence(outcome.rows), outcome.notes) if part)
         sections.append(Section(name, text, pictures[name], tables, chips=chips(claims, name)))
-    sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=found))
-    lead = f"{found} Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
+    sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=summary))
+    lead = f"{summary} Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)

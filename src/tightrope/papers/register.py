@@ -58,12 +58,12 @@ class Reading(NamedTuple):
 
 def register_claims(claims: Iterable[Claim]) -> dict[str, Claim]:
     """Claims by key; a key that is used twice is refused."""
-    found: dict[str, Claim] = {}
+    register: dict[str, Claim] = {}
     for claim in claims:
-        if claim.key in found:
+        if claim.key in register:
             raise ValueError(f"key = {claim.key!r} stands for two claims; give each its own.")
-        found[claim.key] = claim
-    return found
+        register[claim.key] = claim
+    return register
 
 
 REPRODUCED, IN_READING, DEPENDS, UNDECIDED, CONTRADICTED = (
@@ -85,18 +85,18 @@ class ClaimStanding(NamedTuple):
 
 def standings(claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()) -> list[ClaimStanding]:
     """Every claim of the register with its rows, in the order of the paper; a row of an unknown claim is refused."""
-    found: dict[str, list[Row]] = {key: [] for key in claims}
+    by_claim: dict[str, list[Row]] = {key: [] for key in claims}
     named = {figure: reading for reading in readings for figure in reading.figures}
     for row in rows:
         if row.key == OURS:
             continue
-        if row.key not in found:
+        if row.key not in by_claim:
             raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.py or use OURS.")
-        found[row.key].append(row)
+        by_claim[row.key].append(row)
     stood = []
     for key, claim in claims.items():
-        verdict, why = stand(claim, found[key], named)
-        stood.append(ClaimStanding(claim, verdict, found[key], why))
+        verdict, why = stand(claim, by_claim[key], named)
+        stood.append(ClaimStanding(claim, verdict, by_claim[key], why))
     return stood
 
 
@@ -145,7 +145,7 @@ def said(row: Row) -> str:
     return f"{row.text}: {row.reason}"
 
 
-def counts(found: Iterable[ClaimStanding]) -> dict[str, int]:
+def counts(claims: Iterable[ClaimStanding]) -> dict[str, int]:
     """How many claims stand where, "judged" and "all" included."""
-    number = Counter(one.verdict for one in found)
+    number = Counter(one.verdict for one in claims)
     return {"all": sum(number.values()), "judged": sum(number[one] for one in JUDGED)} | {one: number[one] for one in STANDINGS}

@@ -64,13 +64,13 @@ def key(problem: Instance) -> bytes:
     return problem.means.tobytes()
 
 
-def score(found: RandomGapRuns) -> list[Row]:
+def score(runs: RandomGapRuns) -> list[Row]:
     """Which schemes keep the promise where it is verified."""
     rows = []
     for name, result, quote, where, limit in (
-        ("least gap", found.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
-        ("upper", found.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {UPPER_QUANTILE}, as printed", DELTA),
-        ("lower", found.once, OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
+        ("least gap", runs.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
+        ("upper", runs.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {UPPER_QUANTILE}, as printed", DELTA),
+        ("lower", runs.once, OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
     ):
         broken = result.watched[name]["violations"][:, 0] > 0
         text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
@@ -80,7 +80,7 @@ def score(found: RandomGapRuns) -> list[Row]:
     return rows
 
 
-def tables(found: RandomGapRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: RandomGapRuns) -> dict[str, pd.DataFrame]:
     """Violations, lowest budget and regret."""
     rows = [
         {
@@ -88,14 +88,14 @@ def tables(found: RandomGapRuns) -> dict[str, pd.DataFrame]:
             "lowest budget at a checkpoint": float(result.watched[name]["minimum"].min()),
             "regret": float(result.regret[name][:, -1].mean()),
         }
-        for result in found for name in result.policies
+        for result in runs for name in result.policies
     ]  # fmt: skip
     return {"schemes": pd.DataFrame(rows)}
 
 
-def notes(found: RandomGapRuns) -> str:
+def notes(runs: RandomGapRuns) -> str:
     """Sizes."""
     return (
-        f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; {found.many.replications} runs of "
-        f"{found.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
+        f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; {runs.many.replications} runs of "
+        f"{runs.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
     )

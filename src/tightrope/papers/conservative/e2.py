@@ -45,14 +45,14 @@ def data(run: Run) -> SafeArmRuns:
     return play(run, (DRAW,))
 
 
-def score(found: SafeArmRuns) -> list[Row]:
+def score(runs: SafeArmRuns) -> list[Row]:
     """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is defined for."""
     rows = []
-    for draw, result in found.results.items():
+    for draw, result in runs.results.items():
         horizon = int(result.rounds[-1])
         for label in result.policies:
             by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
-            ours = estimate(np.array([by_run[m :: found.models].mean() for m in range(found.models)]))
+            ours = estimate(np.array([by_run[m :: runs.models].mean() for m in range(runs.models)]))
             text = f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})"
             remark = "The share depends on how features are drawn, which the paper leaves open."
             key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS

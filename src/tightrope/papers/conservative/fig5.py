@@ -78,9 +78,9 @@ def data(run: Run) -> JesterRuns:
     return play(run, SCALING)
 
 
-def score(found: JesterRuns) -> list[Row]:
+def score(runs: JesterRuns) -> list[Row]:
     """Regret, averaged over users. Theorem 2, which is of any world, is judged in `other_scalings`."""
-    return score_scaling(SCALING, found.result)
+    return score_scaling(SCALING, runs.result)
 
 
 def score_scaling(scaling: str, result: Result) -> list[Row]:
@@ -105,11 +105,11 @@ def score_scaling(scaling: str, result: Result) -> list[Row]:
     return rows
 
 
-def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
+def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
     """Runs of CLUCB2T above the bounds of Theorem 2 and Lemma 3, and whether the bounds fall with T as stated."""
     over = more = total = horizon = 0
     regret, plays = 0.0, 0.0
-    for result, _, world in found.values():
+    for result, _, world in scalings.values():
         horizon = int(result.rounds[-1])
         for share in SHARES:
             name, T = f"CLUCB2T {share} %", share * horizon // 100
@@ -117,7 +117,7 @@ def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
             over += int((final(result, name) > regret).sum())
             more += int((result.watched[name]["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
             total += result.replications
-    world = next(iter(found.values())).world
+    world = next(iter(scalings.values())).world
     first = rounds_from_which_longer_periods_help(world) / granted_rounds(world, 1.0)  # the T from which T~ >= C_b
     curve = [clucb2t_plays(world, first * 2.0**k) for k in range(12)]
     falling = [after <= before for before, after in itertools.pairwise(curve)] + [curve[-1] == 0.0]
@@ -131,27 +131,27 @@ def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
     ]
 
 
-def tables(found: JesterRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: JesterRuns) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
-    return {"policies": summary(found.result, found.users, "CLUCB", {})}
+    return {"policies": summary(runs.result, runs.users, "CLUCB", {})}
 
 
-def plot(found: JesterRuns) -> dict[str, Figure]:
+def plot(runs: JesterRuns) -> dict[str, Figure]:
     """Mean regret by round."""
-    return {"regret": regret_figure(found.result, paired=True, palette=palette("conservative"))}
+    return {"regret": regret_figure(runs.result, paired=True, palette=palette("conservative"))}
 
 
-def notes(found: JesterRuns) -> str:
+def notes(runs: JesterRuns) -> str:
     """Sizes and settings."""
-    return sizes(found) + (
+    return sizes(runs) + (
         " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the jokes' features are moved and scaled "
         "for each user so that the means of rank 35 fill [0, 1]."
     )
 
 
-def sizes(found: JesterRuns) -> str:
+def sizes(runs: JesterRuns) -> str:
     """How much was played."""
-    result, users, _ = found
+    result, users, _ = runs
     return (
         f"{users} users, {result.replications // users} runs each, n = {result.rounds[-1]}, noise 0.1, lambda 0.5, alpha = delta = 0.01, "
         "baseline: the user's 10th best of 40 jokes."

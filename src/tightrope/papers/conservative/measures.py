@@ -37,8 +37,8 @@ def gains(result: Result, improved: str, plain: str, models: int) -> list[float]
 
 def extreme_models(result: Result, improved: str, plain: str, models: int) -> dict[str, int]:
     """Worst and best model: where the gain is smallest and largest."""
-    found = gains(result, improved, plain, models)
-    return {"worst": int(np.argmin(found)), "best": int(np.argmax(found))}
+    gain_by_model = gains(result, improved, plain, models)
+    return {"worst": int(np.argmin(gain_by_model)), "best": int(np.argmax(gain_by_model))}
 
 
 def by_model(result: Result, improved: str, plain: str, models: int) -> list[Estimate]:
@@ -129,7 +129,7 @@ def budget_order(result: Result) -> Row:
 def parallel(result: Result) -> Row:
     """Whether the budgets of all algorithms rise at the same speed in the last quarter."""
     start = int(np.searchsorted(result.rounds, 0.75 * result.rounds[-1]))
-    rises = {name: seen["budget"][:, -1] - seen["budget"][:, start] for name, seen in result.watched.items()}
+    rises = {name: watched["budget"][:, -1] - watched["budget"][:, start] for name, watched in result.watched.items()}
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
     slopes = ratio(rises[slowest], rises[fastest])
     text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
@@ -146,8 +146,8 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
     rows = []
     for name in result.policies:
         of_plain = relative(result, name, plain)
-        seen = result.watched[name]
-        events = seen["events"][:, -1].mean(axis=0) / result.rounds[-1]
+        watched = result.watched[name]
+        events = watched["events"][:, -1].mean(axis=0) / result.rounds[-1]
         row = {
             "policy": name,
             "regret": float(final(result, name).mean()),
@@ -157,10 +157,10 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
         }
         row |= {f"{label} model": relative(result, name, plain, model, models).value for label, model in chosen.items()}
         row |= {
-            "runs with violations": int((seen["violations"] > 0).sum()),
+            "runs with violations": int((watched["violations"] > 0).sum()),
             "runs": result.replications,
-            "minimum budget": float(seen["minimum"].min()),
-            "lowest budget": float(seen["lowest"].min()),
+            "minimum budget": float(watched["minimum"].min()),
+            "lowest budget": float(watched["lowest"].min()),
             "own choice": events[0],
             "safe-other": events[1],
             "baseline": events[2],

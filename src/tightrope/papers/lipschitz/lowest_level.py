@@ -27,21 +27,21 @@ def data(run: Run) -> LowestRuns:
     return LowestRuns(discrete.data(own, lambda _: 0.0, sizes), slope.data(own, 0.0))
 
 
-def score(found: LowestRuns) -> list[Row]:
+def score(runs: LowestRuns) -> list[Row]:
     """Their rows, shown and not counted."""
-    return in_reading(READING, [*discrete.score(found.discrete), *slope.score(found.slope)])
+    return in_reading(READING, [*discrete.score(runs.discrete), *slope.score(runs.slope)])
 
 
-def tables(found: LowestRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: LowestRuns) -> dict[str, pd.DataFrame]:
     """Their tables."""
-    return discrete.tables(found.discrete) | slope.tables(found.slope)
+    return discrete.tables(runs.discrete) | slope.tables(runs.slope)
 
 
-def plot(found: LowestRuns) -> dict[str, Figure]:
+def plot(runs: LowestRuns) -> dict[str, Figure]:
     """Their pictures."""
-    return discrete.plot(found.discrete) | slope.plot(found.slope)
+    return discrete.plot(runs.discrete) | slope.plot(runs.slope)
 
 
-def notes(found: LowestRuns) -> str:
+def notes(runs: LowestRuns) -> str:
     """Sizes."""
-    return f"{discrete.notes(found.discrete)} Slope: {slope.notes(found.slope)}"
+    return f"{discrete.notes(runs.discrete)} Slope: {slope.notes(runs.slope)}"

@@ -18,21 +18,21 @@ def data(run: Run) -> discrete.DiscreteRuns:
     return discrete.data(replace(run, out=run.out / "runs" / "printed-level"), lambda K: 3.0 * K + 1.0, sizes=(17,))
 
 
-def score(found: discrete.DiscreteRuns) -> list[Row]:
+def score(runs: discrete.DiscreteRuns) -> list[Row]:
     """Its rows, shown and not counted."""
-    return in_reading(READING, discrete.score(found))
+    return in_reading(READING, discrete.score(runs))
 
 
-def tables(found: discrete.DiscreteRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: discrete.DiscreteRuns) -> dict[str, pd.DataFrame]:
     """Its tables."""
-    return discrete.tables(found)
+    return discrete.tables(runs)
 
 
-def plot(found: discrete.DiscreteRuns) -> dict[str, Figure]:
+def plot(runs: discrete.DiscreteRuns) -> dict[str, Figure]:
     """Its pictures."""
-    return discrete.plot(found)
+    return discrete.plot(runs)
 
 
-def notes(found: discrete.DiscreteRuns) -> str:
+def notes(runs: discrete.DiscreteRuns) -> str:
     """Sizes."""
-    return discrete.notes(found)
+    return discrete.notes(runs)

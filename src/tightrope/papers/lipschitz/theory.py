@@ -250,22 +250,22 @@ def last_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Generator
     return sums_of_divergences(rng.binomial(pulls, theta, size=(runs, theta.size)), pulls, theta)
 
 
-def score(found: TheoremCases) -> list[Row]:
+def score(cases: TheoremCases) -> list[Row]:
     """One or two rows for each claim."""
     rows = [
         row_of("most-confusing", f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta", "never",
                f"{wrong} of {total}", never(wrong, total))
-        for name, (wrong, total) in found.confusing.items()
+        for name, (wrong, total) in cases.confusing.items()
     ]  # fmt: skip
-    less = [structured < unrelated for structured, unrelated in found.constants.values()]
+    less = [structured < unrelated for structured, unrelated in cases.constants.values()]
     rows.append(row_of("gain-of-structure", "C(theta) is smaller than without the structure, on every instance", "smaller",
                        f"{sum(less)} of {len(less)}", every(less)))  # fmt: skip
     return [
-        *rows, *index_rows(found.undefined), *exploration_rows(found.no_arm), *program_rows(found.programs),
+        *rows, *index_rows(cases.undefined), *exploration_rows(cases.no_arm), *program_rows(cases.programs),
         row_of("unique-solution", f"a parameter within {NUDGE_SIZE:g} of each instance's has one solution", "dense",
-               f"{sum(map(sum, found.unique.values()))} of {sum(map(len, found.unique.values()))}",
-               every([any(seen) for seen in found.unique.values()])),
-        *concentration_rows(found.concentration),
+               f"{sum(map(sum, cases.unique.values()))} of {sum(map(len, cases.unique.values()))}",
+               every([any(solutions) for solutions in cases.unique.values()])),
+        *concentration_rows(cases.concentration),
     ]  # fmt: skip
 
 
@@ -309,8 +309,8 @@ def program_rows(programs: dict[str, Programs]) -> list[Row]:
 def concentration_rows(table: pd.DataFrame) -> list[Row]:
     """Theorem 5.1 at every delta at which its bound says something that so many runs can contradict."""
     rows = []
-    told = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED_RUNS * table["one run"])]
-    for (rule, K), part in told.groupby(["rule", "K"], sort=False):
+    cases = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED_RUNS * table["one run"])]
+    for (rule, K), part in cases.groupby(["rule", "K"], sort=False):
         holds = (part["share"] + 4 * part["se"] <= part["bound"]).tolist()
         nearest = part.iloc[int(np.argmax(part["share"] / part["bound"]))]
         text = f"K = {K}, sampled {rule}: the share of runs plus 4 standard errors is below every bound under 1"
@@ -319,15 +319,15 @@ def concentration_rows(table: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def tables(found: TheoremCases) -> dict[str, pd.DataFrame]:
+def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
     """The constants, the programs and the inequality."""
-    constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in found.constants.items()]
+    constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in cases.constants.items()]
     programs = [
         {"instance": name, "rounds": one.rounds, "programs of OSLB": one.solved.mean()}
         | {f"us a round, {policy}": 1e6 * seconds.mean() / one.rounds for policy, seconds in one.seconds.items()}
-        for name, one in found.programs.items()
+        for name, one in cases.programs.items()
     ]
-    return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": found.concentration}
+    return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": cases.concentration}
 
 
 def notes(_: TheoremCases) -> str:

@@ -29,11 +29,11 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
         return []
     own = mean_of([case.own for case in cases])
     rows = []
-    for name in cases[0].found.estimates:
-        found = mean_of([Estimate(*case.found.estimates[name]) for case in cases])
-        apart = Estimate(found.value - own.value, math.hypot(found.se, own.se))
+    for name in cases[0].evaluation.estimates:
+        mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in cases])
+        apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
         words = f"{name} agrees with the policy's own mean, mean of {len(cases)} campaigns: {direction}"
-        rows.append(row_of(name, words, f"{own.value:.4f} ± {own.se:.4f}", found, agree(apart, own.value), remark=remark_on(name)))
+        rows.append(row_of(name, words, f"{own.value:.4f} ± {own.se:.4f}", mean, agree(apart, own.value), remark=remark_on(name)))
     return rows
 
 

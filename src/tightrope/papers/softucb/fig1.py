@@ -77,31 +77,31 @@ def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) 
     for beta in BETAS:
         row = {"beta": beta}
         for label, eta in (("gradient", 0.0), ("with eta", OFFLINE_ETA)):
-            found = [train(q, horizon, trajectories, i, eta=eta, step=0.0, beta0=beta) for i, q in enumerate(problems)]
-            slope, cost = estimate([f.gradient.mean() for f in found]), estimate([f.regret.mean() for f in found])
+            trainings = [train(q, horizon, trajectories, i, eta=eta, step=0.0, beta0=beta) for i, q in enumerate(problems)]
+            slope, cost = estimate([f.gradient.mean() for f in trainings]), estimate([f.regret.mean() for f in trainings])
             row |= {label: slope.value, f"{label} se": slope.se, "regret": cost.value, "regret se": cost.se}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def score(found: LearningCurves) -> list[Row]:
+def score(curves: LearningCurves) -> list[Row]:
     """Beta and regret settle, at one place whatever the start; the gradient has an optimum; a large eta diverges."""
-    beta, regret = found.offline[USUAL_START]
-    online, rounds = found.online, found.online.rounds
+    beta, regret = curves.offline[USUAL_START]
+    online, rounds = curves.online, curves.online.rounds
     learned = {start: online.watched[online_from(start)]["beta"] for start in STARTS}
     final = {start: online.regret[online_from(start)] for start in STARTS}
     return [
         drift("beta-converges", "beta settles offline", beta, "of the trajectories"),
-        same_end("beta offline", {start: tail(curve[0]) for start, curve in found.offline.items()}),
+        same_end("beta offline", {start: tail(curve[0]) for start, curve in curves.offline.items()}),
         drift("beta-converges", "beta settles online", learned[USUAL_START], "of the checkpoints"),
         same_end("beta online", {start: tail(curve) for start, curve in learned.items()}),
         drift("regret-converges", "the regret of a trajectory settles offline", regret, "of the trajectories"),
-        same_end("the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in found.offline.items()}),
+        same_end("the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in curves.offline.items()}),
         rate(rounds, final[USUAL_START]),
         same_end("R_T online", {start: curve[:, -1] for start, curve in final.items()}),
-        *optimum(found.gradients),
-        *beginning_rows(rounds, final[USUAL_START], found.uniform),
-        divergence(found.statuses),
+        *optimum(curves.gradients),
+        *beginning_rows(rounds, final[USUAL_START], curves.uniform),
+        divergence(curves.statuses),
         divergence_online(online.watched[LARGE_ETA_POLICY]["beta"], 2 * horizon_radius(NOISE, 0.1, D, int(rounds[-1]), 1.0, 1.0)),
     ]
 
@@ -161,9 +161,9 @@ def optimum(table: pd.DataFrame) -> list[Row]:
     """Does the gradient change sign, so that ascent has a maximum to find: that of Eq 11 with eta, that of the reward alone?"""
 
     def row(key: str, text: str, column: str, paper: str, remark: str) -> Row:
-        found = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
-        return row_of(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)), found,
-                      remark=remark)  # fmt: skip
+        judgement = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
+        return row_of(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)),
+                      judgement, remark=remark)  # fmt: skip
 
     return [
         row("local-optimum", "the gradient of Eq 11 changes sign on a grid of betas", "with eta", "converges to a local optimum",
@@ -190,18 +190,18 @@ def divergence_online(beta: np.ndarray, most: float) -> Row:
     return row_of("large-eta-fails", text, "fails", ours, most_of(count, total))
 
 
-def tables(found: LearningCurves) -> dict[str, pd.DataFrame]:
+def tables(curves: LearningCurves) -> dict[str, pd.DataFrame]:
     """The gradient at fixed betas."""
-    return {"gradient at fixed betas": found.gradients}
+    return {"gradient at fixed betas": curves.gradients}
 
 
-def plot(found: LearningCurves) -> dict[str, Figure]:
+def plot(curves: LearningCurves) -> dict[str, Figure]:
     """Beta and regret by trajectory and by round, from every start."""
-    online, rounds = found.online, found.online.rounds
+    online, rounds = curves.online, curves.online.rounds
     label = {start: f"from beta = {start:g}" for start in STARTS}
     learned = {label[start]: online.watched[online_from(start)]["beta"] for start in STARTS}
     regret = {label[start]: online.regret[online_from(start)] for start in STARTS}
-    offline = [{label[start]: curve[part] for start, curve in found.offline.items()} for part in (0, 1)]
+    offline = [{label[start]: curve[part] for start, curve in curves.offline.items()} for part in (0, 1)]
     return {
         "offline": side_by_side(offline[0], offline[1], "trajectory", "regret of the trajectory"),
         "online": side_by_side(learned, regret, "round", "cumulative regret", rounds),
@@ -225,7 +225,7 @@ def side_by_side(
     return fig
 
 
-def notes(found: LearningCurves) -> str:
+def notes(curves: LearningCurves) -> str:
     """Sizes."""
-    instances, horizon = found.online.replications, found.online.rounds[-1]
+    instances, horizon = curves.online.replications, curves.online.rounds[-1]
     return f"Means over {instances} instances, d = {D}, sigma = {NOISE:g}, T = {horizon}, bands of two standard errors."

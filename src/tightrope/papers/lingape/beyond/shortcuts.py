@@ -97,19 +97,19 @@ def fixed_sequence(
     K, d = X.shape
     rngs = [stream(seed, r, NOISE) for r in range(replications)]
     sums, before, n = np.zeros((replications, K)), np.zeros(K), K
-    found = {
+    runs = {
         name: {"rounds": np.zeros(replications), "arm": np.full(replications, -1), "pulls": np.zeros((replications, K))} for name in stops
     }
-    while any((item["arm"] < 0).any() for item in found.values()):
+    while any((item["arm"] < 0).any() for item in runs.values()):
         pulls = pulls_after(n)
         if problem.rewards:
             pulls = np.round(pulls)
-        running = np.any([item["arm"] < 0 for item in found.values()], axis=0)
+        running = np.any([item["arm"] < 0 for item in runs.values()], axis=0)
         for r in np.flatnonzero(running):
             sums[r] += reward_sums(problem, pulls - before, rngs[r])
         before = pulls
         for name, rule in stops.items():
-            lam, item = rule["lam"], found[name]
+            lam, item = rule["lam"], runs[name]
             A = lam * np.eye(d) + X.T @ (pulls[:, None] * X)
             inverse = np.linalg.inv(A)
             log_det = np.linalg.slogdet(A)[1] - (d * math.log(lam) if lam > 0 else 0.0)
@@ -124,7 +124,7 @@ def fixed_sequence(
                 ends = rows[(bound < rule["epsilon"]) | ((bound == rule["epsilon"]) & (not rule["strict"]))]
                 item["rounds"][ends], item["arm"][ends], item["pulls"][ends] = n, i, pulls
         n = max(n + 1, int(n * grid))
-    return found
+    return runs
 
 
 @jit
