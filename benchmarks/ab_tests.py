@@ -19,7 +19,7 @@ CASES = {
 
 
 def rules():
-    """Everything that stops, with the same promise but for the heuristic."""
+    """The rules that stop, with the same promise but for the heuristic."""
     own = {"epsilon": EPSILON, "delta": DELTA}
     return {
         "UGapE": tr.UGapE(**own, noise=0.5),

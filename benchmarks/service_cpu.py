@@ -74,7 +74,7 @@ class Blocks:
 
 @contextlib.contextmanager
 def profiled(wanted: bool, there=lambda act: act()):
-    """Where the time goes, if that was asked for. there: calls a function in the thread that works; default this one."""
+    """A profile of the time, if that was asked for. there: calls a function in the thread that works; default this one."""
     profile = cProfile.Profile(time.thread_time)
     if wanted:
         there(profile.enable)

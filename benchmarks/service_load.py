@@ -109,7 +109,7 @@ def milliseconds(times: list[float]) -> str:
 
 
 def disk(folder: pathlib.Path, seconds: float = 5.0) -> list[float]:
-    """How long the disk takes to keep a page, when nobody else asks it: what no durable decision can be faster than."""
+    """The time that the idle disk takes to store a page, a lower bound for a durable decision."""
     times: list[float] = []
     with (folder / "page").open("wb") as file:
         until = time.perf_counter() + seconds

@@ -34,7 +34,7 @@ FIRST_CORE = 0
 
 
 def exchanges(port: int) -> tuple[int, float]:
-    """How many exchanges a worker has made, and the seconds that they took."""
+    """The number of exchanges that a worker has made, and the seconds that they took."""
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     metrics = dict(line.split() for line in text.splitlines() if line.startswith("tightrope_exchange_seconds_") and "bucket" not in line)
     return int(float(metrics["tightrope_exchange_seconds_count"])), float(metrics["tightrope_exchange_seconds_sum"])

@@ -19,7 +19,7 @@ VOWPAL = {
 
 
 def order(n, rounds, seed):
-    """Which row each round shows: all of them shuffled, again and again."""
+    """The row of each round: all rows shuffled, in one pass after the other."""
     rng = np.random.default_rng(seed)
     return np.concatenate([rng.permutation(n) for _ in range(rounds // n + 1)])[:rounds]
 

@@ -167,10 +167,10 @@ def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) ->
 def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
     if not pairs:
         raise ValueError("there is nothing to check it with; pass a problem (or policy) that fits.")
-    for (policy, problem), wanted in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
+    for (policy, problem), uncompiled in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
         check_pair(policy, problem)
         _require(
-            digest(policy, problem) == wanted, policy, problem,
+            digest(policy, problem) == uncompiled, policy, problem,
             "differs between compiled and uncompiled kernels; use math.log, math.exp, math.sqrt and explicit loops in kernels",
         )  # fmt: skip
 
@@ -232,12 +232,12 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     if not explain.answers(policy):
         return
     K, frozen = pulls.size, {key: value.copy() for key, value in flatten(session.state).items()}
-    drawn = session._agent.rng.bit_generator.state
+    before = session._agent.rng.bit_generator.state
     report = session.explain()
     moved = difference_between(frozen, flatten(session.state))
     _require(not moved, policy, problem, f"explain changes the state in {moved}")
     _require(
-        session._agent.rng.bit_generator.state == drawn, policy, problem, "explain draws from the policy's own stream; draw from its rng"
+        session._agent.rng.bit_generator.state == before, policy, problem, "explain draws from the policy's own stream; draw from its rng"
     )
     missing = {"mean", "probability"} - set(report)
     _require(not missing, policy, problem, f"explain has no {', '.join(sorted(missing))}")
@@ -246,13 +246,13 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     known = mean.shape == (K,) and bool((np.isfinite(mean) | (width == np.inf))[pulls > 0].all())
     words = f"explain's mean must be ({K},), and finite for the arms played; NaN only where the width is infinite"
     _require(known, policy, problem, words)
-    chosen = np.atleast_1d(session.select())
-    right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - chosen.size) < 1e-6
-    words = f"explain's probability must be ({K},), not negative, and sum to {chosen.size}, the number of arms it plays"
+    arms = np.atleast_1d(session.select())
+    right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - arms.size) < 1e-6
+    words = f"explain's probability must be ({K},), not negative, and sum to {arms.size}, the number of arms it plays"
     _require(right, policy, problem, words)
-    certain = session._agent.rng.bit_generator.state == drawn  # nothing was drawn
-    agrees = (np.abs(chance[chosen] - 1.0) < 1e-6).all() if certain else (chance[chosen] > 0).all()
-    _require(agrees, policy, problem, f"select plays {chosen}, to which explain gives the probability {chance[chosen]}")
+    certain = session._agent.rng.bit_generator.state == before  # nothing was drawn
+    agrees = (np.abs(chance[arms] - 1.0) < 1e-6).all() if certain else (chance[arms] > 0).all()
+    _require(agrees, policy, problem, f"select plays {arms}, to which explain gives the probability {chance[arms]}")
 
 
 def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
@@ -351,11 +351,11 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
     for t in range(horizon):
         context = observe(run.problem, t, draw)
         action = select(policy, run.state, context, own)
-        chosen = np.atleast_1d(action)
+        arms = np.atleast_1d(action)
         _require(
-            chosen.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)"
+            arms.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)"
         )
-        for arm in chosen:
+        for arm in arms:
             _require(0 <= arm < K, policy, problem, f"select returned arm {arm}, but arms are 0 to {K - 1}")
             eligible = context.eligible is None or context.eligible[arm]
             _require(bool(eligible), policy, problem, f"select returned arm {arm}, which is not eligible in round {t}")
@@ -456,7 +456,7 @@ def _code_of(item: Iterable[object]) -> list[type | FunctionType]:
 
 
 def _answer() -> None:
-    """In the other process: pairs from stdin, digests to stdout."""
+    """Read pairs from stdin in the other process and write their digests to stdout."""
     gc.disable()  # it compiles and ends
     pairs = pickle.load(sys.stdin.buffer)
     try:
@@ -498,6 +498,6 @@ def _uncompiled(classes: set[type]) -> Iterator[None]:
                 delattr(cls, name)
 
 
-def _require(kept: object, policy: Policy, problem: Problem, words: str) -> None:
-    if not kept:
+def _require(condition: object, policy: Policy, problem: Problem, words: str) -> None:
+    if not condition:
         raise Broken(f"{label(policy)} on {type(problem).__name__}: {words}.")

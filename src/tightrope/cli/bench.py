@@ -102,13 +102,13 @@ def bench_decisions(only: str, busy: bool, as_json: bool) -> None:
     from ..session.latency import busy_cores, cases, measure
 
     every = cases()
-    chosen = [case for case in every if only in case.name]
-    if not chosen:
+    selection = [case for case in every if only in case.name]
+    if not selection:
         raise ValueError(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, [case.name for case in every])}")
     if not as_json:
         console.print(f"{'median µs':>10} {'90 % µs':>10}  decide and reward{', beside a busy process on each core' if busy else ''}")
     rows: list[JsonObject] = []
-    for case in chosen:
+    for case in selection:
         measure(case, seconds=0.0)  # compiles what is not compiled
         with busy_cores() if busy else contextlib.nullcontext():
             got = measure(case)

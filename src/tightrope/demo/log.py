@@ -34,7 +34,7 @@ class JudgedLog(NamedTuple):
 
 
 def section(setting: DemoSetting) -> Section:
-    """Judge, draw."""
+    """The section: a policy judged on a log."""
     case = find_case(setting)
     evaluation = replace(evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name)
     pictures = [
@@ -70,11 +70,11 @@ def twin(setting: DemoSetting, source: str) -> JudgedLog:
     """A uniform log of items with few clicks, and a policy that prefers the better ones."""
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(ITEMS,)))
     rates = rng.uniform(0.02, 0.10, ITEMS)
-    wanted = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
+    chances = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
     arm = rng.integers(0, ITEMS, ROWS)
     table = {"arm": arm, "reward": (rng.random(ROWS) < rates[arm]) * 1.0, "propensity": np.full(ROWS, 1.0 / ITEMS)}
     log = from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
-    return JudgedLog(log, wanted, "a policy that prefers good items", (float(wanted @ rates), 0.0), "the truth of this twin is", source)
+    return JudgedLog(log, chances, "a policy that prefers good items", (float(chances @ rates), 0.0), "the truth of this twin is", source)
 
 
 def sentence(evaluation: Evaluation, case: JudgedLog) -> str:

@@ -32,7 +32,7 @@ Linear = problems.Linear
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: exploration under a guarantee."""
     users, source = new_users(setting)
     results = {name: play(setting, users, setting.folder(f"safe, {name}", source), late) for name, late in REWARD_DELAYS.items()}
     harmed = {name: users_behind(result) for name, result in results.items()}
@@ -103,12 +103,12 @@ def play(setting: DemoSetting, users: list[Linear], label: str, late: int) -> Re
 
 
 def users_behind(result: Result) -> dict[str, np.ndarray]:
-    """Which users were behind in some round."""
+    """By policy, whether each user was behind in some round."""
     return {name: np.asarray(watched["violations"][:, 0] > 0) for name, watched in result.watched.items()}
 
 
 def sentence(results: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> str:
-    """Who harmed how many, and what safety cost in the end."""
+    """Users harmed by each policy, and the price of safety in regret."""
     parts = []
     for name, by_policy in harmed.items():
         counts = []

@@ -42,12 +42,12 @@ class PromotionTrials(NamedTuple):
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: promotions as sets."""
     world = promotion_trials(setting)
     rounds = setting.of(ROUNDS, least=3)
-    chosen = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
+    players = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
     result = simulate(
-        world.trials, chosen, horizon=rounds, replications=len(world.trials), checkpoints=np.arange(1, rounds + 1), monitor=SetValue(),
+        world.trials, players, horizon=rounds, replications=len(world.trials), checkpoints=np.arange(1, rounds + 1), monitor=SetValue(),
         **setting.play(setting.folder("sets", world.source)),
     )  # fmt: skip
     caption = "What the sets of a round brought on average so far, as a share of the best possible; bands of 2 standard errors."
@@ -93,7 +93,7 @@ def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
 
 
 def timed_assignment(seed: int) -> str:
-    """One assignment at 20,000 users, with its proof."""
+    """The time of one assignment at 20,000 users, and whether it is proved optimal."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(PROMOTIONS,)))
     oracle = oracles.Promotions(promotions=PROMOTIONS, k=200)
     oracle(rng.normal(size=(2_500, PROMOTIONS)))  # compiles it
@@ -112,7 +112,7 @@ def shares(result: Result) -> dict[str, np.ndarray]:
 
 
 def sentence(result: Result, world: PromotionTrials, assigned: str) -> str:
-    """Who brought most."""
+    """The largest reward."""
     last = {name: -100.0 * part[:, -1] for name, part in shares(result).items()}
     what = f"share of the best possible in {int(result.rounds[-1])} rounds, in %"
     return f"{sentences.lowest(last, what, least='highest', below='above')} {assigned}"

@@ -25,7 +25,7 @@ NO_PROGRESS = {"progress": None}  # many short runs
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: a test that stops."""
     problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
     rule = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
     tests = setting.of(TESTS, least=4)
@@ -56,7 +56,7 @@ def section(setting: DemoSetting) -> Section:
 
 
 def sentence(identification: Identification, fixed: int, textbook: int) -> str:
-    """How many visitors it took, beside tests of fixed length."""
+    """The number of visitors, beside tests of fixed length."""
     rounds, n = identification.rounds[NAME], identification.replications
     stopped = identification.stopped[NAME]
     right = f"{int((identification.correct[NAME] & stopped).sum())} of {n} tests ended with a variant that is good enough"
@@ -77,7 +77,7 @@ def against(rounds: np.ndarray, fixed: int) -> str:
 
 
 def table(identification: Identification, fixed: int, textbook: int) -> Table:
-    """Every test's length."""
+    """The lengths of the tests."""
     rounds = identification.rounds[NAME]
     rows = [
         [NAME, sentences.mean(rounds), f"{int(rounds.max()):,}", "at any time"],

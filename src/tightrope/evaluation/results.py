@@ -23,7 +23,7 @@ BASELINE = "(baseline)"  # its name beside those of the policies
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Where the log has something to say.
+    """The overlap of the log with the policy.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class Comparison:
 
     @property
     def conclusion(self) -> str:
-        """Who won, or who still may, in a sentence."""
+        """The winner, or the policies that may still win, in a sentence."""
         if not self.alive:
             return "Each of them was certainly worse than another at some time: the world has changed, and none is the best throughout."
         if self.winner is not None:

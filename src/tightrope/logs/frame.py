@@ -128,7 +128,7 @@ def from_frame(
 
 @dataclass(frozen=True)
 class LogColumns:
-    """Which columns of a table hold what."""
+    """The columns of a table by role."""
 
     arm: str
     reward: str

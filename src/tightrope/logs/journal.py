@@ -183,34 +183,34 @@ def complete(one: JsonObject) -> bool:
     return has_propensity(one) and len(one["answers"]) == len(arms_of(one))
 
 
-def rows_of(kept: list[JsonObject], K: int, sets: bool) -> Rows:
+def rows_of(decisions: list[JsonObject], K: int, sets: bool) -> Rows:
     """The rows of complete decisions."""
-    repeats = np.array([len(arms_of(one)) for one in kept])
-    arm = np.array([k for one in kept for k in arms_of(one)], dtype=np.int64)
-    reward = np.array([one["answers"][k] for one in kept for k in arms_of(one)])
-    chance = np.array([p for one in kept for p in (one["p"] if isinstance(one["p"], list) else [one["p"]])])
-    features = features_of(kept, K)
+    repeats = np.array([len(arms_of(one)) for one in decisions])
+    arm = np.array([k for one in decisions for k in arms_of(one)], dtype=np.int64)
+    reward = np.array([one["answers"][k] for one in decisions for k in arms_of(one)])
+    chance = np.array([p for one in decisions for p in (one["p"] if isinstance(one["p"], list) else [one["p"]])])
+    features = features_of(decisions, K)
     masks = None
-    if any(one.get("mask") is not None or one["arms"] < K for one in kept):
-        masks = np.zeros((len(kept), K), dtype=np.bool_)
-        for i, one in enumerate(kept):
+    if any(one.get("mask") is not None or one["arms"] < K for one in decisions):
+        masks = np.zeros((len(decisions), K), dtype=np.bool_)
+        for i, one in enumerate(decisions):
             shown = one.get("mask")
             masks[i, : one["arms"]] = True if shown is None else mask_of_text(shown)
-    time = np.array([one["t"] for one in kept])
+    time = np.array([one["t"] for one in decisions])
     return Rows(
         arm, reward, chance,
         features=None if features is None else np.repeat(features, repeats, axis=0),
         eligible=None if masks is None else np.repeat(masks, repeats, axis=0),
         time=np.repeat(time, repeats),
-        round=np.repeat(np.array([one["round"] for one in kept], dtype=np.int64), repeats) if sets else None,
+        round=np.repeat(np.array([one["round"] for one in decisions], dtype=np.int64), repeats) if sets else None,
     )  # fmt: skip
 
 
-def features_of(kept: list[JsonObject], K: int) -> np.ndarray | None:
+def features_of(decisions: list[JsonObject], K: int) -> np.ndarray | None:
     """(n, d) of rounds that showed all arms one row, or (n, K, d), with zeros for arms that were added later; None without features."""
-    if any("x" not in one for one in kept):
+    if any("x" not in one for one in decisions):
         return None
-    rows = [np.array(one["x"]) for one in kept]
+    rows = [np.array(one["x"]) for one in decisions]
     if all(x.ndim == 1 for x in rows):
         return np.array(rows)
     X = np.zeros((len(rows), K, rows[0].shape[-1]))

@@ -40,7 +40,7 @@ class Rows(NamedTuple):
         return self.map_arrays(lambda item: item[begin:end], self.first + begin)
 
     def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
-        """Every array changed in the same way."""
+        """The rows with a function applied to every array."""
         return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
 
     @property
@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 
 
 class Source(Protocol):
-    """Where a log's rows come from; every call reads them anew."""
+    """The source of a log's rows; every call reads them anew."""
 
     def read(self, size: int, narrow: bool) -> Iterator[Rows]:
         """Chunks of about `size` rows, in order. narrow: without features."""
@@ -230,7 +230,7 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
 
 
 def _rewarded_rows(rows: Rows) -> Rows:
-    """Without the rows that have no reward (NaN), of a set without the whole round."""
+    """The rows that have a reward (not NaN); of sets the rounds whose rows all have one."""
     missing = np.isnan(rows.reward)
     if not missing.any():
         return rows

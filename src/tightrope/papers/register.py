@@ -101,7 +101,7 @@ def standings(claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterab
 
 
 def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[str, str]:
-    """Where a claim stands, and why. named: the primary reading of every figure that has one."""
+    """The standing of a claim, and its reason. named: the primary reading of every figure that has one."""
     for reason, standing in ((claim.not_shown, NOT_SHOWN), (claim.data, NO_DATA), (claim.asymptotic, ASYMPTOTIC)):
         if reason:
             return standing, reason
@@ -134,7 +134,7 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
 
 
 def verdict_of(row: Row) -> str:
-    """Where a row alone would put its claim."""
+    """The standing of a claim by one row alone."""
     if row.verdict == "partly":
         return DEPENDS if ALL_CASES in row.test else UNDECIDED if EVERY_PLACE in row.test else CONTRADICTED
     return CONTRADICTED if row.verdict == "not reproduced" else row.verdict
@@ -146,6 +146,6 @@ def said(row: Row) -> str:
 
 
 def counts(claims: Iterable[ClaimStanding]) -> dict[str, int]:
-    """How many claims stand where, "judged" and "all" included."""
+    """The number of claims by standing, and of those "judged" and "all"."""
     number = Counter(one.verdict for one in claims)
     return {"all": sum(number.values()), "judged": sum(number[one] for one in JUDGED)} | {one: number[one] for one in STANDINGS}

@@ -1,4 +1,4 @@
-"""How a paper's claims are judged: estimates from replications, rules from numbers to a verdict with a reason, and the rows themselves.
+"""Judgements of a paper's claims: estimates from replications, rules from numbers to a verdict with a reason, and the rows themselves.
 
 A rule is a pure function. It returns a `Judgement`: the verdict, the rule in words, and, where the claim is not reproduced, what the
 numbers say instead. Estimates carry a standard error; a difference counts when it is larger than MARGIN of them, and where errors are

@@ -113,5 +113,5 @@ def as_delay(value: object) -> Delay | None:
 
 
 def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
-    """How many rewards can be awaited at once."""
+    """The most rewards that can be awaited at once."""
     return int(min(longest(delay, horizon, in_order) + 1, horizon))

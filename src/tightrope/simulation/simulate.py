@@ -262,7 +262,7 @@ def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
 
 
 def _bytes_left(experiment: FixedHorizon) -> int:
-    """How many bytes a replication of all policies adds to the result."""
+    """The bytes that a replication of all policies adds to the result."""
     total, description = 0, describe(experiment.problems[0])
     for name in experiment.policies:
         tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)

@@ -31,9 +31,9 @@ def data(run: Run) -> RandomGapRuns:
     """CUCB2T told the least gap; and told a quantile of the only gap."""
     models, runs = run.at(smoke=(4, 1), laptop=(400, 3), paper=(400, 20))
     horizon = run.at(smoke=1500, laptop=10_000, paper=10_000)
-    drawn = bernoulli_models(models, run.seed)
+    worlds = bernoulli_models(models, run.seed)
     listed, first = {}, {}
-    for number, problem in enumerate(drawn):
+    for number, problem in enumerate(worlds):
         rng = stream(run.seed, number, PROBLEM)
         rounds = np.cumsum(rng.integers(LEAST_GAP, LARGEST_GAP + 1, size=horizon // LEAST_GAP + 1))
         listed[key(problem)], first[key(problem)] = rounds[rounds <= horizon].tolist(), [int(rounds[0])]
@@ -47,12 +47,12 @@ def data(run: Run) -> RandomGapRuns:
         "lower": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(LOWER_QUANTILE, horizon + 1)),
     }
     many = run.simulate(
-        "gaps", drawn, {"least gap": with_record(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
+        "gaps", worlds, {"least gap": with_record(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
         replications=models * runs, checkpoints=[horizon],
         monitor=with_record(lambda problem: guard(RANK, ALPHA, listed[key(problem)], problem), "budget at random checkpoints"),
     )  # fmt: skip
     once = run.simulate(
-        "one-gap", drawn, quantiles, horizon=horizon,
+        "one-gap", worlds, quantiles, horizon=horizon,
         replications=models * runs, checkpoints=[horizon],
         monitor=with_record(lambda problem: guard(RANK, ALPHA, first[key(problem)], problem), "budget at the first random checkpoint"),
     )  # fmt: skip
@@ -65,7 +65,7 @@ def key(problem: Instance) -> bytes:
 
 
 def score(runs: RandomGapRuns) -> list[Row]:
-    """Which schemes keep the promise where it is verified."""
+    """Runs of each scheme that break the promise at a checkpoint."""
     rows = []
     for name, result, quote, where, limit in (
         ("least gap", runs.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),

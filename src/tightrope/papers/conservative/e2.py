@@ -1,4 +1,4 @@
-"""How often a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds."""
+"""Share of rounds in which a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds."""
 
 from typing import NamedTuple
 
@@ -30,11 +30,11 @@ def play(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
     results = {}
     for draw in draws:
         common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
-        chosen = {label: told_baseline("CLUCB2", RANK, **common, **more) for label, more in FORMS.items()}
+        players = {label: told_baseline("CLUCB2", RANK, **common, **more) for label, more in FORMS.items()}
         if draw == DRAW:
-            chosen[SELECTION_ALONE] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip="joint")
+            players[SELECTION_ALONE] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip="joint")
         results[draw] = run.simulate(
-            f"e2-{draw}", linear_models(models, run.seed, draw), chosen, horizon=horizon, replications=models * runs,
+            f"e2-{draw}", linear_models(models, run.seed, draw), players, horizon=horizon, replications=models * runs,
             checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
         )  # fmt: skip
     return SafeArmRuns(results, models)

@@ -108,7 +108,7 @@ def least_earned(bound: str, pulls: np.ndarray, sums: np.ndarray, lower: np.ndar
 
 
 def score(runs: Data) -> list[Row]:
-    """Who is played in E2, and whether that lowers regret."""
+    """Shares of the arms in E2, and the effect on regret."""
     rows = []
     for lead, here in runs.items():
         where = f"arm 1 leads by {lead:g}"

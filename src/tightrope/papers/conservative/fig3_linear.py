@@ -50,27 +50,27 @@ def play(run: Run, draw: str) -> LinearRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 120))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
-    chosen = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))
-    chosen["CLUCB2"] = told_baseline("CLUCB2", RANK, **common)
-    chosen["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **common, clip="paper")
-    chosen["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **common, martingale="subgaussian")
+    players = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))
+    players["CLUCB2"] = told_baseline("CLUCB2", RANK, **common)
+    players["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **common, clip="paper")
+    players["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **common, martingale="subgaussian")
     other, clip = ("CLUCB-S, literal", "paper") if draw == DRAW else ("CLUCB-S, clipped", "both")
-    chosen[other] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip=clip)
-    drawn = linear_models(models, run.seed, draw)
+    players[other] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip=clip)
+    worlds = linear_models(models, run.seed, draw)
     result = run.simulate(
-        f"fig3-linear-{draw}", drawn, chosen, horizon=horizon, replications=models * runs,
+        f"fig3-linear-{draw}", worlds, players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
-    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(drawn, draw))
+    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(worlds, draw))
 
 
-def constants(drawn: list[problems.Linear], draw: str) -> BoundConstants:
+def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
     """The constants that the bounds of Theorem 1 depend on, the worst over models."""
-    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in drawn)
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
     if draw != DRAW:
         return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor)
-    B = max(float(np.linalg.norm(problem.theta)) for problem in drawn)
-    D = max(float(np.linalg.norm(problem.features, axis=1).max()) for problem in drawn)
+    B = max(float(np.linalg.norm(problem.theta)) for problem in worlds)
+    D = max(float(np.linalg.norm(problem.features, axis=1).max()) for problem in worlds)
     return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor, B=B, D=D)
 
 
@@ -137,19 +137,19 @@ def improvement(runs: LinearRuns) -> list[Row]:
     """The paper's number beside the worst of 70 models over draws of 70."""
     names = ("CLUCB-S", "CLUCB2")
     worst = runs.picked["worst"]
-    drawn = worst_of_draws(runs.result, names, "CLUCB2", "CLUCB", runs.models)
+    gains = worst_of_draws(runs.result, names, "CLUCB2", "CLUCB", runs.models)
     rows = []
     for name in names:
-        low, high = np.quantile(drawn[name], (0.05, 0.95))
+        low, high = np.quantile(gains[name], (0.05, 0.95))
         text = f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})"
         noise = in_per_cent(relative(runs.result, name, "CLUCB", worst, runs.models)).se
-        ours, judged = f"{low:.0f} to {high:.0f} %", among_draws(drawn[name], IMPROVEMENT, noise)
+        ours, judged = f"{low:.0f} to {high:.0f} %", among_draws(gains[name], IMPROVEMENT, noise)
         rows.append(row_of("linear-improvement", text, f"{IMPROVEMENT:g} %", ours, judged))
     return rows
 
 
 def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
-    """How many runs of CLUCB2 break the constraint, and how many exceed the bounds of Theorem 1 and Lemma 1; over all draws given."""
+    """Runs of CLUCB2 that break the constraint, and those above the bounds of Theorem 1 and Lemma 1; over all draws of features."""
     broken = over = more = total = 0
     regret = plays = horizon = 0.0
     for one in draws.values():
@@ -192,7 +192,7 @@ def notes(runs: LinearRuns) -> str:
 
 
 def sizes(runs: LinearRuns) -> str:
-    """How much was played."""
+    """Numbers of models, runs and rounds."""
     result, models = runs.result, runs.models
     return (
         f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 30, d = 100, noise 0.1, lambda 0.5, "

@@ -38,11 +38,11 @@ def data(run: Run) -> BernoulliRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
-    chosen = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
-    chosen[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
-    chosen[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
+    players = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
+    players[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
+    players[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
     result = run.simulate(
-        "fig3-mab-rounds", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs,
+        "fig3-mab-rounds", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
     return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
@@ -64,16 +64,16 @@ def score(runs: BernoulliRuns) -> list[Row]:
 def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]:
     """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
     result, models = runs.result, runs.models
-    drawn = worst_of_draws(result, list(names.values()), names["CUCB2"], "CUCB", models)
+    gains = worst_of_draws(result, list(names.values()), names["CUCB2"], "CUCB", models)
     chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
     rows = []
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
-        low, high = np.quantile(drawn[names[name]], (0.05, 0.95))
+        low, high = np.quantile(gains[names[name]], (0.05, 0.95))
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
         noise = in_per_cent(relative(result, names[name], "CUCB", chosen["worst"], models)).se
-        judged = among_draws(drawn[names[name]], paper, noise, at_least=one_sided)
+        judged = among_draws(gains[names[name]], paper, noise, at_least=one_sided)
         rows.append(row_of(key, text, words, f"{low:.0f} to {high:.0f} %", judged))
         for label, model in chosen.items():
             ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
@@ -82,7 +82,7 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]
 
 
 def orders(runs: BernoulliRuns, both: str, where: str) -> list[Row]:
-    """Who is below whom on the worst model; both: the name of CUCB2."""
+    """The order of regret on the worst model; both: the name of CUCB2."""
     result, models = runs.result, runs.models
     worst = extreme_models(result, both, "CUCB", models)["worst"]
     few = "The worst of other models, with other runs."
@@ -159,7 +159,7 @@ def notes(runs: BernoulliRuns) -> str:
 
 
 def sizes(result: Result, models: int) -> str:
-    """How much was played."""
+    """Numbers of models, runs and rounds."""
     return (
         f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, "
         "alpha 0.05, delta 0.01."

@@ -36,11 +36,11 @@ def data(run: Run) -> CheckpointRuns:
     horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
     models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
     lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
-    chosen = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
-    chosen["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
+    players = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
+    players["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
     monitors = {f"T = {T}": budget_monitor(RANK, ALPHA, T) for T in lengths} | {"UCB": budget_monitor(RANK)}
     result = run.simulate(
-        "fig4", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs, checkpoints=[horizon],
+        "fig4", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs, checkpoints=[horizon],
         monitor=monitors,
     )  # fmt: skip
     ends = {"T = 1": 1, "T = n": horizon}
@@ -95,7 +95,7 @@ def stronger_baseline(runs: CheckpointRuns) -> Row:
 
 
 def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
-    """How often the baseline is played, and the sum with the rounds of other safe arms beside Lemma 3's fall with T."""
+    """The share of rounds that play the baseline, by T."""
     share = [runs.result.watched[f"T = {T}"]["events"][:, -1, 2] / runs.result.rounds[-1] for T in runs.lengths]
     drop = paired_mean(share[-1], share[0])
     text = f"the baseline is played less often as T grows over {len(share)} values (share of the rounds, last minus first)"

@@ -36,22 +36,22 @@ def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
     """One problem per user; "filled": means fill [0, 1]; "unit users": ||theta|| <= 1, "unit features": ||x|| <= 1."""
     if scaling == SCALING:
         return problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data, means="filled")
-    drawn = problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data)
-    longest = max(float(np.linalg.norm(p.theta)) for p in drawn) if scaling == "unit users" else 1.0
-    return [problems.Linear(p.features * longest, p.theta / longest, noise=0.1) for p in drawn]
+    worlds = problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data)
+    longest = max(float(np.linalg.norm(p.theta)) for p in worlds) if scaling == "unit users" else 1.0
+    return [problems.Linear(p.features * longest, p.theta / longest, noise=0.1) for p in worlds]
 
 
 def play(run: Run, scaling: str) -> JesterRuns:
     """LinUCB, CLUCB, CLUCB2 and CLUCB2T with T = 5, 10, 12 % of n."""
     users, runs = run.at(smoke=(2, 1), laptop=(50, 1), paper=(100, 10))
     horizon = run.at(smoke=1000, laptop=10**5, paper=10**5)
-    drawn = cold_start(run, users, scaling)
-    B = max(float(np.linalg.norm(p.theta)) for p in drawn)
-    D = max(float(np.linalg.norm(p.features, axis=1).max()) for p in drawn)
+    worlds = cold_start(run, users, scaling)
+    B = max(float(np.linalg.norm(p.theta)) for p in worlds)
+    D = max(float(np.linalg.norm(p.features, axis=1).max()) for p in worlds)
     common: dict[str, object] = {"sigma": 0.1, "lam": 0.5, "alpha": ALPHA}
     common |= {"norms": "own"} if scaling == SCALING else {"theta_bound": B, "arm_bound": D}
 
-    chosen = {
+    players = {
         "LinUCB": told_baseline("CLUCB", RANK, unconstrained, **common),
         "CLUCB": told_baseline("CLUCB", RANK, **common),
         "CLUCB, clipped": told_baseline("CLUCB", RANK, **common, clip="joint"),
@@ -59,16 +59,16 @@ def play(run: Run, scaling: str) -> JesterRuns:
         "CLUCB2, literal": told_baseline("CLUCB2", RANK, **common, clip="paper"),
         "CLUCB2, sub-Gaussian": told_baseline("CLUCB2", RANK, **common, martingale="subgaussian"),
     }
-    monitors = {name: budget_monitor(RANK, ALPHA) for name in chosen}
+    monitors = {name: budget_monitor(RANK, ALPHA) for name in players}
     for share in SHARES:
         name, T = f"CLUCB2T {share} %", share * horizon // 100
-        chosen[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
+        players[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
         monitors[name] = budget_monitor(RANK, ALPHA, T)
     result = run.simulate(
-        f"jester-{scaling.replace(' ', '-')}", drawn, chosen, horizon=horizon, replications=users * runs,
+        f"jester-{scaling.replace(' ', '-')}", worlds, players, horizon=horizon, replications=users * runs,
         checkpoints=even_checkpoints(horizon), monitor=monitors,
     )  # fmt: skip
-    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in drawn)
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
     world = BoundConstants(35, ALPHA, DELTA, 0.1, 0.5, floor, B=B, D=D)
     return JesterRuns(result, users, world)
 
@@ -150,7 +150,7 @@ def notes(runs: JesterRuns) -> str:
 
 
 def sizes(runs: JesterRuns) -> str:
-    """How much was played."""
+    """Numbers of users, runs and rounds."""
     result, users, _ = runs
     return (
         f"{users} users, {result.replications // users} runs each, n = {result.rounds[-1]}, noise 0.1, lambda 0.5, alpha = delta = 0.01, "

@@ -14,7 +14,7 @@ data = fig5.data
 
 
 def score(runs: fig5.JesterRuns) -> list[Row]:
-    """Who breaks the constraint and when; the order and the slopes of the budgets; LinUCB's lead."""
+    """Runs that break the constraint, and when; the order and the slopes of the budgets; LinUCB's lead."""
     result = runs.result
     final = {name: watched["budget"][:, -1] for name, watched in result.watched.items()}
     lead = {name: paired_mean(final["LinUCB"], budget) for name, budget in final.items() if name != "LinUCB"}

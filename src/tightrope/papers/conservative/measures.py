@@ -56,8 +56,8 @@ def worst_of_draws(
     A draw takes as many models as there are, with replacement; the worst is where the gain of `improved` is smallest.
     """
     gained = {name: 100 * np.array(gains(result, name, plain, models)) for name in {*names, improved}}
-    drawn = np.random.default_rng(0).integers(models, size=(draws, models))
-    worst = drawn[np.arange(draws), gained[improved][drawn].argmin(axis=1)]
+    samples = np.random.default_rng(0).integers(models, size=(draws, models))
+    worst = samples[np.arange(draws), gained[improved][samples].argmin(axis=1)]
     return {name: gained[name][worst] for name in names}
 
 
@@ -174,13 +174,15 @@ def panels(
     names: Sequence[str] | None = None,
 ) -> Figure:  # fmt: skip
     """Regret or budget of the worst, average and best model side by side; zoom: the last round shown; names: default all."""
-    shown: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
+    panel_models: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
     fig, axes = style.figure(3, height=3.8)
     columns = slice(None) if zoom is None else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
-    drawn = [{name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in shown.values()]
+    curves_by_panel = [
+        {name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in panel_models.values()
+    ]
     looks = palette("conservative")
-    lines = line_styles(drawn, looks)
-    for ax, (label, model), curves in zip(axes, shown.items(), drawn, strict=True):
+    lines = line_styles(curves_by_panel, looks)
+    for ax, (label, model), curves in zip(axes, panel_models.items(), curves_by_panel, strict=True):
         draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
         ax.set_title(f"{label} model" if model is not None else "average over models", fontsize=10, loc="left", color=style.INK)
         ax.set_xlabel("round", color=style.INK)

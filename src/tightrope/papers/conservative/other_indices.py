@@ -21,12 +21,12 @@ def data(run: Run) -> BernoulliRuns:
     """All algorithms on the same models."""
     models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
-    chosen = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
+    players = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
     for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},
                        "CUCB-M": {"bound": "martingale"}}.items():  # fmt: skip
-        chosen[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
+        players[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
     result = run.simulate(
-        "fig3-mab", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs,
+        "fig3-mab", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
     return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
@@ -40,7 +40,7 @@ def score(runs: BernoulliRuns) -> list[Row]:
 
 
 def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
-    """Everything that depends on the index of the baseline."""
+    """The rows that depend on the index of the baseline."""
     result, models, suffix = runs.result, runs.models, READINGS[reading]
     plain, oracle = f"CUCB{suffix}", f"CUCB-Or{suffix}"
     few = "The worst of other models, with other runs; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."

@@ -65,9 +65,9 @@ def data(run: Run) -> MartingaleRuns:
     """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
-    chosen = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
+    players = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
     watched = run.simulate(
-        "martingale", linear_models(models, run.seed, "spread"), chosen, horizon=horizon, replications=models * runs,
+        "martingale", linear_models(models, run.seed, "spread"), players, horizon=horizon, replications=models * runs,
         monitor=WatchMartingale(LINEAR["sigma"], DELTA),
     )  # fmt: skip
     last, count = run.at(smoke=(64, 2), laptop=(1024, 10), paper=(4096, 40))
@@ -103,7 +103,7 @@ def beta(d: int, m: int) -> float:
 
 
 def plays(d: int, mu_l: float) -> float:
-    """How many times the bound on plays after Theorem 1 is below CLUCB's 114 d^2 c_1^2 / (alpha mu_l)^2."""
+    """The factor by which the bound on plays after Theorem 1 is below CLUCB's 114 d^2 c_1^2 / (alpha mu_l)^2."""
     sigma, rate = LINEAR["sigma"], ALPHA * mu_l
     c = sigma + math.sqrt(LINEAR["lam"])
     ours = 10 * (sigma + d * c) / math.sqrt(rate) + 32 * (sigma + d * c) ** 2 / rate
@@ -134,7 +134,7 @@ def score(runs: MartingaleRuns) -> list[Row]:
 
 
 def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
-    """Where the mean ratio of the two widths is smallest."""
+    """The place of the smallest mean ratio of the two widths, and that ratio."""
     ratios = {place: estimate(part["ratio"]) for place, part in widths.groupby(["d", "explored"])}
     d, explored = min(ratios, key=lambda place: ratios[place].value)
     return f"d = {d}, {explored} rounds", ratios[d, explored]

@@ -42,7 +42,7 @@ def replications(run: Run) -> int:
 
 
 def at_most_rounds(run: Run) -> int:
-    """Where a run round by round is given up."""
+    """The round after which a run is given up."""
     return run.at(smoke=10**5, laptop=10**8, paper=10**8)
 
 
@@ -96,12 +96,12 @@ def samples(values: np.ndarray) -> Estimate:
 
 
 def factor(runs: Runs, more: str, fewer: str) -> Estimate:
-    """How many times as many samples one method needs as another."""
+    """The samples of one method over those of another."""
     return quotient(samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"]))
 
 
 def lead(runs: Runs, more: str, fewer: str) -> Estimate:
-    """How many samples more one method needs than another."""
+    """The samples that one method needs more than another."""
     first, second = samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"])
     return Estimate(first.value - second.value, math.hypot(first.se, second.se))
 
@@ -119,14 +119,14 @@ def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float
 
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
-    """Nobody names a wrong arm; runs: with the best arm of each problem. Only LinGapE's count for Theorem 1."""
+    """The wrong arms named by LinGapE; runs: with the best arm of each problem."""
     wrong, total = errors(runs, lingape=True)
     text = f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = gap/2"
     return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 
 
 def others_err(runs: list[tuple[Runs, int]]) -> Row:
-    """The same of all other methods."""
+    """The wrong arms named by all other methods."""
     wrong, total = errors(runs, lingape=False)
     text = f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs"
     return row_of(OURS, text, "–", wrong / total, at_most(wrong / total, DELTA))

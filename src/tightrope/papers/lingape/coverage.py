@@ -73,7 +73,7 @@ def data(run: Run) -> CoverageAudits:
 
 
 def score(runs: CoverageAudits) -> list[Row]:
-    """How many runs leave the bound, how many answers are wrong, and how far the two rules are apart in samples."""
+    """Runs that leave the bound, wrong answers, and the ratio of the two rules' samples."""
     rows = []
     for rule, audit in runs.audits.items():
         replications = audit.ratios.size

@@ -53,10 +53,10 @@ def play(run: Run, problem: Linear, K: int, draw: int) -> Runs:
     """The methods on one problem."""
     count, top = run.at(smoke=2, laptop=2, paper=10), np.sort(problem.means)
     policy = LinGapE(theta_bound=max(float(np.linalg.norm(problem.theta)), 1e-9), **(SETTINGS | {"noise": NOISE}))
-    chosen = {ZERO: policy, HALF: policy._replace(epsilon=float(top[-1] - top[-2]) / 2)}
+    players = {ZERO: policy, HALF: policy._replace(epsilon=float(top[-1] - top[-2]) / 2)}
     limit = run.at(smoke=10**6, laptop=10**7, paper=10**8)
-    result = run.identify(f"fig3-{K}-{draw}", problem, chosen, replications=count, max_rounds=limit)
-    runs = {name: {"rounds": result.rounds[name], "arm": result.arm[name]} for name in chosen}
+    result = run.identify(f"fig3-{K}-{draw}", problem, players, replications=count, max_rounds=limit)
+    runs = {name: {"rounds": result.rounds[name], "arm": result.arm[name]} for name in players}
     exact = run.at(smoke=1_000, laptop=5_000, paper=10**6)
     return runs | static(run, problem, NOISE, exact, count, GRID) | uniform(run, problem, NOISE, policy.theta_bound, count, GRID)
 

@@ -77,7 +77,7 @@ def complexity(X: np.ndarray, means: np.ndarray, epsilon: float) -> float:
 
 
 def oracle_complexity(X: np.ndarray, means: np.ndarray) -> float:
-    """That of XY-oracle: min over designs of the largest ||x* - x_k||^2 / gap_k^2."""
+    """The complexity of XY-oracle: min over designs of the largest ||x* - x_k||^2 / gap_k^2."""
     best = int(np.argmax(means))
     others = np.arange(len(X)) != best
     return optimal_design(X, (X[best] - X[others]) / (means[best] - means[others])[:, None]).value
@@ -189,7 +189,7 @@ def growth(run: Run, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def score(cases: ComplexityCases) -> list[Row]:
-    """Every statement."""
+    """The rows of all statements."""
     return [*programs(cases.ratios), example(), *theorem_2(cases.bounds), *theorem_3(cases.complexities), *closed_form(cases.canonical),
             *radius(*cases.grown, cases.arms)]  # fmt: skip
 

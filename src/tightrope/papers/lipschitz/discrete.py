@@ -43,7 +43,7 @@ class InstanceCase(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As tables and pictures name it."""
+        """The name in tables and pictures."""
         return f"{self.name}, K = {self.K}"
 
 

@@ -21,24 +21,24 @@ class LowestRuns(NamedTuple):
 
 
 def data(run: Run) -> LowestRuns:
-    """Both figures again."""
+    """The data of both figures at this level."""
     own = replace(run, out=run.out / "runs" / "lowest-level")  # the figures themselves keep runs of the same labels
     sizes = run.at(smoke=(17,), laptop=(17,), paper=(17, 46))  # what is not counted takes less of a laptop's time
     return LowestRuns(discrete.data(own, lambda _: 0.0, sizes), slope.data(own, 0.0))
 
 
 def score(runs: LowestRuns) -> list[Row]:
-    """Their rows, shown and not counted."""
+    """The rows of both figures, shown and not counted."""
     return in_reading(READING, [*discrete.score(runs.discrete), *slope.score(runs.slope)])
 
 
 def tables(runs: LowestRuns) -> dict[str, pd.DataFrame]:
-    """Their tables."""
+    """The tables of both figures."""
     return discrete.tables(runs.discrete) | slope.tables(runs.slope)
 
 
 def plot(runs: LowestRuns) -> dict[str, Figure]:
-    """Their pictures."""
+    """The pictures of both figures."""
     return discrete.plot(runs.discrete) | slope.plot(runs.slope)
 
 

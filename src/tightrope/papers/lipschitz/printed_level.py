@@ -14,22 +14,22 @@ READING = "f(n) as printed"
 
 
 def data(run: Run) -> discrete.DiscreteRuns:
-    """The figure again, KL-UCB with the same f(n)."""
+    """The data of `discrete` at the printed level, KL-UCB with the same f(n)."""
     return discrete.data(replace(run, out=run.out / "runs" / "printed-level"), lambda K: 3.0 * K + 1.0, sizes=(17,))
 
 
 def score(runs: discrete.DiscreteRuns) -> list[Row]:
-    """Its rows, shown and not counted."""
+    """The rows of `discrete`, shown and not counted."""
     return in_reading(READING, discrete.score(runs))
 
 
 def tables(runs: discrete.DiscreteRuns) -> dict[str, pd.DataFrame]:
-    """Its tables."""
+    """The tables of `discrete`."""
     return discrete.tables(runs)
 
 
 def plot(runs: discrete.DiscreteRuns) -> dict[str, Figure]:
-    """Its pictures."""
+    """The pictures of `discrete`."""
     return discrete.plot(runs)
 
 

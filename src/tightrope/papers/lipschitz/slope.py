@@ -46,18 +46,18 @@ def data(run: Run, loglog: float = LOGLOG) -> SlopeRuns:
     more = run.at(smoke={"CKL-UCB": 4}, laptop={"CKL-UCB": 100}, paper={"CKL-UCB": 1000, "OSLB": 4000})  # runs for the growth alone
     problem = instance(NAME, ARMS)
     L = problem.lipschitz
-    chosen = {
+    players = {
         "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=loglog), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L, loglog=loglog),
         "OSLB": P.OSLB(lipschitz=L, loglog=loglog),
         "KL-UCB": P.KLUCB(c=loglog),
     }  # fmt: skip
-    result = run.simulate("slope", problem, chosen, horizon=horizon, replications=runs)
+    result = run.simulate("slope", problem, players, horizon=horizon, replications=runs)
     steadier = {
-        name: run.simulate(f"slope-more-{name}", problem, {name: chosen[name]}, horizon=horizon, replications=count)
+        name: run.simulate(f"slope-more-{name}", problem, {name: players[name]}, horizon=horizon, replications=count)
         for name, count in more.items()
     }
     # The same streams: these rounds are the beginning of those runs.
-    start = run.simulate("slope-start", problem, {"OSLB": chosen["OSLB"]}, horizon=horizon // 10, replications=runs)
+    start = run.simulate("slope-start", problem, {"OSLB": players["OSLB"]}, horizon=horizon // 10, replications=runs)
     rates = lipschitz_lower_bound(problem.means, distances=problem.distances, lipschitz=L).rates
     return SlopeRuns(result, steadier, start.pulls["OSLB"], rates)
 

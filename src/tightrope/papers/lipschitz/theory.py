@@ -53,7 +53,7 @@ class TheoremCases(NamedTuple):
 
 
 def data(run: Run) -> TheoremCases:
-    """Everything; no run is longer than 100,000 rounds."""
+    """The cases of all theorems; no run is longer than 100,000 rounds."""
     sizes = run.at(smoke=SIZES[:1], laptop=SIZES, paper=SIZES)
     cases = {
         f"{name}, K = {K}": instance(name, K)
@@ -73,7 +73,7 @@ def data(run: Run) -> TheoremCases:
 
 
 def confusions(problem: problems.Lipschitz, rivals: int, rng: np.random.Generator) -> tuple[int, int]:
-    """How often lambda^k is no Lipschitz vector that makes k best, or tells theta from it better than another such vector does.
+    """Cases in which lambda^k is no Lipschitz vector that makes k best, or tells theta from it better than another such vector does.
 
     The others are drawn at random among the Lipschitz vectors in which k is best and the best arms keep their mean: one that differs
     there is told apart by the plays of the best arms, which cost nothing.
@@ -331,7 +331,7 @@ def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
 
 
 def notes(_: TheoremCases) -> str:
-    """How the statements are tested."""
+    """The tests of the statements."""
     return (
         "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
         "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."

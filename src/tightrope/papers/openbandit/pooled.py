@@ -11,7 +11,7 @@ from .values import DIRECTIONS, DirectionCase, remark_on
 
 
 def data(run: Run) -> list[DirectionCase]:
-    """Those of the figure by campaign."""
+    """The cases of the figure `values`."""
     return values.data(run)
 
 
@@ -48,7 +48,7 @@ def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
 
 
 def notes(cases: list[DirectionCase]) -> str:
-    """How wide it is."""
+    """The number of cases, and the reason for pooling."""
     judged = [case for case in cases if not case.refused]
     return (
         f"{len(judged)} of {len(cases)} cases are not refused; a direction's are pooled with equal weights. Pooling was chosen after "

@@ -27,7 +27,7 @@ UNIT = 1000  # impressions, in pictures
 
 
 class DirectionCase(NamedTuple):
-    """One policy on the other's log: what was estimated, and the mean reward of its own log."""
+    """One policy on the other's log: the estimates, and the mean reward of its own log."""
 
     campaign: str
     direction: str

@@ -83,12 +83,12 @@ def data(run: Run) -> ClusterRuns:
 def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
     """Largest difference of two scores within a cluster after one round, by policy; equal features have equal means and widths."""
     differences = {}
-    chosen = {
+    players = {
         "C2UCB": policies.C2UCB(alpha=1.0), "round-wise TS": policies.CombTS(v=1.0), "PC2UCB": policies.PC2UCB(alpha=1.0),
         "arm-wise TS": policies.CombTS(v=1.0, randomization="arm"),
     }  # fmt: skip
     nothing = Context(None, None, None, None)
-    for name, policy in chosen.items():
+    for name, policy in players.items():
         rng = stream(seed, 0, POLICY)
         state = init(policy, describe(world))
         first = np.arange(world.most)
@@ -105,7 +105,7 @@ def discovery_round(best: np.ndarray) -> np.ndarray:
 
 
 def score(runs: ClusterRuns) -> list[Row]:
-    """Where sets come from, when the best cluster is found, and what clusters cost."""
+    """Clusters of the sets, the round that finds the best cluster, and the cost of clusters."""
     watched = runs.clustered.watched
     rows = [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
     rows += [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
@@ -141,7 +141,7 @@ def score_rows(spread: dict[str, float]) -> list[Row]:
 
 
 def suboptimal(best: np.ndarray) -> list[Row]:
-    """How often C2UCB is away from the best cluster, and whether it may never see it. best: (trials, rounds)."""
+    """The rounds of C2UCB away from the best cluster, and trials that miss it at first. best: (trials, rounds)."""
     key, away = "sub-optimal-cluster", estimate((best == 0).mean(axis=1))
     missed = estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0))
     return [

@@ -43,11 +43,11 @@ class AngleRuns(NamedTuple):
     best: dict[tuple[str, float], np.ndarray]
 
     def rules(self) -> list[str]:
-        """Those that were played."""
+        """The rules for ties that were played."""
         return list(dict.fromkeys(rule for rule, _ in self.best))
 
     def angles(self, rule: str) -> list[float]:
-        """Those that were played under a rule."""
+        """The angles that were played under a rule."""
         return [angle for one, angle in self.best if one == rule]
 
 
@@ -65,7 +65,7 @@ def data(run: Run) -> AngleRuns:
 
 
 def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.ndarray]:
-    """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; what was possible there."""
+    """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; and the best possible rewards there."""
     trials, fresh = run.at(smoke=(4, 8), laptop=(10, 60), paper=(100, 1000))
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     ties: Literal["index", "random"]
@@ -75,9 +75,9 @@ def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.nd
         clustered_world(angle * math.pi / 2, seed=trial, arms=arms, k=k, jitter=jitter, tiers=tiers) for trial in range(trials + fresh)
     ]
 
-    def reward(label: str, chosen: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
+    def reward(label: str, settings: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
         result = run.simulate(
-            f"fig2-{rule}-{angle:g}/{label.replace(' ', '-')}", problems, {str(i): policy for i, policy in enumerate(chosen)},
+            f"fig2-{rule}-{angle:g}/{label.replace(' ', '-')}", problems, {str(i): policy for i, policy in enumerate(settings)},
             horizon=ROUNDS, replications=len(problems), checkpoints=[ROUNDS], monitor=SetValue(),
         )  # fmt: skip
         return np.stack([result.watched[name]["value"][:, -1] for name in result.policies])

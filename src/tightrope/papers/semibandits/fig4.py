@@ -88,11 +88,11 @@ def plot(averages: Data) -> dict[str, Figure]:
     return {f"average {name}": panels({reading: one for (source, reading), one in averages.items() if source == name}) for name in names}
 
 
-def panels(shown: dict[str, AverageRewards]) -> Figure:
+def panels(averages: dict[str, AverageRewards]) -> Figure:
     """Curves of one data set with bands of two standard errors, a panel for every reading."""
     rounds = np.arange(1, ROUNDS + 1)
-    figure, axes = style.figure(len(shown))
-    for axis, (reading, (k, average)) in zip(axes, shown.items(), strict=True):
+    figure, axes = style.figure(len(averages))
+    for axis, (reading, (k, average)) in zip(axes, averages.items(), strict=True):
         for number, (name, curve) in enumerate(average.items()):
             mean, se, colour = curve.mean(axis=0), standard_error(curve), palette("semibandits").colour(name)
             axis.plot(rounds, mean, label=name, color=colour, linestyle=style.LINES[number % len(style.LINES)], linewidth=1.4)

@@ -30,7 +30,7 @@ THEOREMS = {"theorem-1": "arm-wise TS", "theorem-2": "round-wise TS", "theorem-3
 
 
 class BoundedRegret(NamedTuple):
-    """How the regret of one algorithm compares with its bound, lam = k or lam = 1."""
+    """The regret of one algorithm and its bound, lam = k or lam = 1."""
 
     name: str
     lam: float
@@ -88,7 +88,7 @@ def line_up(lam: float) -> dict[str, Policy]:
 
 
 def data(run: Run) -> LemmaCases:
-    """Everything."""
+    """The cases of all theorems and lemmas."""
     rounds, runs = run.at(smoke=(80, 4), laptop=(2000, 20), paper=(8000, 100))
     worlds = [world(seed) for seed in range(runs)]
     regrets = []
@@ -120,9 +120,9 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
                     scale = 1.0 if lam >= k else lam / k  # lemma 5's design weighs the rewards by lam / k
                     for _ in range(T):
                         squares = (solve_triangular(np.linalg.cholesky(design), X.T, lower=True) ** 2).sum(axis=0)
-                        chosen = rng.choice(N, k, replace=False) if rule == "random sets" else np.argpartition(-squares, k)[:k]
-                        total += float(squares[chosen].sum())
-                        design += scale * X[chosen].T @ X[chosen]
+                        arms = rng.choice(N, k, replace=False) if rule == "random sets" else np.argpartition(-squares, k)[:k]
+                        total += float(squares[arms].sum())
+                        design += scale * X[arms].T @ X[arms]
                     largest = max(largest, total)
                 bound = 2 * d * math.log(1 + k * T / d) * (1.0 if lam >= k else k / lam)
                 rows.append({"d": d, "k": k, "lam": lam, "rule": rule, "largest sum": largest, "bound": bound, "share": largest / bound})
@@ -130,7 +130,7 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
 
 
 def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, tuple[int, int]]:
-    """How many runs of arm-wise Thompson sampling keep lemma 7: theta and every arm's draw in their ellipsoids in all rounds."""
+    """The runs of arm-wise Thompson sampling that keep lemma 7: theta and every arm's draw in their ellipsoids in all rounds."""
     counts = {}
     for lam in (float(SET_SIZE), 1.0):
         part, kept = DELTA / (4 * T), 0
@@ -142,12 +142,12 @@ def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, t
                 estimated, root = np.linalg.solve(V, b), np.linalg.cholesky(V)
                 beta = radius(t, part, DIM, SET_SIZE, lam)
                 normal = rng.standard_normal((ARMS, DIM))
-                drawn = estimated + beta * solve_triangular(root, normal.T, lower=True, trans="T").T
+                draws = estimated + beta * solve_triangular(root, normal.T, lower=True, trans="T").T
                 off = theta - estimated
                 limit = math.sqrt(2 * DIM * math.log(2 * DIM * ARMS / part)) * beta
-                inside &= math.sqrt(off @ V @ off) <= beta and bool((np.linalg.norm((drawn - estimated) @ root, axis=1) <= limit).all())
-                chosen = np.argpartition(-(X * drawn).sum(axis=1), SET_SIZE)[:SET_SIZE]
-                V, b = V + X[chosen].T @ X[chosen], b + X[chosen].T @ (X[chosen] @ theta + NOISE * rng.standard_normal(SET_SIZE))
+                inside &= math.sqrt(off @ V @ off) <= beta and bool((np.linalg.norm((draws - estimated) @ root, axis=1) <= limit).all())
+                arms = np.argpartition(-(X * draws).sum(axis=1), SET_SIZE)[:SET_SIZE]
+                V, b = V + X[arms].T @ X[arms], b + X[arms].T @ (X[arms] @ theta + NOISE * rng.standard_normal(SET_SIZE))
             kept += inside
         counts[f"lam = {lam:g}"] = kept, runs
     return counts

@@ -112,7 +112,7 @@ def tail(curves: np.ndarray) -> np.ndarray:
 
 
 def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
-    """Is the mean end from every other start within SETTLED of that from PLAIN?"""
+    """Whether the mean end from every other start is within SETTLED of that from PLAIN?"""
     means = {start: float(values.mean()) for start, values in ends.items()}
     close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
@@ -147,7 +147,7 @@ def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
 
 
 def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
-    """Is the regret per round of the last quarter below that of the first?"""
+    """Whether the regret per round of the last quarter is below that of the first."""
     quarter = int(np.searchsorted(rounds, rounds[-1] / 4))
     late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
     first = curves[:, quarter] / rounds[quarter]
@@ -158,7 +158,7 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
 
 
 def optimum(table: pd.DataFrame) -> list[Row]:
-    """Does the gradient change sign, so that ascent has a maximum to find: that of Eq 11 with eta, that of the reward alone?"""
+    """Whether the gradient changes sign, so that ascent has a maximum: that of Eq 11 with eta, and that of the reward alone."""
 
     def row(key: str, text: str, column: str, paper: str, remark: str) -> Row:
         judgement = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
@@ -174,7 +174,7 @@ def optimum(table: pd.DataFrame) -> list[Row]:
 
 
 def divergence(statuses: list[str]) -> Row:
-    """How often does a large eta diverge?"""
+    """The share of instances in which a large eta diverges."""
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
     return row_of("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most_of(count, total))

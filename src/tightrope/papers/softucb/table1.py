@@ -71,7 +71,7 @@ def data(run: Run) -> LearnedBetas:
 
 
 def score(runs: LearnedBetas) -> list[Row]:
-    """Every cell against theory and against the print; growth with T and d; what the instance and what the noise of training decides."""
+    """Every cell against theory and against the print; growth with T and d; the spread due to the instance and to the noise of training."""
     hats = {cell: path[:, -1] for cell, path in runs.paths.items()}
     rows = [theories()]
     for cell, values in hats.items():

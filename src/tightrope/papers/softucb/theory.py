@@ -68,7 +68,7 @@ def final(runs: EliminationRuns, name: str) -> np.ndarray:
 
 
 def score(runs: EliminationRuns) -> list[Row]:
-    """Every statement."""
+    """The rows of all statements."""
     return [*lemmas(runs.result), *constraint(runs.result), *gradient(runs), maximum(runs), *theorem(runs), small(runs)]
 
 

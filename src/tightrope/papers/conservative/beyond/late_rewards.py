@@ -143,7 +143,7 @@ def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
 
 
 def data(run: Run) -> list[DelayCell]:
-    """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
+    """The cells of all simulations. Linear rewards are taken in by order of decision where the delay depends on them."""
     cells = []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
         for name, world in worlds(run, rule).items():
@@ -175,7 +175,7 @@ def score(cells: list[DelayCell]) -> list[Row]:
 
 
 def tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
-    """Every cell."""
+    """A row for each cell."""
     rows = [
         {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
          int(cell.broken.sum()), "lowest budget where verified": cell.lowest, "regret": cell.regret, "share explored": cell.explored}
@@ -185,7 +185,7 @@ def tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
 
 
 def notes(cells: list[DelayCell]) -> str:
-    """Sizes."""
+    """Sizes and settings."""
     return (
         "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
         "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."

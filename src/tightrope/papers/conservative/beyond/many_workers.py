@@ -177,7 +177,7 @@ def play(
 
 
 class WorkerCase(NamedTuple):
-    """How workers are told of each other."""
+    """A kind of exchange, the number of workers and the decisions between exchanges."""
 
     kind: str
     workers: int
@@ -230,12 +230,12 @@ def play_case(means: np.ndarray, baseline: int, case: WorkerCase, horizon: int, 
 
 
 def broken_runs(runs: WorkerRuns, kind: str) -> np.ndarray:
-    """Which runs of a kind break the promise."""
+    """(runs,) whether each run of a kind breaks the promise."""
     return np.concatenate([lowest < -1e-9 for case, lowest in runs.lowest.items() if case.kind == kind])
 
 
 def score(runs: WorkerRuns) -> list[Row]:
-    """Who keeps the promise, and what exchanging seldom costs."""
+    """Runs that break the promise, and the regret of rare exchanges."""
     rows = []
     for kind in SOUND:
         broken = broken_runs(runs, kind)

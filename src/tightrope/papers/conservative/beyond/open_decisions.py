@@ -59,7 +59,7 @@ class OpenDecisionRuns(NamedTuple):
     results: dict[int, Result]
 
     def broken_runs(self, rule: str, number: int) -> np.ndarray:
-        """Which runs broke the budget."""
+        """(runs,) whether each run broke the budget."""
         return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
 
 
@@ -72,11 +72,11 @@ def data(run: Run) -> OpenDecisionRuns:
     """CUCB2 by the three rules, with rewards that come so many rounds late that as many decisions are open."""
     horizon = run.at(smoke=6000, laptop=100_000, paper=100_000)
     models = run.at(smoke=4, laptop=100, paper=100)
-    chosen = {"old rule": with_record(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
-    chosen |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
+    players = {"old rule": with_record(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
+    players |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
     results = {
         number: run.simulate(
-            f"open-{number}", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models,
+            f"open-{number}", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models,
             monitor=budget_monitor(RANK), delay=Fixed(number - 1),
         )
         for number in OPEN_COUNTS
@@ -85,7 +85,7 @@ def data(run: Run) -> OpenDecisionRuns:
 
 
 def score(runs: OpenDecisionRuns) -> list[Row]:
-    """Who keeps the promise with how many open decisions, and what caution costs."""
+    """Runs that break the promise by number of open decisions, and the regret of caution."""
     rows = []
     for number in OPEN_COUNTS[2:]:
         broken = runs.broken_runs("old rule", number)

@@ -145,7 +145,7 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
     Beside rounds and the arm named: fewest, the smallest number of survivors at the start of a phase, and survivors and rounds of the
     last phase.
     """
-    known: dict[tuple[bytes, float], np.ndarray] = {}
+    cache: dict[tuple[bytes, float], np.ndarray] = {}
     rows = []
     for r in range(replications):
         rng, state, phases = stream(seed, r, NOISE), init(policy, described(problem)), []
@@ -155,12 +155,12 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
                 start = new_pair_ridge(coordinates(state.model.features, 0.0))
                 target = policy.alpha * greedy_until(start, state.survivors, math.inf, 0, stream(seed, 0, POLICY))
             key = (state.survivors.tobytes(), float(target))
-            if key not in known:
+            if key not in cache:
                 model = new_pair_ridge(coordinates(state.model.features, 0.0))
                 top = greedy_until(model, state.survivors, target, exact, stream(seed, 0, POLICY))
-                known[key] = np.ceil(model.pulls * max(top / target, 1.0))
-            _fill(state.model, problem, known[key], rng)
-            phases.append((int(state.survivors.sum()), float(known[key].sum())))
+                cache[key] = np.ceil(model.pulls * max(top / target, 1.0))
+            _fill(state.model, problem, cache[key], rng)
+            phases.append((int(state.survivors.sum()), float(cache[key].sum())))
             end_adaptive(policy, state, widest(state.model.pair_square, state.survivors))
         least = min(survivors for survivors, _ in phases)
         rows.append((sum(pulls for _, pulls in phases), int(state.answer[0]["leader"]), least, *phases[-1]))
