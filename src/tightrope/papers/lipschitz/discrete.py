@@ -29,8 +29,8 @@ WHY_TIGHT_FAILS = "With tight L about K/4 of noise enters the best arm's sum on 
 
 
 class InstanceCase(NamedTuple):
-    """One instance: all policies, those of MAIN with more runs; those of FORCING and of ROBUST with yet more; CKL-UCB's early pulls; gaps;
-    C(theta)."""
+    """One instance: all policies, MAIN_POLICIES with more runs; FORCING_POLICIES and ROBUST_POLICIES with yet more; CKL-UCB's early pulls;
+    gaps; C(theta)."""
 
     name: str
     K: int

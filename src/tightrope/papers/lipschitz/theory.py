@@ -182,7 +182,7 @@ def play_one(policy: Policy, problem: problems.Lipschitz, seed: int, replication
 
 
 def nearby_means(problem: problems.Lipschitz, rng: np.random.Generator) -> np.ndarray:
-    """Means within NUDGE of the problem's that are Lipschitz with the same constant."""
+    """Means within NUDGE_SIZE of the problem's that are Lipschitz with the same constant."""
     other = (rng.random(problem.means.size) + problem.lipschitz * problem.distances).min(axis=1)
     return np.asarray((1 - NUDGE_SIZE) * problem.means + NUDGE_SIZE * np.minimum(other, 1.0))
 

@@ -163,7 +163,7 @@ def earlier_row(name: str, rival: str, ours: np.ndarray, other: np.ndarray) -> R
 
 
 def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
-    """(trials,) expected reward of the first EARLY rounds as a share of the mean of the best possible one."""
+    """(trials,) expected reward of the first EARLY_ROUNDS rounds as a share of the mean of the best possible one."""
     row = int(np.searchsorted(result.rounds, EARLY_ROUNDS))
     return np.asarray((EARLY_ROUNDS * best - result.regret[name][:, row]) / (EARLY_ROUNDS * best.mean()))
 

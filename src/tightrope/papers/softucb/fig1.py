@@ -31,7 +31,7 @@ class LearningCurves(NamedTuple):
     """By start: offline training by trajectory, and online learning by checkpoint; the side experiments."""
 
     offline: dict[float, Curve]
-    online: Result  # policies by `online_from`, and LARGE
+    online: Result  # policies by `online_from`, and LARGE_ETA_POLICY
     gradients: pd.DataFrame  # of the reward alone, at fixed betas
     statuses: list[str]  # of training with LARGE_ETA
     uniform: np.ndarray  # (instances,) regret of a round of uniform play
@@ -112,7 +112,7 @@ def tail(curves: np.ndarray) -> np.ndarray:
 
 
 def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
-    """Whether the mean end from every other start is within SETTLED of that from PLAIN?"""
+    """Whether the mean end from every other start is within SETTLED_SHARE of that from USUAL_START."""
     means = {start: float(values.mean()) for start, values in ends.items()}
     close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
@@ -138,7 +138,7 @@ def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) 
 
 
 def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
-    """Do the last sixth and the one before have the same mean, up to SETTLED?"""
+    """Whether the last sixth and the one before have the same mean, up to SETTLED_SHARE."""
     n = max(1, curves.shape[1] // 6)
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
     change = estimate((late - before) / before.mean())

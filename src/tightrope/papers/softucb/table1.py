@@ -33,7 +33,7 @@ class LearnedBetas(NamedTuple):
     """By cell: beta by trajectory, its ends after a second training on other noise, and the runs with the first ends."""
 
     paths: dict[Cell, np.ndarray]  # (instances, trajectories + 1)
-    second_ends: dict[Cell, np.ndarray]  # (at most TWICE,), of the cells with T = 2^10
+    second_ends: dict[Cell, np.ndarray]  # (at most INSTANCES_TWICE,), of the cells with T = 2^10
     regrets: dict[Cell, np.ndarray]  # (instances, trajectories) of each trajectory
     results: dict[Cell, Result]
 
