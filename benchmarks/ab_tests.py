@@ -19,7 +19,7 @@ CASES = {
 
 
 def rules():
-    """Everything that stops, with the same promise but for the heuristic."""
+    """The rules that stop, with the same promise but for the heuristic."""
     own = {"epsilon": EPSILON, "delta": DELTA}
     return {
         "UGapE": tr.UGapE(**own, noise=0.5),
@@ -44,16 +44,16 @@ def line(name, samples, wrong):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--replications", type=int, default=100)
-    options.add_argument("--workers", type=int)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument("--workers", type=int)
+    options = parser.parse_args()
     for case, means in CASES.items():
         print(f"\n{case}: {means}\n\n| test | samples | wrong, % |\n| --- | ---: | ---: |")
         rates = np.array(means)
         for name, rule in rules().items():
-            planned = tr.plan(means, epsilon=EPSILON, delta=DELTA, policies={name: rule}, replications=given.replications,
-                              workers=given.workers)  # fmt: skip
+            planned = tr.plan(means, epsilon=EPSILON, delta=DELTA, policies={name: rule}, replications=options.replications,
+                              workers=options.workers)  # fmt: skip
             assert planned.certified[name] == 1.0
             line(name, planned.simulated.rounds[name], 1.0 - planned.simulated.correct[name])
         line("fixed size, any means", np.array([planned.fixed]), fixed_size(rates, planned.fixed))

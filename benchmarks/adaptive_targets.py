@@ -27,28 +27,28 @@ def world_of(seed, n):
 
 
 def log_of(world, seed):
-    """What LinUCB with a floor of .02 leaves behind."""
+    """The log of LinUCB with a floor of .02."""
     rng = np.random.default_rng([seed, 1])
     session = tr.Session(tr.Explore(tr.LinUCB(beta=0.5), floor=0.02), arms=K, dimension=D, seed=seed)
     rows = []
     for features, means in zip(world.features, world.means, strict=True):
-        made = session.decide(features)
-        reward = float(rng.random() < means[made.arm])
-        session.reward(made.id, reward)
-        rows.append((made.arm, reward, made.propensity))
+        decision = session.decide(features)
+        reward = float(rng.random() < means[decision.arm])
+        session.reward(decision.id, reward)
+        rows.append((decision.arm, reward, decision.propensity))
     arm, reward, propensity = zip(*rows, strict=True)
     return tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": propensity}, features=world.features, floor=0.02)
 
 
 def truth(world, seed):
     """Mean reward of the policy in the true world."""
-    n, found = world.best.size, []
+    n, means = world.best.size, []
     for run in range(RUNS):
         started = prepare(POLICY, world, seed, run, n)
         record, _, play = to_horizon(started, NoMonitor(), np.array([n]))
         play(0, n)
-        found.append(world.best.mean() - record.regret[-1] / n)
-    return float(np.mean(found))
+        means.append(world.best.mean() - record.regret[-1] / n)
+    return float(np.mean(means))
 
 
 def main(worlds=100, bootstraps=100, rounds=1000):

@@ -50,13 +50,13 @@ def main() -> None:
     oracle, scores = tr.oracles.Promotions(promotions=M, k=k), rng.normal(size=(N, M))
     oracle(scores)
     started = time.perf_counter()
-    found = oracle.solve(scores)
+    assignment = oracle.solve(scores)
     print(f"promotions oracle, N = {N:,}, M = {M}, k = {k}: {1e3 * (time.perf_counter() - started):.1f} ms")
     if "--scipy" in sys.argv:
         started = time.perf_counter()
         places = np.repeat(scores, k, axis=1)
         value = places[linear_sum_assignment(places, maximize=True)].sum()
-        apart = abs(value - found.value) / value
+        apart = abs(value - assignment.value) / value
         print(f"SciPy's dense assignment: {time.perf_counter() - started:.1f} s, values apart by {apart:.1e}, relative")
     for policy in policies:
         took = seconds(tr.Session(policy, arms=N, dimension=51, oracle=oracle), X[:N])

@@ -21,8 +21,8 @@ def main() -> None:
     faster = speed / stored.get("yardstick", speed)  # seconds that were measured elsewhere become those of this machine
     for known in stored["core seconds"].values():
         known.update({key: round(seconds / faster, 1) for key, seconds in known.items()})
-    for given in map(pathlib.Path, sys.argv[1:]):
-        for folder in (given, *sorted(path for path in given.iterdir() if path.is_dir())):
+    for root in map(pathlib.Path, sys.argv[1:]):
+        for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
             saved = figure_records(folder)
             for figure in saved:
                 if took := time_taken(folder / figure):

@@ -52,10 +52,10 @@ def read(path):
     log = tr.logs.from_frame(path, **columns, arms=K)
     opened = time.perf_counter()
     print(f"{log.n:,} rows, K = {K}, d = {D}, {os.path.getsize(path) / 2**30:.2f} GiB: checked in {opened - started:.1f} s")
-    found = tr.evaluate(log, 3, baseline="logged")
+    evaluation = tr.evaluate(log, 3, baseline="logged")
     done = time.perf_counter()
     print(f"DR, sequence and gate: {done - opened:.1f} s; together {done - started:.1f} s; most memory {memory():.2f} GiB")
-    print(found)
+    print(evaluation)
 
 
 def memory():

@@ -56,12 +56,12 @@ def began(name: str, folder: pathlib.Path, start: float) -> bool:
 
 def children(group: int) -> int:
     """Processes of a group that are still there, zombies apart."""
-    found = 0
+    count = 0
     for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, IndexError, ValueError):
             state, _, own = status.read_text().rpartition(")")[2].split()[:3]
-            found += int(own) == group and state != "Z"
-    return found
+            count += int(own) == group and state != "Z"
+    return count
 
 
 def interrupted(name: str, signals: tuple[int, ...], rng: np.random.Generator) -> tuple[int | str, str]:
@@ -97,17 +97,17 @@ def main() -> int:
     parser.add_argument("--signals", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    rng, found = np.random.default_rng(options.seed), collections.Counter()
+    rng, counts = np.random.default_rng(options.seed), collections.Counter()
     names = [(name, called) for name in commands(pathlib.Path()) for called in SIGNALS]
     for turn in range(options.signals):
         name, called = names[turn % len(names)]
         code, line = interrupted(name, SIGNALS[called], rng)
         right = (code == 128 + SIGNALS[called][0] and line == "Stopped.") or (code == 0 and "left)" not in line)
-        found[name, called, code, line if code else "(had ended)" if right else line, right] += 1
+        counts[name, called, code, line if code else "(had ended)" if right else line, right] += 1
     print(f"{'command':16} {'signals':8} {'number':>6}  {'code':>5}  last line")
-    for (name, called, code, line, right), number in sorted(found.items(), key=str):
+    for (name, called, code, line, right), number in sorted(counts.items(), key=str):
         print(f"{name:16} {called:8} {number:6}  {code!s:>5}  {line}{'' if right else '   <- wrong'}")
-    return int(any(not right for *_, right in found))
+    return int(any(not right for *_, right in counts))
 
 
 if __name__ == "__main__":

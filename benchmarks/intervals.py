@@ -63,9 +63,9 @@ def cell(number, replications, policies, draw):
     for seed in range(number):
         rng = np.random.default_rng([replications, seed])
         costs = draw(rng, (policies, replications))
-        found = compared_pairs({str(k): costs[k] for k in range(policies)}, "cost", alpha=ALPHA, draws=1000, seed=seed)
-        decided += any(pair.decided for pair in found.pairs)
-        missed += sum(not pair.lower <= 0.0 <= pair.upper for pair in found.pairs) / len(found.pairs)
+        comparison = compared_pairs({str(k): costs[k] for k in range(policies)}, "cost", alpha=ALPHA, draws=1000, seed=seed)
+        decided += any(pair.decided for pair in comparison.pairs)
+        missed += sum(not pair.lower <= 0.0 <= pair.upper for pair in comparison.pairs) / len(comparison.pairs)
     return f"{share(decided, number)} / {share(missed, number)}"
 
 

@@ -59,7 +59,7 @@ def kernels():
 
 
 def results() -> tuple[float, ...]:
-    """What the functions give for a float and an int."""
+    """The values of the functions for a float and an int."""
     return tuple(function(x) for function in kernels() for x in (2.5, 2))
 
 

@@ -26,7 +26,7 @@ MEASURED = "us a round"  # how columns of processor times begin: no two runs agr
 
 
 def commands(papers: list[str], out: pathlib.Path) -> list[list[str]]:
-    """What is run: all papers, or some of them one by one."""
+    """The commands that reproduce all papers at once, or some of them one by one."""
     start = [sys.executable, "-m", "tightrope", "reproduce"]
     if papers == names():
         return [[*start, "all", "--scale", "smoke", "--quiet", "--out", str(out)]]
@@ -52,7 +52,7 @@ def alive_for(papers: list[str], out: pathlib.Path, seconds: float | None) -> fl
 
 def tables(out: pathlib.Path) -> dict[str, str]:
     """A digest of the bytes of every table, row and claim; without processor times and the command line, which names the folder."""
-    found = {}
+    digests = {}
     for path in sorted(out.rglob("*")):
         where = path.relative_to(out)
         if path.suffix not in (".csv", ".parquet", ".json") or "runs" in where.parts or path.name in ("time.json", "all.json"):
@@ -64,8 +64,8 @@ def tables(out: pathlib.Path) -> dict[str, str]:
             table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
             measured = [column for column in table if column.startswith(MEASURED)]
             content = table.drop(columns=measured).to_csv().encode() if measured else content
-        found[str(where)] = hashlib.sha256(content).hexdigest()
-    return found
+        digests[str(where)] = hashlib.sha256(content).hexdigest()
+    return digests
 
 
 def chunks(out: pathlib.Path) -> int:
@@ -81,16 +81,16 @@ def main() -> None:
     parser.add_argument("--most", type=float)
     parser.add_argument("--papers", default=",".join(names()))
     parser.add_argument("--folder", type=pathlib.Path)
-    given = parser.parse_args()
-    folder = given.folder or pathlib.Path(tempfile.mkdtemp(prefix="tightrope-kills-"))
-    papers = given.papers.split(",")
+    options = parser.parse_args()
+    folder = options.folder or pathlib.Path(tempfile.mkdtemp(prefix="tightrope-kills-"))
+    papers = options.papers.split(",")
     took = alive_for(papers, folder / "undisturbed", None)
     print(f"undisturbed: {took:.0f} s, {chunks(folder / 'undisturbed')} chunks", flush=True)
-    rng = np.random.default_rng(given.seed)
+    rng = np.random.default_rng(options.seed)
     print("kill  after s  chunks kept", flush=True)
     done, killed = False, 0
-    while killed < given.kills:
-        seconds = float(rng.uniform(0.0, given.most or took))
+    while killed < options.kills:
+        seconds = float(rng.uniform(0.0, options.most or took))
         done = alive_for(papers, folder / "killed", seconds) is not None
         killed += not done
         print(
@@ -98,8 +98,8 @@ def main() -> None:
             flush=True,
         )
     alive_for(papers, folder / "killed", None)
-    whole, again = tables(folder / "undisturbed"), tables(folder / "killed")
-    other = sorted(name for name in whole.keys() | again.keys() if whole.get(name) != again.get(name))
+    whole, after_kills = tables(folder / "undisturbed"), tables(folder / "killed")
+    other = sorted(name for name in whole.keys() | after_kills.keys() if whole.get(name) != after_kills.get(name))
     print(f"{len(whole)} files of tables, rows and claims, {len(other)} of them differ{': ' + ', '.join(other) if other else ''}")
     sys.exit(bool(other or not whole))
 

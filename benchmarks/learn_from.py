@@ -37,12 +37,12 @@ def write(folder, rows, dimension):
 
 def learn(folder, name, dimension, workers):
     """One run in this process: seconds of CPU time (of all threads), peak memory in MiB."""
-    policy, given = POLICIES[name](dimension)
+    policy, arguments = POLICIES[name](dimension)
     features = [f"x{i}" for i in range(dimension)] if name != "UCB" else None
     small = {"arm": np.zeros(1, dtype=np.int64), "reward": np.zeros(1)} | {f"x{i}": np.zeros(1) for i in range(dimension)}
-    tr.Session(policy, **given).learn(small, features=features)  # compiles
+    tr.Session(policy, **arguments).learn(small, features=features)  # compiles
     started = time.process_time()
-    session = tr.learn_from(folder, policy, **given, features=features, workers=workers)
+    session = tr.learn_from(folder, policy, **arguments, features=features, workers=workers)
     print(session.rounds, time.process_time() - started, peak())
 
 
@@ -53,26 +53,26 @@ def peak():
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
-    options.add_argument("--dimension", type=int, default=20)
-    options.add_argument("--workers", type=int, default=1)
-    options.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.one:
-        return learn(pathlib.Path(given.one[0]), given.one[1], given.dimension, given.workers)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
+    parser.add_argument("--dimension", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        return learn(pathlib.Path(options.one[0]), options.one[1], options.dimension, options.workers)
     with tempfile.TemporaryDirectory() as base:
-        for rows in (given.rows // 10, given.rows):
+        for rows in (options.rows // 10, options.rows):
             folder = pathlib.Path(base) / str(rows)
             folder.mkdir()
-            write(folder, rows, given.dimension)
+            write(folder, rows, options.dimension)
             for name in POLICIES:
                 words = [sys.executable, __file__, "--one", str(folder), name]
-                words += ["--dimension", str(given.dimension), "--workers", str(given.workers)]
+                words += ["--dimension", str(options.dimension), "--workers", str(options.workers)]
                 done = subprocess.run(words, capture_output=True, text=True, check=True)
                 n, seconds, memory = (float(word) for word in done.stdout.split())
                 print(
-                    f"{name:8s} {n:12,.0f} rows, d = {given.dimension}, {given.workers} threads: {seconds:7.2f} s of CPU, "
+                    f"{name:8s} {n:12,.0f} rows, d = {options.dimension}, {options.workers} threads: {seconds:7.2f} s of CPU, "
                     f"{n / seconds:10,.0f} rows/s per core, peak memory {memory:6,.0f} MiB",
                     flush=True,
                 )

@@ -29,20 +29,20 @@ def page(data=None):
     run = Run("paper", pathlib.Path("runs/open-bandit"), data=data)
     cases = values.data(run)
     outcome = run_figure("values", values, run)
-    made = versions()
-    packages = ", ".join(f"{name} {made[name]}" for name in ("python", "numpy", "numba", "scipy"))
+    package_versions = versions()
+    packages = ", ".join(f"{name} {package_versions[name]}" for name in ("python", "numpy", "numba", "scipy"))
     lines = [
         "# Open Bandit: each policy judged on the other's log", "",
-        f"Made by `python benchmarks/open_bandit.py` ({packages}, source {made['source'][:12]}).",
+        f"Made by `python benchmarks/open_bandit.py` ({packages}, source {package_versions['source'][:12]}).",
         "The same with pictures: `tightrope reproduce openbandit`. The data are not in this repository.", "",
         outcome.notes, "", "## Overlap, bounds and gate", "",
         "Bounds hold at all times at once, with probability 0.95, whatever the logger learned. The gate compares with the logger.", "",
     ]  # fmt: skip
     rows = []
     for c in cases:
-        low, high = c.found.interval
-        bounds = [f"{c.found.ess:,.0f}", f"{c.found.max_weight:.1f}", f"[{low:.4f}, {high:.4f}]"]
-        rows.append([c.campaign, c.direction, *bounds, f"{c.own.value:.4f} ± {c.own.se:.4f}", c.found.verdict])
+        low, high = c.evaluation.interval
+        bounds = [f"{c.evaluation.ess:,.0f}", f"{c.evaluation.max_weight:.1f}", f"[{low:.4f}, {high:.4f}]"]
+        rows.append([c.campaign, c.direction, *bounds, f"{c.own.value:.4f} ± {c.own.se:.4f}", c.evaluation.verdict])
     headers = [
         "campaign",
         "log to policy",
@@ -54,8 +54,8 @@ def page(data=None):
     ]
     lines += [*table(headers, rows), "## Estimates", ""]
     lines += ["Clicks per impression, ± one standard error; in units of 0.001. Refused cases are shown and not judged.", ""]
-    names = list(dict.fromkeys(name for c in cases for name in c.found.estimates))
-    shown = [[c.campaign, c.direction, *(cell(c.found.estimates.get(name)) for name in names), cell(c.own)] for c in cases]
+    names = list(dict.fromkeys(name for c in cases for name in c.evaluation.estimates))
+    shown = [[c.campaign, c.direction, *(cell(c.evaluation.estimates.get(name)) for name in names), cell(c.own)] for c in cases]
     lines += table(["campaign", "log to policy", *names, "own mean"], shown)
     counted = Counter(row.verdict for row in outcome.rows)
     words = ", ".join(f"{number} {verdict}" for verdict, number in counted.items())

@@ -53,9 +53,9 @@ def one(client: Client, name: str, guarded: bool, seed: int, decisions: int, rol
     """One shop."""
     shop = price_shop()
     client.create(shop.spec(name, guarded=guarded, rollout=rollout, seed=seed))
-    found = drive(client, shop, decisions, delay=DELAY, batch=50, seed=seed)
+    truth = drive(client, shop, decisions, delay=DELAY, batch=50, seed=seed)
     client.archive()
-    return found
+    return truth
 
 
 def main() -> None:
@@ -65,25 +65,25 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=DECISIONS)
     parser.add_argument("--url")
     parser.add_argument("--key")
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        if given.url is None:
+        if options.url is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            given.url, given.key = stack.enter_context(service(pathlib.Path(folder)))
-        client = stack.enter_context(Client(given.url, given.key, timeout=120.0))
+            options.url, options.key = stack.enter_context(service(pathlib.Path(folder)))
+        client = stack.enter_context(Client(options.url, options.key, timeout=120.0))
         broken = {True: 0, False: 0}
         mark = f"{time.time_ns():x}"
-        for seed in range(given.runs):
+        for seed in range(options.runs):
             for guarded in (True, False):
                 kind = "guarded" if guarded else "plain"
-                found = one(client, f"{kind}-{mark}-{seed}", guarded, seed, given.decisions, rollout=guarded and seed % 2 == 1)
-                broken[guarded] += found.lowest < 0
-                print(f"{seed:3} {kind:8} lowest true budget {found.lowest:8.3f}, at the end {found.budget:8.2f}, "
-                      f"baseline {found.baseline_share:6.1%}, at most {found.most_open} open", flush=True)  # fmt: skip
-    print(f"guarded: {given.runs - broken[True]} of {given.runs} runs kept their true budget at 0 or above in every round")
-    print(f"plain:   {given.runs - broken[False]} of {given.runs}")
-    print(f"{given.runs * 2 * given.decisions} decisions over HTTP in {time.perf_counter() - began:.0f} s")
+                truth = one(client, f"{kind}-{mark}-{seed}", guarded, seed, options.decisions, rollout=guarded and seed % 2 == 1)
+                broken[guarded] += truth.lowest < 0
+                print(f"{seed:3} {kind:8} lowest true budget {truth.lowest:8.3f}, at the end {truth.budget:8.2f}, "
+                      f"baseline {truth.baseline_share:6.1%}, at most {truth.most_open} open", flush=True)  # fmt: skip
+    print(f"guarded: {options.runs - broken[True]} of {options.runs} runs kept their true budget at 0 or above in every round")
+    print(f"plain:   {options.runs - broken[False]} of {options.runs}")
+    print(f"{options.runs * 2 * options.decisions} decisions over HTTP in {time.perf_counter() - began:.0f} s")
     sys.exit(1 if broken[True] or not broken[False] else 0)
 
 

@@ -48,7 +48,7 @@ class Here:
 
 
 def run(endpoint, *arguments) -> bytes:
-    """What a route answers."""
+    """The body of a route's answer."""
     coroutine = endpoint(*arguments)
     try:
         coroutine.send(None)
@@ -74,7 +74,7 @@ class Blocks:
 
 @contextlib.contextmanager
 def profiled(wanted: bool, there=lambda act: act()):
-    """Where the time goes, if that was asked for. there: calls a function in the thread that works; default this one."""
+    """A profile of the time, if that was asked for. there: calls a function in the thread that works; default this one."""
     profile = cProfile.Profile(time.thread_time)
     if wanted:
         there(profile.enable)
@@ -93,12 +93,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Settings(db=str(pathlib.Path(folder) / "a.db")))
         service.open()
-        made = spec()
-        service.ask_now(made.name, lambda transaction: create(transaction, made), spec=made)
+        experiment = spec()
+        service.ask_now(experiment.name, lambda transaction: create(transaction, experiment), spec=experiment)
         served = Here(service)
 
         def in_writer(act) -> None:
-            service.ask_now(made.name, lambda transaction: act())
+            service.ask_now(experiment.name, lambda transaction: act())
 
         question = json.dumps({"decisions": [{}] * arguments.batch}).encode()
         rng = np.random.default_rng(1)
@@ -109,26 +109,28 @@ def main() -> None:
             items = [{"decision_id": id, "value": value} for id, value in zip(ids, rng.normal(size=len(ids)).tolist(), strict=True)]
             return json.dumps({"rewards": items}).encode()
 
-        first = run(decide_batch, made.name, DecisionBatch.model_validate_json(question), served)
-        run(reward_batch, made.name, RewardBatch.model_validate_json(answered(first)), served)
+        first = run(decide_batch, experiment.name, DecisionBatch.model_validate_json(question), served)
+        run(reward_batch, experiment.name, RewardBatch.model_validate_json(answered(first)), served)
         bodies = []
         rounds, size = max(1, arguments.decisions // arguments.batch), arguments.batch
         with profiled(arguments.profile == "batch", in_writer):
             blocks = Blocks(size)
             for _ in range(rounds):
-                bodies.append(run(decide_batch, made.name, DecisionBatch.model_validate_json(question), served))
+                bodies.append(run(decide_batch, experiment.name, DecisionBatch.model_validate_json(question), served))
                 blocks.end()
             blocks.say("decisions in batches")
-        given = [answered(body) for body in bodies]
+        rewards = [answered(body) for body in bodies]
         with profiled(arguments.profile == "batch", in_writer):
             blocks = Blocks(size)
-            for body in given:
-                run(reward_batch, made.name, RewardBatch.model_validate_json(body), served)
+            for body in rewards:
+                run(reward_batch, experiment.name, RewardBatch.model_validate_json(body), served)
                 blocks.end()
             blocks.say("rewards in batches")
-        told = service.ask_now(made.name, lambda transaction: (fingerprint(transaction.owned.journal), transaction.experiment.seq))
+        expected = service.ask_now(
+            experiment.name, lambda transaction: (fingerprint(transaction.owned.journal), transaction.experiment.seq)
+        )
         with service.database.read() as connection, profiled(arguments.profile == "replay"):
-            journal, kinds = ExperimentJournal(made.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
+            journal, kinds = ExperimentJournal(experiment.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
             for event in store.read(connection, 1):
                 journal.follow(event)
                 if event.seq % size == 0:  # batches have one kind of events
@@ -137,8 +139,8 @@ def main() -> None:
                         other.at = kinds[event.kind].at
             for kind, blocks in kinds.items():
                 blocks.say(f"events replayed, {kind}")
-        assert (fingerprint(journal), journal.experiment.seq) == told
-        print(f"fingerprint {told[0].hex()[:16]}")
+        assert (fingerprint(journal), journal.experiment.seq) == expected
+        print(f"fingerprint {expected[0].hex()[:16]}")
         service.close()
 
 

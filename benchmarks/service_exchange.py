@@ -54,8 +54,8 @@ def decide(service, prefix: str, decisions: int, rewards: bool) -> None:
     """A worker decides, and rewards what it decided, in one command each."""
     service.ask_now("many", batch(decisions, prefix))
     if rewards:
-        told = [RewardRequest(decision_id=f"{prefix}{n}", value=float(n % 2)) for n in range(decisions)]
-        service.ask_now("many", commands.Each([(one.decision_id, one) for one in told], commands.reward, "ending"))
+        requests = [RewardRequest(decision_id=f"{prefix}{n}", value=float(n % 2)) for n in range(decisions)]
+        service.ask_now("many", commands.Each([(one.decision_id, one) for one in requests], commands.reward, "ending"))
 
 
 def exchange(service) -> None:
@@ -69,26 +69,26 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=100, help="of each worker between two exchanges")
     parser.add_argument("--exchanges", type=int, default=20, help="of each worker")
     parser.add_argument("--rewards", action="store_true", help="reward each decision")
-    given = parser.parse_args()
+    options = parser.parse_args()
     features = np.random.default_rng(0).normal(size=(ARMS, DIMENSION)) / np.sqrt(DIMENSION)
     arms = [{"id": f"arm-{k}", "features": (row / max(1.0, np.linalg.norm(row))).tolist()} for k, row in enumerate(features)]
-    spec = {"name": "many", "policy": given.policy, "window": "1h", "default_reward": 0.0, "arms": arms, "workers": 2}
+    spec = {"name": "many", "policy": options.policy, "window": "1h", "default_reward": 0.0, "arms": arms, "workers": 2}
     settings = {"exchange": NEVER, "exchange_every": int(NEVER), "tick": NEVER, "lease": NEVER}
     spent: collections.Counter[str] = collections.Counter()
     url = place("exchange")
     with service_at(url, **settings) as one, service_at(url, **settings) as other:
         create(one, spec)
-        for turn in range(-3, given.exchanges):  # the first ones compile
+        for turn in range(-3, options.exchanges):  # the first ones compile
             if turn == 0:
                 timed(spent)
             for number, service in enumerate((one, other)):
-                decide(service, f"{number}-{turn}-", given.decisions, given.rewards)
+                decide(service, f"{number}-{turn}-", options.decisions, options.rewards)
             for service in (one, other):
                 exchange(service)
-    events = given.decisions * (2 if given.rewards else 1)
-    each = {what: 1e3 * seconds / (2 * given.exchanges) for what, seconds in spent.items()}
+    events = options.decisions * (2 if options.rewards else 1)
+    each = {what: 1e3 * seconds / (2 * options.exchanges) for what, seconds in spent.items()}
     each["the database, and the rest"] = 2.0 * each["all"] - sum(each.values())
-    print(f"{given.policy}, ms of CPU time in an exchange of {events} own events and {events} of the other worker:")
+    print(f"{options.policy}, ms of CPU time in an exchange of {events} own events and {events} of the other worker:")
     for what in sorted(each, key=each.__getitem__):
         print(f"{what:28} {each[what]:6.2f}")
 

@@ -29,13 +29,14 @@ def main() -> None:
     parser.add_argument("--workers", action="store_true", help="two workers of one experiment")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tightrope-faults-") as name:
-        folder, told = pathlib.Path(name), {"faults": arguments.faults, "seed": arguments.seed, "say": lambda text: print(text, flush=True)}
+        folder = pathlib.Path(name)
+        options = {"faults": arguments.faults, "seed": arguments.seed, "say": lambda text: print(text, flush=True)}
         try:
             if arguments.workers:
                 with server(durable=False) as url:
-                    print(worker_faults.table(worker_faults.inflict(url, folder, **told)))
+                    print(worker_faults.table(worker_faults.inflict(url, folder, **options)))
             else:
-                print(faults.table(faults.inflict(folder, **told)))
+                print(faults.table(faults.inflict(folder, **options)))
         except faults.Broken as error:
             sys.exit(f"BROKEN: {error}")
 

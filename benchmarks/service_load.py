@@ -109,7 +109,7 @@ def milliseconds(times: list[float]) -> str:
 
 
 def disk(folder: pathlib.Path, seconds: float = 5.0) -> list[float]:
-    """How long the disk takes to keep a page, when nobody else asks it: what no durable decision can be faster than."""
+    """The time that the idle disk takes to store a page, a lower bound for a durable decision."""
     times: list[float] = []
     with (folder / "page").open("wb") as file:
         until = time.perf_counter() + seconds
@@ -213,14 +213,14 @@ async def rewarded(connection: Connection, base: str, seconds: float) -> list[fl
         status, answer = await connection.post(f"{base}/decisions", b"{}")
         times.append(time.perf_counter() - at)
         assert status == 200, answer[:300]
-        made = json.loads(answer)
-        value = dict.fromkeys(made["arm"], 0.5) if isinstance(made["arm"], list) else 0.5
-        status, answer = await connection.post(f"{base}/rewards", json.dumps({"decision_id": made["id"], "value": value}).encode())
+        decision = json.loads(answer)
+        value = dict.fromkeys(decision["arm"], 0.5) if isinstance(decision["arm"], list) else 0.5
+        status, answer = await connection.post(f"{base}/rewards", json.dumps({"decision_id": decision["id"], "value": value}).encode())
         assert status == 200, answer[:300]
     return times
 
 
-async def beside(port: int, key: str, seconds: float) -> None:
+async def compare_busy(port: int, key: str, seconds: float) -> None:
     """One line for each costly experiment, alone and beside busy processes."""
     admin = await Connection(port, key).open()
     for policy, (arms, dimension, more) in COSTLY.items():
@@ -254,7 +254,7 @@ def main() -> None:
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; the disk alone: {milliseconds(disk(folder))}")
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):
-            asyncio.run(beside(port, key, arguments.seconds) if arguments.busy else measure(port, key, arguments, process.pid))
+            asyncio.run(compare_busy(port, key, arguments.seconds) if arguments.busy else measure(port, key, arguments, process.pid))
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder)

@@ -34,10 +34,10 @@ FIRST_CORE = 0
 
 
 def exchanges(port: int) -> tuple[int, float]:
-    """How many exchanges a worker has made, and the seconds that they took."""
+    """The number of exchanges that a worker has made, and the seconds that they took."""
     text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
-    found = dict(line.split() for line in text.splitlines() if line.startswith("tightrope_exchange_seconds_") and "bucket" not in line)
-    return int(float(found["tightrope_exchange_seconds_count"])), float(found["tightrope_exchange_seconds_sum"])
+    metrics = dict(line.split() for line in text.splitlines() if line.startswith("tightrope_exchange_seconds_") and "bucket" not in line)
+    return int(float(metrics["tightrope_exchange_seconds_count"])), float(metrics["tightrope_exchange_seconds_sum"])
 
 
 async def decide_and_reward(connections: list[Connection], path: str, seconds: float, rewards: bool) -> list[float]:
@@ -52,8 +52,8 @@ async def decide_and_reward(connections: list[Connection], path: str, seconds: f
             assert status == 200, answer[:300]
             times.append(time.perf_counter() - at)
             if rewards:
-                told = {"decision_id": json.loads(answer)["id"], "value": float(len(times) % 2)}
-                status, answer = await connection.post(f"{path}/rewards", json.dumps(told).encode())
+                reward = {"decision_id": json.loads(answer)["id"], "value": float(len(times) % 2)}
+                status, answer = await connection.post(f"{path}/rewards", json.dumps(reward).encode())
                 assert status == 200, answer[:300]
 
     await asyncio.gather(*(one(each) for each in connections))
@@ -76,13 +76,13 @@ async def measure_one(workers: list[tuple[int, str, int]], seconds: float, rewar
             await asyncio.sleep(0.2)
         connections += [await Connection(other, key).open() for _ in range(CONNECTIONS)]
     await decide_and_reward(connections, "/v1/experiments/one", 5.0, rewards)
-    before, told = [cpu(pid) for *_, pid in workers], [exchanges(port) for port, *_ in workers]
+    before, counts = [cpu(pid) for *_, pid in workers], [exchanges(port) for port, *_ in workers]
     began = time.perf_counter()
     times = await decide_and_reward(connections, "/v1/experiments/one", seconds, rewards)
     took = time.perf_counter() - began
     used = sum(cpu(pid) for *_, pid in workers) - sum(before)
     since = [
-        [one - other for one, other in zip(exchanges(port), first, strict=True)] for (port, *_), first in zip(workers, told, strict=True)
+        [one - other for one, other in zip(exchanges(port), first, strict=True)] for (port, *_), first in zip(workers, counts, strict=True)
     ]
     number, spent = sum(count for count, _ in since), sum(each for _, each in since)
     what = "decisions with rewards" if rewards else "decisions"
@@ -104,9 +104,9 @@ async def measure(workers: list[tuple[int, str, int]], seconds: float) -> None:
         assert status in (200, 201), answer
         connections = [await Connection(port, key).open() for _ in range(CONNECTIONS)]
         loads.append(closed_loop(connections, f"/v1/experiments/load-{number}/decisions", lambda: b"{}", seconds, 10**6))
-    found = await asyncio.gather(*loads)
-    times = [each for _, _, part in found for each in part]
-    speed = sum(n / took for n, took, _ in found)
+    parts = await asyncio.gather(*loads)
+    times = [each for _, _, part in parts for each in part]
+    speed = sum(n / took for n, took, _ in parts)
     print(f"{len(workers)} processes with {CONNECTIONS} connections: {speed:,.0f} decisions/s; {milliseconds(times)}")
 
 
@@ -133,8 +133,8 @@ def main() -> None:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tightrope-workers-")))
         url, key, workers = stack.enter_context(postgres.server()), "", []
         for _ in range(arguments.workers):
-            port, told, process = stack.enter_context(served(url, folder))
-            key = told or key  # the first one makes it
+            port, new_key, process = stack.enter_context(served(url, folder))
+            key = new_key or key  # the first one makes it
             if arguments.pinned:
                 pin(process.pid, {FIRST_CORE})
             workers.append((port, key, process.pid))

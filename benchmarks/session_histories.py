@@ -30,10 +30,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tightrope-histories-") as folder:
         while played < options.histories and time.monotonic() - began < options.seconds:
             turn, place = divmod(played, len(names))
-            found, signals = signalled.disturbed(names[place], options.seed + turn, pathlib.Path(folder), plain=turn % 2 == 1)
-            if found:
+            differences, signals = signalled.disturbed(names[place], options.seed + turn, pathlib.Path(folder), plain=turn % 2 == 1)
+            if differences:
                 wrong[names[place]] += 1
-                print(f"{names[place]}, seed {options.seed + turn}: {found}", flush=True)
+                print(f"{names[place]}, seed {options.seed + turn}: {differences}", flush=True)
             played, came = played + 1, came + signals
             if played % TOLD == 0:
                 print(f"{played:,} histories, {came:,} signals, {wrong.total()} differ ({time.monotonic() - began:.0f} s)", flush=True)

@@ -129,10 +129,10 @@ def main() -> int:
             while total.calls < options.calls:
                 name = names[turn % len(names)]
                 calls = min(A_SESSION, options.calls - total.calls)
-                found = signalled.run(name, options.seed + turn, calls, place, timer.interrupts)
-                for key in found.broken:
-                    print(f"{key}: {found.examples.get(key)}", flush=True)
-                total.add(found)
+                counts = signalled.run(name, options.seed + turn, calls, place, timer.interrupts)
+                for key in counts.broken:
+                    print(f"{key}: {counts.examples.get(key)}", flush=True)
+                total.add(counts)
                 turn += 1
                 if turn % len(names) == 0:
                     print(f"{time.monotonic() - began:.0f} s: {total}", flush=True)

@@ -58,36 +58,36 @@ def labelled():
             report(name, policy, regret[:, -1], (result.regret["epsilon-greedy"] - regret)[:, -1], "mistakes")
 
 
-def features(found):
+def features(campaign):
     """(n, K, d) of the items, each column brought to one size, and the user's affinity to them."""
-    n, K = found.affinity.shape
-    spread = found.items.std(axis=0)
-    items = (found.items - found.items.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    parts = np.ones((n, K, 1)), np.broadcast_to(items, (n, *items.shape)), found.affinity[:, :, None] / found.affinity.std()
+    n, K = campaign.affinity.shape
+    spread = campaign.items.std(axis=0)
+    items = (campaign.items - campaign.items.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    parts = np.ones((n, K, 1)), np.broadcast_to(items, (n, *items.shape)), campaign.affinity[:, :, None] / campaign.affinity.std()
     return np.concatenate(parts, axis=2) / math.sqrt(items.shape[1])
 
 
-def log_of(found, X, order, labels):
+def log_of(campaign, X, order, labels):
     """The impressions in this order; item k is arm labels[k], since policies break ties by number."""
-    columns = {"arm": labels[found.log["arm"][order]], "reward": found.log["reward"][order]}
-    return tr.logs.from_frame(columns, propensity=1.0 / found.arms, features=X[order][:, np.argsort(labels)], arms=found.arms)
+    columns = {"arm": labels[campaign.log["arm"][order]], "reward": campaign.log["reward"][order]}
+    return tr.logs.from_frame(columns, propensity=1.0 / campaign.arms, features=X[order][:, np.argsort(labels)], arms=campaign.arms)
 
 
-def replayed(found, X):
+def replayed(campaign, X):
     """Clicks in a thousand rounds of each policy on the rows where it chose what was shown, in many orders."""
     rng, clicks = np.random.default_rng(0), {policy: np.zeros(ORDERS) for policy in RARE}
     for i in range(ORDERS):
-        log = log_of(found, X, rng.permutation(len(X)), rng.permutation(found.arms))
+        log = log_of(campaign, X, rng.permutation(len(X)), rng.permutation(campaign.arms))
         for policy, each in RARE.items():
             clicks[policy][i] = 1000.0 * tr.evaluate_learner(log, each, method="replay", seed=i).value
     return clicks
 
 
-def simulated(found, X):
+def simulated(campaign, X):
     """Expected clicks in a thousand rounds of each policy in the world that `evaluate_learner(method="simulate")` fits to the log."""
     n, rng, clicks = len(X), np.random.default_rng(0), {policy: np.zeros(RUNS) for policy in RARE}
     for r in range(RUNS):
-        log = log_of(found, X, np.arange(n), rng.permutation(found.arms))
+        log = log_of(campaign, X, np.arange(n), rng.permutation(campaign.arms))
         rows = whole(log)
         fit = Fit(log, rows)
         means = np.clip(fit.means(fit.theta(np.ones(n))), 0.0, 1.0)
@@ -105,13 +105,13 @@ def simulated(found, X):
 
 def open_bandit_log():
     """Clicks of policies that learn, on the log of the uniform policy."""
-    for campaign in ("men", "women", "all"):
-        found = open_bandit(campaign, "random")
-        X = features(found)
+    for name in ("men", "women", "all"):
+        campaign = open_bandit(name, "random")
+        X = features(campaign)
         for method in (replayed, simulated):
-            clicks = method(found, X)
+            clicks = method(campaign, X)
             for policy, values in clicks.items():
-                report(f"{campaign}, {method.__name__}", policy, values, values - clicks["epsilon-greedy"], "clicks")
+                report(f"{name}, {method.__name__}", policy, values, values - clicks["epsilon-greedy"], "clicks")
 
 
 def main():

@@ -61,8 +61,8 @@ class FixedFromZero(Problem):
     means: np.ndarray = derived()  # (K,) less zero
 
     @staticmethod
-    def complete(given):
-        return given | {"means": given["arms"] @ given["theta"]}
+    def complete(stored):
+        return stored | {"means": stored["arms"] @ stored["theta"]}
 
     def describe(self):
         K, d = self.arms.shape
@@ -97,8 +97,8 @@ class NewFromZero(Problem):
     means: np.ndarray = scratch()  # (K,) less zero
 
     @staticmethod
-    def complete(given):
-        return given | {"features": given["arms"].copy(), "means": given["arms"] @ given["theta"]}
+    def complete(stored):
+        return stored | {"features": stored["arms"].copy(), "means": stored["arms"] @ stored["theta"]}
 
     def describe(self):
         K, d = self.features.shape
@@ -126,15 +126,15 @@ def zeros(runs):
     chosen = {"no column": tr.LinUCB(intercept=False), "default": tr.LinUCB(), "default, LinTS": tr.LinTS()}
     print(f"{'regret, ' + str(runs) + ' runs':28}" + "".join(f"{name + extra:>26}" for extra in ("", ", + 100") for name in chosen))
     for name, (K, d, noise, new) in ZEROS.items():
-        found = {}
+        regrets = {}
         for seed in range(runs):
             theta, X = theta_and_arms(K, d, seed)
             for zero in (0.0, 100.0):
                 moved = (NewFromZero if new else FixedFromZero)(X, theta, noise=noise, zero=zero)
                 result = tr.simulate(moved, chosen, horizon=HORIZON, replications=1, seed=seed)
                 for policy in chosen:
-                    found.setdefault((policy, zero), []).append(float(result.regret[policy][0, -1]))
-        cells = [np.array(values) for zero in (0.0, 100.0) for policy in chosen for values in [found[policy, zero]]]
+                    regrets.setdefault((policy, zero), []).append(float(result.regret[policy][0, -1]))
+        cells = [np.array(values) for zero in (0.0, 100.0) for policy in chosen for values in [regrets[policy, zero]]]
         line = "".join(f"{f'{c.mean():.1f} ± {c.std(ddof=1) / math.sqrt(c.size):.1f}':>26}" for c in cells)
         print(f"{name:28}{line}", flush=True)
 
@@ -157,11 +157,11 @@ def world(K, d, noise, new, kind, seed):
 
 
 def policies(noise):
-    """What is compared."""
-    told = {"theorem": tr.LinUCB(width="theorem", noise=noise)}
+    """The policies that are compared."""
+    theorem = {"theorem": tr.LinUCB(width="theorem", noise=noise)}
     widths = {f"width {c:g}": tr.LinUCB(width=c) for c in (2.0, 2.5, 3.0)}
     columns = {"2.5, no column": tr.LinUCB(intercept=False), "LinTS": tr.LinTS(), "LinTS, no column": tr.LinTS(intercept=False)}
-    return told | widths | columns | {"LinTS, theorem": tr.LinTS(width="theorem", noise=noise), "epsilon": tr.LinEpsilonGreedy()}
+    return theorem | widths | columns | {"LinTS, theorem": tr.LinTS(width="theorem", noise=noise), "epsilon": tr.LinEpsilonGreedy()}
 
 
 def tails(noise):
@@ -183,14 +183,14 @@ def uniform(problem):
 
 def play(spec, runs, choose=policies):
     """(runs,) regret by policy, and of uniform play."""
-    found, coin = {}, []
+    regrets, coin = {}, []
     for seed in range(runs):
         problem = world(*spec, seed)
         coin.append(uniform(problem))
         result = tr.simulate(problem, choose(spec[2] if spec[4] == "gaussian" else 0.5), horizon=HORIZON, replications=1, seed=seed)
         for name, regret in result.regret.items():
-            found.setdefault(name, []).append(float(regret[0, -1]))
-    return {name: np.array(values) for name, values in found.items()}, np.array(coin)
+            regrets.setdefault(name, []).append(float(regret[0, -1]))
+    return {name: np.array(values) for name, values in regrets.items()}, np.array(coin)
 
 
 def picture(path):
@@ -206,13 +206,13 @@ def picture(path):
 
 def main():
     """A table."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--confirm", action="store_true")
-    given.add_argument("--tails", action="store_true")
-    given.add_argument("--zero", action="store_true")
-    given.add_argument("--runs", type=int, default=100)
-    given.add_argument("--picture", help="a file for the picture of the pages of LinUCB and LinTS, instead of the table")
-    options = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--confirm", action="store_true")
+    parser.add_argument("--tails", action="store_true")
+    parser.add_argument("--zero", action="store_true")
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--picture", help="a file for the picture of the pages of LinUCB and LinTS, instead of the table")
+    options = parser.parse_args()
     if options.picture:
         picture(options.picture)
         return
@@ -221,9 +221,9 @@ def main():
         return
     for name, spec in (TAILS if options.tails else CONFIRMATION if options.confirm else DEVELOPMENT).items():
         began = time.perf_counter()
-        found, coin = play(spec, options.runs, tails if options.tails else policies)
+        regrets, coin = play(spec, options.runs, tails if options.tails else policies)
         print(f"\n{name} ({options.runs} runs, {time.perf_counter() - began:.0f} s; uniform play {coin.mean():.0f})")
-        for policy, regret in found.items():
+        for policy, regret in regrets.items():
             error, lost = regret.std(ddof=1) / math.sqrt(regret.size), int((regret > coin / 4).sum())
             print(f"  {policy:16} {regret.mean():7.1f} ± {error:5.1f}   largest {regret.max():7.1f}   above a quarter {lost}", flush=True)
 

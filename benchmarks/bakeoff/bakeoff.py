@@ -57,9 +57,9 @@ class RowsInOrder(Problem):
     number: int = derived()
 
     @staticmethod
-    def complete(given):
-        K = int(given["classes"].max()) + 1
-        return given | {"features": np.zeros((K, given["rows"].shape[1])), "shown": np.zeros(1), "number": K}
+    def complete(stored):
+        K = int(stored["classes"].max()) + 1
+        return stored | {"features": np.zeros((K, stored["rows"].shape[1])), "shown": np.zeros(1), "number": K}
 
     def describe(self):
         return Arms(self.number, dimension=self.features.shape[1], rewards=(self.zero, self.zero + 1.0), common=True)
@@ -125,8 +125,8 @@ def theirs(python, sets, folder):
         to = folder / f"out-{library}.jsonl"
         if not to.exists():
             limit = LIMIT if library != "vowpalwabbit" else 60.0
-            given = [python, str(HERE / "others.py"), str(sets), library, str(ROUNDS), str(seeds), str(limit)]
-            to.write_text(subprocess.run(given, capture_output=True, text=True, check=False).stdout)
+            command = [python, str(HERE / "others.py"), str(sets), library, str(ROUNDS), str(seeds), str(limit)]
+            to.write_text(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
 
 
 def smaller(first, second):
@@ -145,7 +145,7 @@ def table(columns, rows):
     return [*head, *("| " + " | ".join(map(str, row)) + " |" for row in rows), ""]
 
 
-def told(values):
+def with_error(values):
     """A mean with its standard error."""
     return f"{values.mean():.3f} ± {values.std(ddof=1) / math.sqrt(values.size):.3f}" if values.size > 1 else f"{values.mean():.3f}"
 
@@ -186,16 +186,16 @@ def page(lines, kinds, sizes, to):
             losses.setdefault((line["set"], line["policy"]), []).append(line["loss"])
             times.setdefault(line["policy"], []).append(line["microseconds"])
     losses = {key: np.array(values) for key, values in losses.items()}
-    again = {moved(name): name for name in DEFAULTS}
-    policies = [name for name in dict.fromkeys(policy for _, policy in losses) if name not in again]
+    default_of = {moved(name): name for name in DEFAULTS}
+    policies = [name for name in dict.fromkeys(policy for _, policy in losses) if name not in default_of]
     sets = sorted(kinds, key=lambda s: (kinds[s] != "development", s))
 
     def wins(name, rivals, among):
-        found = [smaller(losses[s, name], losses[s, other]) for s in among for other in rivals if {(s, name), (s, other)} <= losses.keys()]
-        return sum(f > 0 for f in found), sum(f < 0 for f in found)
+        signs = [smaller(losses[s, name], losses[s, other]) for s in among for other in rivals if {(s, name), (s, other)} <= losses.keys()]
+        return sum(f > 0 for f in signs), sum(f < 0 for f in signs)
 
     def score(name, among):
-        won, lost = wins(name, [other for other in policies if other != again.get(name, name)], among)
+        won, lost = wins(name, [other for other in policies if other != default_of.get(name, name)], among)
         return won - lost
 
     fresh = [s for s in sets if kinds[s] == "confirmation"]
@@ -243,7 +243,9 @@ def page(lines, kinds, sizes, to):
             if apart.mean() > 4 * apart.std(ddof=1) / math.sqrt(apart.size) and apart.any():
                 worse.append(f"{name} on {s} ({losses[s, name].mean():.3f} against {greedy.mean():.3f})")
         mark = "" if kinds[s] == "confirmation" else " (development)"
-        rows.append([f"{s}{mark}", sizes[s], *(told(losses[s, name]) for name in OURS), f"{told(losses[s, best])} ({best[3:]})"])
+        rows.append(
+            [f"{s}{mark}", sizes[s], *(with_error(losses[s, name]) for name in OURS), f"{with_error(losses[s, best])} ({best[3:]})"]
+        )
     text += [
         "## Against Vowpal Wabbit's best exploration, set by set", "",
         "The last column is the best of its seven on that set, which nobody knows before; losses with standard errors over orders.", "",
@@ -263,12 +265,12 @@ def page(lines, kinds, sizes, to):
 
 def main():
     """Play, and write the page."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--environment", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "bakeoff-environment")
-    given.add_argument("--sets", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "bakeoff-sets")
-    given.add_argument("--others", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "bakeoff-others")
-    given.add_argument("--page", type=pathlib.Path, default=PAGE)
-    options = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--environment", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "bakeoff-environment")
+    parser.add_argument("--sets", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "bakeoff-sets")
+    parser.add_argument("--others", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "bakeoff-others")
+    parser.add_argument("--page", type=pathlib.Path, default=PAGE)
+    options = parser.parse_args()
     options.others.mkdir(parents=True, exist_ok=True)
     if not any(options.sets.glob("*.npz")):
         subprocess.run([environment(options.environment), str(HERE / "sets.py"), str(options.sets)], check=True)

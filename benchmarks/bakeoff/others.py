@@ -19,7 +19,7 @@ VOWPAL = {
 
 
 def order(n, rounds, seed):
-    """Which row each round shows: all of them shuffled, again and again."""
+    """The row of each round: all rows shuffled, in one pass after the other."""
     rng = np.random.default_rng(seed)
     return np.concatenate([rng.permutation(n) for _ in range(rounds // n + 1)])[:rounds]
 
@@ -98,8 +98,8 @@ def coba(name):
         rows = X.tolist()
 
         def choose(i):
-            found = learner.predict(rows[i], arms)
-            return arms.index(tuple(found[0])), found[1]
+            prediction = learner.predict(rows[i], arms)
+            return arms.index(tuple(prediction[0])), prediction[1]
 
         return choose, lambda i, arm, reward, p: learner.learn(rows[i], arms[arm], reward, p)
 
@@ -140,14 +140,14 @@ def main(folder, library, rounds, seeds, limit):
             for seed in range(seeds):
                 line = {"set": path.stem, "policy": name, "seed": seed, "library": library, "version": version}
                 try:
-                    found = run(make, X, classes, K, rounds, seed, limit)
+                    outcome = run(make, X, classes, K, rounds, seed, limit)
                 except Exception as error:
                     print(json.dumps(line | {"failed": repr(error)[:200]}), flush=True)
                     break
-                if found is None:
+                if outcome is None:
                     print(json.dumps(line | {"failed": f"takes longer than {limit:g} s"}), flush=True)
                     break
-                print(json.dumps(line | {"loss": found[0] / rounds, "microseconds": found[1] / rounds * 1e6}), flush=True)
+                print(json.dumps(line | {"loss": outcome[0] / rounds, "microseconds": outcome[1] / rounds * 1e6}), flush=True)
 
 
 if __name__ == "__main__":

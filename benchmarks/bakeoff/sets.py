@@ -23,7 +23,7 @@ def sklearn_(name):
     return data.data, data.target
 
 
-def made(**options):
+def classification(**options):
     from sklearn import datasets
 
     X, y = datasets.make_classification(n_samples=4000, random_state=0, **options)
@@ -65,8 +65,8 @@ DEVELOPMENT = {
     "wine": lambda: sklearn_("wine"),
     "breast cancer": lambda: sklearn_("breast_cancer"),
     "iris": lambda: sklearn_("iris"),
-    "made, 6 classes": lambda: made(n_features=20, n_informative=10, n_classes=6),
-    "made, 10 classes, 20 % wrong": lambda: made(n_features=40, n_informative=15, n_classes=10, flip_y=0.2),
+    "made, 6 classes": lambda: classification(n_features=20, n_informative=10, n_classes=6),
+    "made, 10 classes, 20 % wrong": lambda: classification(n_features=40, n_informative=15, n_classes=10, flip_y=0.2),
 }
 CONFIRMATION = {
     "MNIST, 5,000": mnist,

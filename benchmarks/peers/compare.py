@@ -88,7 +88,7 @@ def machine():
     return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 
-def page(found, problems):
+def page(measured_rows, problems):
     """The table as Markdown."""
     lines = [
         "# Speed beside others",
@@ -101,10 +101,10 @@ def page(found, problems):
         f"Machine: {machine()}.",
         "",
     ]
-    for task in dict.fromkeys(row["task"] for rows in found.values() for row in rows):
-        rounds = next((row for row in found["tightrope_"] if row["task"] == task), None)  # the first is what is compared with
+    for task in dict.fromkeys(row["task"] for rows in measured_rows.values() for row in rows):
+        rounds = next((row for row in measured_rows["tightrope_"] if row["task"] == task), None)  # the first is what is compared with
         lines += [f"## {task}", "", "| | what | µs a round | times ours | regret |", "| --- | --- | ---: | ---: | ---: |"]
-        rows = [(PEERS[worker][0], row) for worker, listed in found.items() for row in listed if row["task"] == task]
+        rows = [(PEERS[worker][0], row) for worker, listed in measured_rows.items() for row in listed if row["task"] == task]
         for name, row in sorted(rows, key=lambda item: item[1]["us"]):
             ratio = short(row["us"] / rounds["us"]) if rounds else ""
             lines.append(f"| {name} {row['version']} | {row['what']} | {short(row['us'])} | {ratio} | {short(row['regret'])} |")
@@ -127,11 +127,9 @@ def timed_decisions(busy, one_thread=False):
 
 def decisions():
     """One decision of ours with its reward, as a service asks for it, of every family: alone, and beside busy processes."""
-    alone, beside, single = (timed_decisions(*how) for how in ((False, False), (True, False), (True, True)))
-    late = [case for (case, _, ninetieth), (_, median, _) in zip(beside, single, strict=True) if ninetieth > SLOWER * median + SLACK]
-    times = [
-        [f"{short(median)} ({short(ninetieth)})" for _, median, ninetieth in three] for three in zip(alone, beside, single, strict=True)
-    ]
+    alone, busy, single = (timed_decisions(*how) for how in ((False, False), (True, False), (True, True)))
+    late = [case for (case, _, ninetieth), (_, median, _) in zip(busy, single, strict=True) if ninetieth > SLOWER * median + SLACK]
+    times = [[f"{short(median)} ({short(ninetieth)})" for _, median, ninetieth in three] for three in zip(alone, busy, single, strict=True)]
     return [
         "## One decision with its reward",
         "",
@@ -151,27 +149,27 @@ def decisions():
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--environments", type=pathlib.Path, help="Where environments are made and kept.")
-    options.add_argument("--only", nargs="*", default=list(PEERS), choices=list(PEERS))
-    options.add_argument("--timeout", type=int, default=600, help="Seconds for each peer.")
-    options.add_argument("--out", type=pathlib.Path, default=PAGE)
-    options.add_argument("--busy", action="store_true", help="Only our decisions, alone and beside busy processes; writes no page.")
-    given = options.parse_args()
-    if given.busy:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--environments", type=pathlib.Path, help="Where environments are made and kept.")
+    parser.add_argument("--only", nargs="*", default=list(PEERS), choices=list(PEERS))
+    parser.add_argument("--timeout", type=int, default=600, help="Seconds for each peer.")
+    parser.add_argument("--out", type=pathlib.Path, default=PAGE)
+    parser.add_argument("--busy", action="store_true", help="Only our decisions, alone and beside busy processes; writes no page.")
+    options = parser.parse_args()
+    if options.busy:
         print(f"Machine: {machine()}.", *decisions(), sep="\n")
         return
     with tempfile.TemporaryDirectory() as temporary:
-        base = (given.environments or pathlib.Path(temporary)).resolve()
-        found, problems = {}, {}
-        for worker in dict.fromkeys(["tightrope_", *given.only]):
+        base = (options.environments or pathlib.Path(temporary)).resolve()
+        measured_rows, problems = {}, {}
+        for worker in dict.fromkeys(["tightrope_", *options.only]):
             print(f"{PEERS[worker][0]} ..", file=sys.stderr, flush=True)
-            found[worker], words = measured(worker, PEERS[worker][1], base, given.timeout)
+            measured_rows[worker], words = measured(worker, PEERS[worker][1], base, options.timeout)
             if words:
                 problems[worker] = words
-    text = page(found, problems) + "\n".join(decisions())
+    text = page(measured_rows, problems) + "\n".join(decisions())
     print(text)
-    given.out.write_text(text)
+    options.out.write_text(text)
 
 
 if __name__ == "__main__":

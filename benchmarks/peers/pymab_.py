@@ -11,8 +11,8 @@ def experiment(kind):
     def play(task):
         config = ExperimentConfig(horizon=task.rounds, n_replicates=1, seed=1, backend="rust")
         environment = BanditEnvironment(means=task.means, reward_model=BernoulliReward())
-        found = Experiment(environment=environment, policies={"it": kind(n_arms=task.means.size)}, config=config).run()
-        return float(found.cumulative_regret.reshape(-1)[-1])
+        result = Experiment(environment=environment, policies={"it": kind(n_arms=task.means.size)}, config=config).run()
+        return float(result.cumulative_regret.reshape(-1)[-1])
 
     return play
 

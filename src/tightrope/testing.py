@@ -167,10 +167,10 @@ def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) ->
 def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
     if not pairs:
         raise ValueError("there is nothing to check it with; pass a problem (or policy) that fits.")
-    for (policy, problem), wanted in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
+    for (policy, problem), uncompiled in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
         check_pair(policy, problem)
         _require(
-            digest(policy, problem) == wanted, policy, problem,
+            digest(policy, problem) == uncompiled, policy, problem,
             "differs between compiled and uncompiled kernels; use math.log, math.exp, math.sqrt and explicit loops in kernels",
         )  # fmt: skip
 
@@ -186,9 +186,9 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = Tr
     _require(not moved, policy, problem, f"differs between loop and session in {moved}")
     _require(np.array_equal(np.bincount(actions, minlength=log.pulls.size), log.pulls), policy, problem, "differs between loop and session")
     with tempfile.TemporaryDirectory() as folder:
-        again, reloaded, _ = play_session(policy, problem, seed, reload=pathlib.Path(folder) / "session.npz")
+        replay, reloaded, _ = play_session(policy, problem, seed, reload=pathlib.Path(folder) / "session.npz")
     moved = difference_between(stepped, reloaded)
-    _require(np.array_equal(actions, again) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
+    _require(np.array_equal(actions, replay) and not moved, policy, problem, f"goes on differently after save and load {moved}".rstrip())
     _check_explanation(policy, problem, session, log.pulls)
     if masks:
         check_masks(policy, problem, seed)
@@ -202,11 +202,11 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = Tr
 def _check_name(policy: Policy) -> None:
     name = type(policy).__name__
     try:
-        again = built(json.loads(json.dumps(described(policy))))
+        copy = built(json.loads(json.dumps(described(policy))))
     except (ValueError, TypeError) as error:
         raise Broken(f"{label(policy)} cannot be made again from what a session file or spec says of it: {error}") from None
-    if type(again) is not type(policy) or repr(again) != repr(policy):
-        raise Broken(f"{name} made again from {described(policy)} is {again!r}; decode what the fields encode.")
+    if type(copy) is not type(policy) or repr(copy) != repr(policy):
+        raise Broken(f"{name} made again from {described(policy)} is {copy!r}; decode what the fields encode.")
 
 
 def _check_kinds(policy: Policy, problem: Problem, state: State) -> None:
@@ -232,12 +232,12 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     if not explain.answers(policy):
         return
     K, frozen = pulls.size, {key: value.copy() for key, value in flatten(session.state).items()}
-    drawn = session._agent.rng.bit_generator.state
+    before = session._agent.rng.bit_generator.state
     report = session.explain()
     moved = difference_between(frozen, flatten(session.state))
     _require(not moved, policy, problem, f"explain changes the state in {moved}")
     _require(
-        session._agent.rng.bit_generator.state == drawn, policy, problem, "explain draws from the policy's own stream; draw from its rng"
+        session._agent.rng.bit_generator.state == before, policy, problem, "explain draws from the policy's own stream; draw from its rng"
     )
     missing = {"mean", "probability"} - set(report)
     _require(not missing, policy, problem, f"explain has no {', '.join(sorted(missing))}")
@@ -246,13 +246,13 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     known = mean.shape == (K,) and bool((np.isfinite(mean) | (width == np.inf))[pulls > 0].all())
     words = f"explain's mean must be ({K},), and finite for the arms played; NaN only where the width is infinite"
     _require(known, policy, problem, words)
-    chosen = np.atleast_1d(session.select())
-    right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - chosen.size) < 1e-6
-    words = f"explain's probability must be ({K},), not negative, and sum to {chosen.size}, the number of arms it plays"
+    arms = np.atleast_1d(session.select())
+    right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - arms.size) < 1e-6
+    words = f"explain's probability must be ({K},), not negative, and sum to {arms.size}, the number of arms it plays"
     _require(right, policy, problem, words)
-    certain = session._agent.rng.bit_generator.state == drawn  # nothing was drawn
-    agrees = (np.abs(chance[chosen] - 1.0) < 1e-6).all() if certain else (chance[chosen] > 0).all()
-    _require(agrees, policy, problem, f"select plays {chosen}, to which explain gives the probability {chance[chosen]}")
+    certain = session._agent.rng.bit_generator.state == before  # nothing was drawn
+    agrees = (np.abs(chance[arms] - 1.0) < 1e-6).all() if certain else (chance[arms] > 0).all()
+    _require(agrees, policy, problem, f"select plays {arms}, to which explain gives the probability {chance[arms]}")
 
 
 def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
@@ -265,40 +265,40 @@ def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
         offered = np.arange(K) if context.eligible is None else np.flatnonzero(context.eligible)
         mask = np.zeros(K, dtype=np.bool_)
         mask[masks.choice(offered, size=min(offered.size, int(masks.integers(size, K + 1))), replace=False)] = True
-        seen = context._replace(eligible=mask)
+        masked_context = context._replace(eligible=mask)
         try:
-            action = session.select(context=seen)
+            action = session.select(context=masked_context)
         except ValueError as error:
             _require("select returned arm" not in str(error), policy, problem, NOT_ELIGIBLE)  # a session's check came first
             continue
         refused = np.flatnonzero(~mask[np.atleast_1d(action)])
         _require(not refused.size, policy, problem, NOT_ELIGIBLE)
-        answer(session, action, play(world, seen, action, noise), seen)
+        answer(session, action, play(world, masked_context, action, noise), masked_context)
 
 
 def _least_set(problem: Problem) -> int:
     """Arms that a mask must leave: one, or as many as the largest set; all, where the oracle has rules of its own for what is enough."""
-    told = describe(problem)
-    if told.oracle is None:
+    arms = describe(problem)
+    if arms.oracle is None:
         return 1
-    return told.number if told.blocks > 1 else set_size(told.oracle, told.number)
+    return arms.number if arms.blocks > 1 else set_size(arms.oracle, arms.number)
 
 
 def _check_rounds(problem: Problem) -> None:
     """Contexts, rewards and regret of a few rounds."""
-    told, name = describe(problem), type(problem).__name__
-    K, world = told.number, private(problem)
+    arms, name = describe(problem), type(problem).__name__
+    K, world = arms.number, private(problem)
     before = {key: value.copy() for key, value in flatten(problem).items()}
     draw, noise = streams.stream(1, 0, streams.PROBLEM), streams.stream(1, 0, streams.NOISE)
     for t in range(3):
         context: Any = observe(world, t, draw)
-        if told.dimension and told.features is None:
+        if arms.dimension and arms.features is None:
             shape = np.shape(context.features)
-            if shape != (told.rows, told.dimension):
-                raise Broken(f"{name}'s observe shows features of shape {shape}, but arms says ({told.rows}, {told.dimension}).")
+            if shape != (arms.rows, arms.dimension):
+                raise Broken(f"{name}'s observe shows features of shape {shape}, but arms says ({arms.rows}, {arms.dimension}).")
         if context.eligible is not None and (np.shape(context.eligible) != (K,) or not np.any(context.eligible)):
             raise Broken(f"{name}'s observe shows a mask of shape {np.shape(context.eligible)}; it must be ({K},) with an eligible arm.")
-        if told.oracle is None:
+        if arms.oracle is None:
             _check_rewards(problem, world, context, noise, K)
     changed = difference_between(before, flatten(problem))
     if changed:
@@ -306,7 +306,7 @@ def _check_rounds(problem: Problem) -> None:
 
 
 def _check_rewards(problem: Problem, world: Problem, context: Context, noise: np.random.Generator, K: int) -> None:
-    name, told = type(problem).__name__, describe(problem)
+    name, arms = type(problem).__name__, describe(problem)
     offered = range(K) if context.eligible is None else np.flatnonzero(context.eligible)
     total = [float(mean(world, context, k)) + float(regret(world, context, k)) for k in offered]
     for k in offered:
@@ -316,8 +316,8 @@ def _check_rewards(problem: Problem, world: Problem, context: Context, noise: np
         rewards = np.array([play(world, context, k, noise) for _ in range(DRAWS)])
         if not np.isfinite(rewards).all():
             raise Broken(f"{name}'s play returned a reward of arm {k} that is not a finite number.")
-        if told.rewards is not None and (rewards.min() < told.rewards[0] or rewards.max() > told.rewards[1]):
-            raise Broken(f"{name}'s play returned rewards from {rewards.min():g} to {rewards.max():g}, but arms says {told.rewards}.")
+        if arms.rewards is not None and (rewards.min() < arms.rewards[0] or rewards.max() > arms.rewards[1]):
+            raise Broken(f"{name}'s play returned rewards from {rewards.min():g} to {rewards.max():g}, but arms says {arms.rewards}.")
         expected, error = float(mean(world, context, k)), float(rewards.std()) / np.sqrt(DRAWS)
         if abs(float(rewards.mean()) - expected) > DEVIATIONS * error + 1e-9:
             raise Broken(f"{name}'s rewards of arm {k} average {rewards.mean():.4g} (se {error:.2g}), but its mean says {expected:.4g}.")
@@ -351,11 +351,11 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
     for t in range(horizon):
         context = observe(run.problem, t, draw)
         action = select(policy, run.state, context, own)
-        chosen = np.atleast_1d(action)
+        arms = np.atleast_1d(action)
         _require(
-            chosen.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)"
+            arms.dtype.kind in "iu", policy, problem, f"select returned {action!r}; it must be an arm (int) or a set of arms (int array)"
         )
-        for arm in chosen:
+        for arm in arms:
             _require(0 <= arm < K, policy, problem, f"select returned arm {arm}, but arms are 0 to {K - 1}")
             eligible = context.eligible is None or context.eligible[arm]
             _require(bool(eligible), policy, problem, f"select returned arm {arm}, which is not eligible in round {t}")
@@ -371,18 +371,18 @@ def play_checked(policy: Policy, problem: Problem, seed: int, horizon: int = HOR
 
 def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None) -> Session:
     """A session on the arms of a problem, which plays what the policy itself would, also after it has stopped, as loops do."""
-    told = describe(problem)
-    given: Arguments = {"arms": told.rows if told.features is None else told.features}
-    if told.points is not None or told.distances is not None:
-        given = {"points": told.points} if told.points is not None else {"distances": told.distances}
-    if told.features is None and told.dimension:
-        given["dimension"] = told.dimension
-    return Session(policy, **given, oracle=told.oracle, horizon=horizon, seed=seed, after_stop="explore")
+    arms = describe(problem)
+    arguments: Arguments = {"arms": arms.rows if arms.features is None else arms.features}
+    if arms.points is not None or arms.distances is not None:
+        arguments = {"points": arms.points} if arms.points is not None else {"distances": arms.distances}
+    if arms.features is None and arms.dimension:
+        arguments["dimension"] = arms.dimension
+    return Session(policy, **arguments, oracle=arms.oracle, horizon=horizon, seed=seed, after_stop="explore")
 
 
-def answer(session: Session, action: Action, reward: float | np.ndarray, seen: Context | None) -> None:
+def answer(session: Session, action: Action, reward: float | np.ndarray, context: Context | None) -> None:
     """Tell a session what came of its choice; arms of a set that were not looked at never get a reward."""
-    session.update(rewarded_arms(action, reward), reward, context=seen)
+    session.update(rewarded_arms(action, reward), reward, context=context)
     for id in session.open:
         session.close(id)
 
@@ -399,9 +399,9 @@ def play_session(
             session.save(reload)
             session = Session.load(reload, policy=policy)
         context = observe(world, t, draw)
-        seen = None if all(item is None for item in context) else context
-        action = session.select(context=seen)
-        answer(session, action, play(world, context, action, noise), seen)
+        shown_context = None if all(item is None for item in context) else context
+        action = session.select(context=shown_context)
+        answer(session, action, play(world, context, action, noise), shown_context)
         actions.append(np.atleast_1d(action))
     return np.concatenate(actions), flatten(session.state), session
 
@@ -456,7 +456,7 @@ def _code_of(item: Iterable[object]) -> list[type | FunctionType]:
 
 
 def _answer() -> None:
-    """In the other process: pairs from stdin, digests to stdout."""
+    """Read pairs from stdin in the other process and write their digests to stdout."""
     gc.disable()  # it compiles and ends
     pairs = pickle.load(sys.stdin.buffer)
     try:
@@ -498,6 +498,6 @@ def _uncompiled(classes: set[type]) -> Iterator[None]:
                 delattr(cls, name)
 
 
-def _require(kept: object, policy: Policy, problem: Problem, words: str) -> None:
-    if not kept:
+def _require(condition: object, policy: Policy, problem: Problem, words: str) -> None:
+    if not condition:
         raise Broken(f"{label(policy)} on {type(problem).__name__}: {words}.")

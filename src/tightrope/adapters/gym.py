@@ -111,19 +111,19 @@ class EnvironmentProblem(NamedTuple):
         now = self.now
         if now["over"]:
             seed = int(rng.integers(2**31)) if t == 0 else None
-            now["seen"], _ = now["env"].reset(seed=seed)
+            now["observation"], _ = now["env"].reset(seed=seed)
             now["over"] = False
         if not self.dimension:
             return Context(None, None, None, None)
-        seen = np.asarray(now["seen"], dtype=np.float64)
+        observation = np.asarray(now["observation"], dtype=np.float64)
         if not self.blocks:
-            return Context(np.ascontiguousarray(seen), None, None, None)
-        return Context(np.kron(np.eye(self.number), seen), None, None, None)
+            return Context(np.ascontiguousarray(observation), None, None, None)
+        return Context(np.kron(np.eye(self.number), observation), None, None, None)
 
     def play(self, context, action, rng):  # type: ignore[no-untyped-def]
         """The reward of a step."""
         now = self.now
-        now["seen"], reward, ended, cut, now["info"] = now["env"].step(int(action))
+        now["observation"], reward, ended, cut, now["info"] = now["env"].step(int(action))
         now["over"], now["reward"] = bool(ended or cut), float(reward)
         return now["reward"]
 

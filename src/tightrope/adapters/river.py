@@ -137,13 +137,13 @@ class RiverEncoder:
         listed = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
         features = np.zeros((len(listed), self.dimension))
         for i, row in enumerate(listed):
-            made = {str(name): value for name, value in self.pipeline.transform_one(dict(row)).items()}
+            encoding = {str(name): value for name, value in self.pipeline.transform_one(dict(row)).items()}
             for j, name in enumerate(self.names):
                 try:
-                    features[i, j] = made.get(name, 0.0)
+                    features[i, j] = encoding.get(name, 0.0)
                 except (TypeError, ValueError):
                     raise ValueError(
-                        f"feature {name!r} of row {i} is {checks.show(made[name])}, which is no number; encode it in the pipeline, "
+                        f"feature {name!r} of row {i} is {checks.show(encoding[name])}, which is no number; encode it in the pipeline, "
                         "with OneHotEncoder for a category."
                     ) from None
         return features

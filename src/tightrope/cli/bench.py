@@ -42,14 +42,14 @@ def bench(
     ours = stored.setdefault("checked" if check else "relative", {}).setdefault(processor, {})
     before: dict[str, float] = ours.get("multiples", {})
 
-    def found(only: str) -> "list[tuple[str, Policy, Problem, int | None]]":
+    def cases_of(only: str) -> "list[tuple[str, Policy, Problem, int | None]]":
         if check:
             return list(checked_cases(only))
         return [(f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only)]
 
-    chosen = found(only)
-    if not chosen:
-        names = sorted({type(policy).__name__ for _, policy, _, _ in found("")})
+    selection = cases_of(only)
+    if not selection:
+        names = sorted({type(policy).__name__ for _, policy, _, _ in cases_of("")})
         raise ValueError(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, names)}")
     say = (lambda *words, **options: None) if as_json else console.print
     say("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
@@ -59,24 +59,24 @@ def bench(
     def look(key: str, policy: "Policy", problem: "Problem", rounds: int | None) -> None:
         got = measure(policy, problem, rounds)
         measured[key] = got = better(measured[key], got) if key in measured else got
-        beside = "new" if key not in before else f"{got.relative / before[key]:.2f}"
-        line = f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {beside:>10}"
+        ratio = "new" if key not in before else f"{got.relative / before[key]:.2f}"
+        line = f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {ratio:>10}"
         say(f"{line}  {key}", soft_wrap=True, highlight=False)
         if save:
-            kept = before | {case: one.relative for case, one in measured.items()}
-            ours.update(multiples=kept, yardstick=got.yardstick, versions=versions())
+            multiples = before | {case: one.relative for case, one in measured.items()}
+            ours.update(multiples=multiples, yardstick=got.yardstick, versions=versions())
             files.write_json(baseline, stored)
 
     def is_slow(key: str) -> bool:
         return key in before and measured[key].relative < LEAST * before[key]
 
-    for case in chosen:
+    for case in selection:
         look(*case)
     for _ in range((SAVED - 1 if save else MORE_TRIES) if check else 0):
-        again = [case for case in chosen if save or is_slow(case[0])]
-        if again:
+        repeats = [case for case in selection if save or is_slow(case[0])]
+        if repeats:
             say("Once more, now that what disturbed them may have ended:" if not save else "Once more:")
-        for case in again:
+        for case in repeats:
             look(*case)
     if save:
         say(f"baseline: {baseline}")
@@ -102,13 +102,13 @@ def bench_decisions(only: str, busy: bool, as_json: bool) -> None:
     from ..session.latency import busy_cores, cases, measure
 
     every = cases()
-    chosen = [case for case in every if only in case.name]
-    if not chosen:
+    selection = [case for case in every if only in case.name]
+    if not selection:
         raise ValueError(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, [case.name for case in every])}")
     if not as_json:
         console.print(f"{'median µs':>10} {'90 % µs':>10}  decide and reward{', beside a busy process on each core' if busy else ''}")
     rows: list[JsonObject] = []
-    for case in chosen:
+    for case in selection:
         measure(case, seconds=0.0)  # compiles what is not compiled
         with busy_cores() if busy else contextlib.nullcontext():
             got = measure(case)

@@ -21,7 +21,7 @@ def bound(
 
     theta = numbers("means", means)
     positions = numbers("points", points) if points is not None else [k / max(len(theta) - 1, 1) for k in range(len(theta))]
-    found = bound_report(theta, points=positions, lipschitz=lipschitz, horizon=horizon)
-    console.print(found.text, markup=False, soft_wrap=True)
+    report = bound_report(theta, points=positions, lipschitz=lipschitz, horizon=horizon)
+    console.print(report.text, markup=False, soft_wrap=True)
     if out is not None:
-        console.print(f"figure: {save_figure(found.figure, out)}")
+        console.print(f"figure: {save_figure(report.figure, out)}")

@@ -10,7 +10,7 @@ from .options import Import, console, errors
 
 
 def names_of_policies(incomplete: str) -> list[str]:
-    """Those that begin so, for completion."""
+    """The names that begin so, for completion."""
     from ..core.registry import named_policies
 
     return [name for name, _ in named_policies() if name.casefold().startswith(incomplete.casefold())]
@@ -47,10 +47,10 @@ def cite(
     from ..core.references import entries, library
     from ..core.registry import find
 
-    known, shown = entries(), dict[str, None]()
+    sources, shown = entries(), dict[str, None]()
     for name in policies or ():
         item = find(name)
-        if name not in known:
+        if name not in sources:
             errors.print(f"{name} has no entry here; its source is: {item.TRAITS.paper}.", soft_wrap=True)
-        shown |= dict.fromkeys(known.get(name, ()))
+        shown |= dict.fromkeys(sources.get(name, ()))
     typer.echo("\n\n".join([*shown, library(__version__)]))

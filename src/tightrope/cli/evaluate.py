@@ -76,7 +76,7 @@ def evaluate(
     replaced = baseline or ("none" if method is not None else "logged")
     against = None if replaced == "none" else log_files.arm_of(replaced, rows)
     options: Arguments = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
-    made = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
+    origin = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
     if len(policies) > 1:
         if against is None or method is not None:
             raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
@@ -85,8 +85,8 @@ def evaluate(
         if not as_json:
             print_table(comparison_table(comparison))
             console.print(comparison.conclusion, soft_wrap=True, markup=False)
-        files.write_json(out / "comparison.json", record | {"made": made})
-        page = write_comparison(comparison, out / "report.html", made)
+        files.write_json(out / "comparison.json", record | {"made": origin})
+        page = write_comparison(comparison, out / "report.html", origin)
     else:
         name, one = next(iter(policies.items()))
         if method is None:
@@ -102,8 +102,8 @@ def evaluate(
             print_table(summary_table(result))
             for note in result.notes:
                 console.print(note, soft_wrap=True, markup=False)
-        files.write_json(out / "evaluation.json", record | {"made": made})
-        page = write_evaluation(result, out / "report.html", made)
+        files.write_json(out / "evaluation.json", record | {"made": origin})
+        page = write_evaluation(result, out / "report.html", origin)
     if as_json:
         print_json(record | {"report": str(page)})
         return

@@ -16,10 +16,10 @@ def demo(
     from ..demo.page import run_demo
 
     with Meter(quiet) as meter:
-        made = run_demo(out, seed=seed, data=data, workers=workers, say=_say_missing, progress=meter)
-    for section in made.sections:
+        report = run_demo(out, seed=seed, data=data, workers=workers, say=_say_missing, progress=meter)
+    for section in report.sections:
         console.print(f"{section.title}\n  {section.summary}", soft_wrap=True, markup=False)
-    console.print(f"report: {made.page}", soft_wrap=True)
+    console.print(f"report: {report.page}", soft_wrap=True)
 
 
 def _say_missing(words: str) -> None:

@@ -20,7 +20,7 @@ SPECS = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class ColumnWords:
-    """Which columns of a table hold what, as one writes it in a command.
+    """The columns of a table by role, as one writes it in a command.
 
     arm, reward, time, slot, round: names. propensity: a name, or the number that it always was; None: "propensity", or what `logger`
     says. features: names separated by commas, a * at the end of one stands for any ending. logger, eligible, probabilities: how the
@@ -153,16 +153,16 @@ def _of_arms(
 def _features(text: str | None, names: Sequence[str], arrays: set[str]) -> str | list[str] | None:
     if text is None:
         return None
-    listed: list[str] = []
+    columns: list[str] = []
     for word in (item.strip() for item in text.split(",")):
         if not word.endswith("*") or word in names:
-            listed.append(word)
+            columns.append(word)
             continue
         several = [name for name in names if name.startswith(word[:-1])]
         if not several:
             raise ValueError(f"features = {text!r}: the log has no column that begins with {word[:-1]!r}; it has {', '.join(names[:10])}.")
-        listed += several
-    return listed[0] if len(listed) == 1 and listed[0] in arrays else listed
+        columns += several
+    return columns[0] if len(columns) == 1 and columns[0] in arrays else columns
 
 
 def _probabilities(table: Table, columns: str | list[str]) -> np.ndarray:

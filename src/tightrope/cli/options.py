@@ -75,7 +75,7 @@ class Meter:
 
 
 def print_json(data: object) -> None:
-    """One JSON document on standard output; what is no finite number is null."""
+    """One JSON document on standard output; numbers that are not finite are null."""
     from ..core import files
 
     typer.echo(json.dumps(files.plain(data), indent=1, ensure_ascii=False))

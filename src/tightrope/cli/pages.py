@@ -43,8 +43,8 @@ def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewh
     if (folder / RECORD).exists():
         return RewrittenPage(rewrite_reports(folder, title, path if elsewhere else None))
     if (folder / DEMO).exists():
-        made = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
-        return RewrittenPage(made.page, lines=[f"{section.title}\n  {section.summary}" for section in made.sections])
+        demo = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
+        return RewrittenPage(demo.page, lines=[f"{section.title}\n  {section.summary}" for section in demo.sections])
     if next(folder.glob(f"*/{ROWS}"), None) is not None:
         return RewrittenPage(path, paper=rewrite_report(folder, title, path))
     for name in (EVALUATION, COMPARISON):
@@ -95,12 +95,12 @@ def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pat
     """One page of several folders: results of the same question together, then each by itself."""
     from ..pages.results import join_same_questions
 
-    found: dict[str, Result | Identification] = {}
+    results: dict[str, Result | Identification] = {}
     for folder in folders:
         inside = results_in(folder)
         for name, result in inside.items():
             label = str(folder) if len(inside) == 1 else f"{folder}/{name}"
-            found[label] = result
-    if len(found) < len(folders):
+            results[label] = result
+    if len(results) < len(folders):
         raise ValueError(f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with others.")
-    return pages_of(join_same_questions(found) | found, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)
+    return pages_of(join_same_questions(results) | results, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)

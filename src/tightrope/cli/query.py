@@ -22,18 +22,18 @@ def query(
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ValueError(f"out = {str(out)!r} has no ending among .csv, .parquet.")
-    found = ask(folder, sql)
+    frame = ask(folder, sql)
     if out is not None:
         with files.atomically(out) as file:
-            found.to_csv(file, index=False) if out.suffix == ".csv" else found.to_parquet(file)
-        console.print(f"{len(found):,} rows: {out}", soft_wrap=True)
+            frame.to_csv(file, index=False) if out.suffix == ".csv" else frame.to_parquet(file)
+        console.print(f"{len(frame):,} rows: {out}", soft_wrap=True)
         return
     if as_json:
-        print_json(found.head(rows).to_dict("records"))
+        print_json(frame.head(rows).to_dict("records"))
         return
-    table = Table(*map(str, found.columns))
-    for row in found.head(rows).itertuples(index=False):
+    table = Table(*map(str, frame.columns))
+    for row in frame.head(rows).itertuples(index=False):
         table.add_row(*(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row))
     console.print(table)
-    if len(found) > rows:
-        console.print(f"{rows:,} of {len(found):,} rows; --rows shows more, --out writes all of them.")
+    if len(frame) > rows:
+        console.print(f"{rows:,} of {len(frame):,} rows; --rows shows more, --out writes all of them.")

@@ -44,23 +44,23 @@ def warm(
 
     Kernels belong to a processor and to the versions of tightrope and Numba: run it where they will be used, such as in an image's build.
     """
-    chosen = [job for job in jobs() if only.lower() in f"{job.kind} {job.name}".lower()]
-    if not chosen:
+    selection = [job for job in jobs() if only.lower() in f"{job.kind} {job.name}".lower()]
+    if not selection:
         from ..core import checks
 
         raise ValueError(f"only = {only!r} is in the name of nothing that is compiled.{checks.hint(only, [job.name for job in jobs()])}")
     started, context = time.perf_counter(), multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers or os.cpu_count() or 1, len(chosen)), mp_context=context)
+    pool = ProcessPoolExecutor(min(workers or os.cpu_count() or 1, len(selection)), mp_context=context)
     try:
-        running = {pool.submit(seconds_of, job): job for job in chosen}
+        running = {pool.submit(seconds_of, job): job for job in selection}
         for number, done in enumerate(as_completed(running), start=1):
             job, seconds = running[done], done.result()
             if not quiet:
-                console.print(f"{number:3d} of {len(chosen)}  {seconds:5.1f} s  {job.kind}: {job.name}", soft_wrap=True)
+                console.print(f"{number:3d} of {len(selection)}  {seconds:5.1f} s  {job.kind}: {job.name}", soft_wrap=True)
     finally:
         pool.shutdown(cancel_futures=True)
     if not quiet:
-        console.print(f"{len(chosen)} compiled, or found in the cache, in {time.perf_counter() - started:.0f} s.")
+        console.print(f"{len(selection)} compiled, or found in the cache, in {time.perf_counter() - started:.0f} s.")
 
 
 def jobs() -> Iterator[Job]:

@@ -34,18 +34,20 @@ class JudgedLog(NamedTuple):
 
 
 def section(setting: DemoSetting) -> Section:
-    """Judge, draw."""
+    """The section: a policy judged on a log."""
     case = find_case(setting)
-    found = replace(evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name)
+    evaluation = replace(evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name)
     pictures = [
         picture(
-            sequence_figure(found, palette=setting.palette),
-            f"Bounds on its mean value in all rounds so far; all of them hold at once with probability {1 - found.alpha:.4g}.",
+            sequence_figure(evaluation, palette=setting.palette),
+            f"Bounds on its mean value in all rounds so far; all of them hold at once with probability {1 - evaluation.alpha:.4g}.",
         ),
-        picture(support_of(found, setting.palette), "Share of the log and share under the policy, by arm."),
+        picture(support_of(evaluation, setting.palette), "Share of the log and share under the policy, by arm."),
     ]
     text = f"{case.source} The bounds hold however often one looks, and allow for rare rounds of large weight that have not come yet."
-    return Section("What would it have earned: a log, judged", text, pictures, [summary_table(found)], summary=sentence(found, case))
+    return Section(
+        "What would it have earned: a log, judged", text, pictures, [summary_table(evaluation)], summary=sentence(evaluation, case)
+    )
 
 
 def find_case(setting: DemoSetting) -> JudgedLog:
@@ -68,20 +70,21 @@ def twin(setting: DemoSetting, source: str) -> JudgedLog:
     """A uniform log of items with few clicks, and a policy that prefers the better ones."""
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(ITEMS,)))
     rates = rng.uniform(0.02, 0.10, ITEMS)
-    wanted = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
+    chances = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
     arm = rng.integers(0, ITEMS, ROWS)
     table = {"arm": arm, "reward": (rng.random(ROWS) < rates[arm]) * 1.0, "propensity": np.full(ROWS, 1.0 / ITEMS)}
     log = from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
-    return JudgedLog(log, wanted, "a policy that prefers good items", (float(wanted @ rates), 0.0), "the truth of this twin is", source)
+    return JudgedLog(log, chances, "a policy that prefers good items", (float(chances @ rates), 0.0), "the truth of this twin is", source)
 
 
-def sentence(found: Evaluation, case: JudgedLog) -> str:
+def sentence(evaluation: Evaluation, case: JudgedLog) -> str:
     """The estimate with its interval, beside what is known."""
-    low, high = found.interval
+    low, high = evaluation.interval
     value, se = case.known
     inside = "inside" if low <= value <= high else "outside"
     return (
-        f"On {found.n:,} rows of another policy's log, {case.name} would have earned {with_error(found.value, found.se)} a round, and with "
-        f"probability {1 - found.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}; {case.how} "
-        f"{with_error(value, se)}, which is {inside} these bounds. Verdict against the logger: {found.verdict}."
+        f"On {evaluation.n:,} rows of another policy's log, {case.name} would have earned "
+        f"{with_error(evaluation.value, evaluation.se)} a round, and with probability {1 - evaluation.alpha:.4g} between "
+        f"{interval(low, high)[1:-1].replace(', ', ' and ')}; {case.how} {with_error(value, se)}, which is {inside} these bounds. "
+        f"Verdict against the logger: {evaluation.verdict}."
     )

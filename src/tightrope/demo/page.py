@@ -45,8 +45,8 @@ def run_demo(
         sections.append(section(setting))
         seconds[name] = time.monotonic() - began
     took = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
-    made = {"command": provenance.command(), "seed": seed, "time": f"{sum(seconds.values()):.0f} s: {took}"} | provenance.versions()
-    page = write_page(path or out / "report.html", title or TITLE, LEAD, sections, made)
+    origin = {"command": provenance.command(), "seed": seed, "time": f"{sum(seconds.values()):.0f} s: {took}"} | provenance.versions()
+    page = write_page(path or out / "report.html", title or TITLE, LEAD, sections, origin)
     files.write_json(out / RECORD, {"seed": seed, "data": data, "size": size, "versions": provenance.versions()})
     return Demo(page, sections)
 

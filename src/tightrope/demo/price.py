@@ -26,12 +26,12 @@ def demand(prices: np.ndarray) -> np.ndarray:
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: prices as Lipschitz arms."""
     revenue = PRICES * demand(PRICES) / PRICES[-1]
     problem = problems.Lipschitz(points=PRICES, means=revenue, lipschitz=SLOPE)
-    chosen = {"CKL-UCB": policies.CKLUCB(lipschitz=SLOPE), "KL-UCB": policies.KLUCB()}
+    players = {"CKL-UCB": policies.CKLUCB(lipschitz=SLOPE), "KL-UCB": policies.KLUCB()}
     horizon = setting.of(VISITORS, least=500)
-    result = simulate(problem, chosen, horizon=horizon, replications=setting.of(SHOPS, least=6), **setting.play("price"))
+    result = simulate(problem, players, horizon=horizon, replications=setting.of(SHOPS, least=6), **setting.play("price"))
     bound = lipschitz_lower_bound(revenue, points=PRICES, lipschitz=SLOPE)
     caption = (
         "Left: revenue per visitor (line, right scale) and the share of visitors who see each price (bars). Right: mean regret, bands of 2 "
@@ -49,14 +49,14 @@ def section(setting: DemoSetting) -> Section:
 
 
 def sentence(result: Result, bound: LowerBound) -> str:
-    """Who lost least, beside what nobody can avoid in the long run."""
+    """The lowest regret, beside the asymptotic lower bound."""
     visitors = int(result.rounds[-1])
     least = bound.value * float(np.log(visitors))
     lost = result.regret["CKL-UCB"][:, -1]
     side = "above" if lost.mean() > least else "below"
-    found = sentences.lowest({name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {visitors:,} visitors")
+    lowest = sentences.lowest({name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {visitors:,} visitors")
     return (
-        f"{found} In the long run no policy that is good everywhere loses less than {bound.value:.3g} ln T, here "
+        f"{lowest} In the long run no policy that is good everywhere loses less than {bound.value:.3g} ln T, here "
         f"{least:,.0f}; CKL-UCB is {side} that asymptotic bound after {visitors:,} visitors."
     )
 

@@ -32,11 +32,11 @@ Linear = problems.Linear
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: exploration under a guarantee."""
     users, source = new_users(setting)
-    found = {name: play(setting, users, setting.folder(f"safe, {name}", source), late) for name, late in REWARD_DELAYS.items()}
-    harmed = {name: users_behind(result) for name, result in found.items()}
-    save_figure(draw(found, setting.palette), setting.out / PICTURE)
+    results = {name: play(setting, users, setting.folder(f"safe, {name}", source), late) for name, late in REWARD_DELAYS.items()}
+    harmed = {name: users_behind(result) for name, result in results.items()}
+    save_figure(draw(results, setting.palette), setting.out / PICTURE)
     caption = (
         f"Above: what a user's rewards are ahead of {1 - ALPHA:.0%} of the known joke's, mean over users, shaded down to the worst-off "
         "twentieth. Below: share of users who are behind in that round. Both axes of rounds are logarithmic."
@@ -46,8 +46,8 @@ def section(setting: DemoSetting) -> Section:
         f"{1 - ALPHA:.0%} of its rewards at every round, but for a chance of {DELTA:.0%}. LinTS inside Safe has no promise of its own."
     )
     return Section(
-        "Safe: explore without harming anyone", text, [picture(draw(found, setting.palette), caption)], [table(found, harmed)],
-        summary=sentence(found, harmed),
+        "Safe: explore without harming anyone", text, [picture(draw(results, setting.palette), caption)], [table(results, harmed)],
+        summary=sentence(results, harmed),
     )  # fmt: skip
 
 
@@ -65,13 +65,13 @@ def twin(count: int, seed: int, jokes: int = 40, tastes: int = 8) -> list[Linear
     """Users of few tastes around a joke's popularity; those whose means leave [0, 1] are drawn again."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(40,)))
     features = np.column_stack([np.ones(jokes), rng.normal(size=(jokes, tastes)) / np.sqrt(tastes)])
-    found: list[Linear] = []
-    while len(found) < count:
+    users: list[Linear] = []
+    while len(users) < count:
         theta = np.concatenate([[0.5], 0.15 * rng.normal(size=tastes)])
         means = features @ theta
         if means.min() >= 0.0 and means.max() <= 1.0:
-            found.append(Linear(features, theta, noise=NOISE))
-    return found
+            users.append(Linear(features, theta, noise=NOISE))
+    return users
 
 
 def line_up(users: list[Linear]) -> Mapping[str, Policy | Callable[[Linear], Policy]]:
@@ -103,20 +103,20 @@ def play(setting: DemoSetting, users: list[Linear], label: str, late: int) -> Re
 
 
 def users_behind(result: Result) -> dict[str, np.ndarray]:
-    """Which users were behind in some round."""
-    return {name: np.asarray(seen["violations"][:, 0] > 0) for name, seen in result.watched.items()}
+    """By policy, whether each user was behind in some round."""
+    return {name: np.asarray(watched["violations"][:, 0] > 0) for name, watched in result.watched.items()}
 
 
-def sentence(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> str:
-    """Who harmed how many, and what safety cost in the end."""
+def sentence(results: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> str:
+    """Users harmed by each policy, and the price of safety in regret."""
     parts = []
     for name, by_policy in harmed.items():
         counts = []
         for policy, runs in by_policy.items():
-            still = int((found[name].watched[policy]["budget"][:, -1] < -TOLERANCE).sum())
+            still = int((results[name].watched[policy]["budget"][:, -1] < -TOLERANCE).sum())
             counts.append(f"{policy} {int(runs.sum())}" + (f" (of whom {still} still are at the end)" if still else ""))
         parts.append(f"with {name} {sentences.listed_words(counts)}")
-    at_once = next(iter(found.values()))
+    at_once = next(iter(results.values()))
     final = {name: curve[:, -1] for name, curve in at_once.regret.items()}
     more = [
         f"{name}'s by {sentences.mean(values - final[UNCONSTRAINED], sign=True)}" for name, values in final.items()
@@ -129,10 +129,10 @@ def sentence(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.n
     )
 
 
-def table(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
+def table(results: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
     """Users harmed, lowest budget and final regret of every policy."""
     rows = []
-    for name, result in found.items():
+    for name, result in results.items():
         for policy, runs in harmed[name].items():
             lowest = result.watched[policy]["lowest"][:, 0]
             rows.append([
@@ -143,13 +143,13 @@ def table(found: Mapping[str, Result], harmed: Mapping[str, Mapping[str, np.ndar
     return Table(columns, rows, "± one standard error.", aligned=False)
 
 
-def draw(found: Mapping[str, Result], palette: style.Palette) -> Figure:
+def draw(results: Mapping[str, Result], palette: style.Palette) -> Figure:
     """Budgets above, users harmed below; a column for each delay."""
     fig, axes = style.figure(2, rows=2, width=5.4, height=6.0)
-    for column, (name, result) in enumerate(found.items()):
+    for column, (name, result) in enumerate(results.items()):
         above, below = axes[column], axes[2 + column]
-        for policy, seen in result.watched.items():
-            budget, colour, line = seen["budget"], palette.colour(policy), palette.line(policy)
+        for policy, watched in result.watched.items():
+            budget, colour, line = watched["budget"], palette.colour(policy), palette.line(policy)
             mean, worst = budget.mean(axis=0), np.quantile(budget, 0.05, axis=0)
             above.plot(result.rounds, mean, color=colour, linestyle=line, label=policy)
             above.fill_between(result.rounds, worst, mean, color=colour, alpha=0.15, linewidth=0)

@@ -42,12 +42,12 @@ class PromotionTrials(NamedTuple):
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: promotions as sets."""
     world = promotion_trials(setting)
     rounds = setting.of(ROUNDS, least=3)
-    chosen = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
+    players = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
     result = simulate(
-        world.trials, chosen, horizon=rounds, replications=len(world.trials), checkpoints=np.arange(1, rounds + 1), monitor=SetValue(),
+        world.trials, players, horizon=rounds, replications=len(world.trials), checkpoints=np.arange(1, rounds + 1), monitor=SetValue(),
         **setting.play(setting.folder("sets", world.source)),
     )  # fmt: skip
     caption = "What the sets of a round brought on average so far, as a share of the best possible; bands of 2 standard errors."
@@ -63,17 +63,19 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
     trials = setting.of(TRIALS, least=2)
     try:
         path = find(QUICK_FILES, setting.data) or ratings_file(setting.data)
-        found = [movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)]
+        data_sets = [
+            movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)
+        ]
     except DataNotFound as error:
         return twin(trials, setting, setting.report_missing(error))
-    users = found[0].features.shape[0]
+    users = data_sets[0].features.shape[0]
     k = max(1, int(USER_SHARE * users) // PROMOTIONS)
     source = (
         f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that were held out are the promotions, each goes to {k} users, "
         f"and a user's rating of the film is the reward (1 or 0 where a file tells only who rated what). {trials} trials hold out other "
         "films."
     )
-    return PromotionTrials([problems.Promotions(one.features, one.rewards, k) for one in found], source, users)
+    return PromotionTrials([problems.Promotions(one.features, one.rewards, k) for one in data_sets], source, users)
 
 
 def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
@@ -81,36 +83,36 @@ def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(USERS,)))
     users = setting.of(USERS, least=500)
     k = int(USER_SHARE * users) // PROMOTIONS
-    made = []
+    instances = []
     for _ in range(trials):
         features = np.column_stack([rng.normal(size=(users, RANK)) / np.sqrt(RANK), np.ones(users)])
         taste = np.column_stack([rng.normal(size=(PROMOTIONS, RANK)), rng.uniform(-1.0, 0.0, PROMOTIONS)])
         chance = 1.0 / (1.0 + np.exp(-features @ taste.T))
-        made.append(problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k))
-    return PromotionTrials(made, source, users)
+        instances.append(problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k))
+    return PromotionTrials(instances, source, users)
 
 
 def timed_assignment(seed: int) -> str:
-    """One assignment at 20,000 users, with its proof."""
+    """The time of one assignment at 20,000 users, and whether it is proved optimal."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(PROMOTIONS,)))
     oracle = oracles.Promotions(promotions=PROMOTIONS, k=200)
     oracle(rng.normal(size=(2_500, PROMOTIONS)))  # compiles it
     scores = rng.normal(size=(USERS, PROMOTIONS))
     began = time.perf_counter()
-    found = oracle.solve(scores)
+    assignment = oracle.solve(scores)
     took = 1000.0 * (time.perf_counter() - began)
-    gap = found.bound - found.value
-    proved = "proved to be the best" if gap <= 1e-9 * abs(found.bound) else f"within {gap:.2g} of the best"
+    gap = assignment.bound - assignment.value
+    proved = "proved to be the best" if gap <= 1e-9 * abs(assignment.bound) else f"within {gap:.2g} of the best"
     return f"An assignment of {USERS:,} users takes {took:.0f} ms and is {proved}."
 
 
 def shares(result: Result) -> dict[str, np.ndarray]:
     """(trials, rounds) value so far as a share of the best possible, which is value and regret together."""
-    return {name: seen["value"] / (seen["value"] + result.regret[name]) for name, seen in result.watched.items()}
+    return {name: watched["value"] / (watched["value"] + result.regret[name]) for name, watched in result.watched.items()}
 
 
 def sentence(result: Result, world: PromotionTrials, assigned: str) -> str:
-    """Who brought most."""
+    """The largest reward."""
     last = {name: -100.0 * part[:, -1] for name, part in shares(result).items()}
     what = f"share of the best possible in {int(result.rounds[-1])} rounds, in %"
     return f"{sentences.lowest(last, what, least='highest', below='above')} {assigned}"

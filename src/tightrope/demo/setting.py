@@ -14,7 +14,7 @@ TWIN = "Synthetic twin, because the data are not here:"
 
 @dataclass(frozen=True)
 class DemoSetting:
-    """How the demo runs. size: share of the full numbers of rounds and replications, in (0, 1]."""
+    """Settings of the demo. size: share of the full numbers of rounds and replications, in (0, 1]."""
 
     out: pathlib.Path
     seed: int = 0
@@ -40,7 +40,7 @@ class DemoSetting:
 
     @staticmethod
     def folder(label: str, source: str) -> str:
-        """Where runs are kept: those of a synthetic twin lie beside those of the data, which may come later."""
+        """The folder of a section's runs: those of a synthetic twin lie beside those of the data, which may come later."""
         return f"{label}, twin" if source.startswith(TWIN) else label
 
     def report_missing(self, error: Exception) -> str:

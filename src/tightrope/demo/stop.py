@@ -25,14 +25,16 @@ NO_PROGRESS = {"progress": None}  # many short runs
 
 
 def section(setting: DemoSetting) -> Section:
-    """Play, judge, draw."""
+    """The section: a test that stops."""
     problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
-    chosen = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
+    rule = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
     tests = setting.of(TESTS, least=4)
-    found = identify(problem, chosen, replications=tests, **setting.play("stop", known=False))
-    looks = np.unique(np.geomspace(500, max(float(found.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64))
+    identification = identify(problem, rule, replications=tests, **setting.play("stop", known=False))
+    looks = np.unique(
+        np.geomspace(500, max(float(identification.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64)
+    )
     gaps = np.stack([
-        identify(problem, chosen, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | NO_PROGRESS)).gap_bound[NAME]
+        identify(problem, rule, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | NO_PROGRESS)).gap_bound[NAME]
         for n in looks
     ])  # fmt: skip
     fixed, textbook = fixed_size(problem.means, EPSILON, DELTA)
@@ -48,16 +50,16 @@ def section(setting: DemoSetting) -> Section:
     )
     return Section(
         "Stop: an A/B/n test that ends when the winner is known", text,
-        [picture(draw(looks, gaps, found, fixed, textbook, setting.palette), caption)], [table(found, fixed, textbook)],
-        summary=sentence(found, fixed, textbook),
+        [picture(draw(looks, gaps, identification, fixed, textbook, setting.palette), caption)], [table(identification, fixed, textbook)],
+        summary=sentence(identification, fixed, textbook),
     )  # fmt: skip
 
 
-def sentence(found: Identification, fixed: int, textbook: int) -> str:
-    """How many visitors it took, beside tests of fixed length."""
-    rounds, n = found.rounds[NAME], found.replications
-    stopped = found.stopped[NAME]
-    right = f"{int((found.correct[NAME] & stopped).sum())} of {n} tests ended with a variant that is good enough"
+def sentence(identification: Identification, fixed: int, textbook: int) -> str:
+    """The number of visitors, beside tests of fixed length."""
+    rounds, n = identification.rounds[NAME], identification.replications
+    stopped = identification.stopped[NAME]
+    right = f"{int((identification.correct[NAME] & stopped).sum())} of {n} tests ended with a variant that is good enough"
     return (
         f"{NAME} knows a winner after {sentences.mean(rounds)} visitors ({right}); a test of fixed length with the same guarantee needs "
         f"{fixed:,}, {against(rounds, fixed)}, and the textbook's test, whose guarantee is weaker, {textbook:,}, "
@@ -74,9 +76,9 @@ def against(rounds: np.ndarray, fixed: int) -> str:
     return f"{times:.1f} times as many" if times >= 1.0 else f"fewer: {times:.2f} times as many"
 
 
-def table(found: Identification, fixed: int, textbook: int) -> Table:
-    """Every test's length."""
-    rounds = found.rounds[NAME]
+def table(identification: Identification, fixed: int, textbook: int) -> Table:
+    """The lengths of the tests."""
+    rounds = identification.rounds[NAME]
     rows = [
         [NAME, sentences.mean(rounds), f"{int(rounds.max()):,}", "at any time"],
         ["fixed length, any rates", f"{fixed:,}", f"{fixed:,}", "once, at the end"],
@@ -86,7 +88,7 @@ def table(found: Identification, fixed: int, textbook: int) -> Table:
 
 
 def draw(
-    looks: np.ndarray, gaps: np.ndarray, found: Identification, fixed: int, textbook: int, palette: style.Palette
+    looks: np.ndarray, gaps: np.ndarray, identification: Identification, fixed: int, textbook: int, palette: style.Palette
 ) -> Figure:  # fmt: skip
     """B against visitors."""
     fig, (ax,) = style.figure(width=6.4, height=3.6)
@@ -95,7 +97,7 @@ def draw(
     ax.fill_between(looks, gaps.min(axis=1), gaps.max(axis=1), color=colour, alpha=0.15, linewidth=0)
     ax.axhline(EPSILON, color=style.INK, linewidth=0.8)
     ax.text(looks[0], EPSILON, f" ε = {EPSILON:g}", va="bottom", fontsize=9, color=style.INK)
-    stop = float(found.rounds[NAME].mean())
+    stop = float(identification.rounds[NAME].mean())
     ax.axvline(stop, color=colour, linestyle="--", label=f"{NAME} stops, on average")
     ax.axvline(textbook, color=style.SOFT, linestyle=":", label="fixed length, textbook")
     ax.axvline(fixed, color=style.SOFT, linestyle="-.", label="fixed length, same guarantee")

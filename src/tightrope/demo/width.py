@@ -35,11 +35,11 @@ def section(setting: DemoSetting) -> Section:
             past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.runs / setting.folder("width, training", source)
         )  # fmt: skip
     bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
-    chosen = {
+    players = {
         NAME: policies.SoftUCB(beta=trained.beta),
         RIVAL: policies.LinUCB(width="theorem", noise=NOISE, delta=DELTA, theta_bound=bound),
     }
-    result = simulate(users, chosen, horizon=horizon, replications=len(users), **setting.play(setting.folder("width", source)))
+    result = simulate(users, players, horizon=horizon, replications=len(users), **setting.play(setting.folder("width", source)))
     caption = (
         f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; dashed: the width that theory asks for. "
         f"Right: mean regret on {len(users)} new users, bands of 2 standard errors."
@@ -75,7 +75,7 @@ def twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linear]:
 
 
 def sentence(trained: TrainedBeta, result: Result) -> str:
-    """Where the width went, and what it brings."""
+    """The learned width, and the regret that it saves."""
     final = {name: curve[:, -1] for name, curve in result.regret.items()}
     return (
         f"From one past user the width goes from {trained.path[0]:.3g} to {trained.beta:.3g}, where theory asks for {trained.theory:.3g}. "

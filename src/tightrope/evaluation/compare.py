@@ -57,7 +57,7 @@ def compare(
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} must be a dict of name -> policy with at least one entry.")
     m = len(policies)
-    targets = [Target(log, given, f"policies[{name!r}]") for name, given in policies.items()]
+    targets = [Target(log, policy, f"policies[{name!r}]") for name, policy in policies.items()]
     read = Pass(log, targets, Target(log, baseline, "baseline"), model, options, share=m)
     assert read.baseline is not None
     check_support(log, read.baseline)

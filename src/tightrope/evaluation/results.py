@@ -23,7 +23,7 @@ BASELINE = "(baseline)"  # its name beside those of the policies
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Where the log has something to say.
+    """The overlap of the log with the policy.
 
     Attributes
     ----------
@@ -138,12 +138,12 @@ class Evaluation:
         dict
             With None where there is no finite number.
         """
-        given = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
-        given |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
-        given |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
+        facts = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
+        facts |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
+        facts |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
         pairs = {"sequence": self.sequence, "difference": self.difference}
-        given |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
-        plain: JsonObject = files.plain(given | {"calibration": self.calibration, "weights": self.weights})
+        facts |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
+        plain: JsonObject = files.plain(facts | {"calibration": self.calibration, "weights": self.weights})
         return plain
 
     @classmethod
@@ -286,7 +286,7 @@ class Comparison:
 
     @property
     def conclusion(self) -> str:
-        """Who won, or who still may, in a sentence."""
+        """The winner, or the policies that may still win, in a sentence."""
         if not self.alive:
             return "Each of them was certainly worse than another at some time: the world has changed, and none is the best throughout."
         if self.winner is not None:
@@ -303,8 +303,8 @@ class Comparison:
         dict
         """
         policies = {name: each.record() for name, each in self.evaluations.items()}
-        given = {"winner": self.winner, "alive": list(self.alive), "alpha": self.alpha}
-        return given | {"policies": policies, "baseline": self.baseline.record()}
+        facts = {"winner": self.winner, "alive": list(self.alive), "alpha": self.alpha}
+        return facts | {"policies": policies, "baseline": self.baseline.record()}
 
     def frame(self) -> "pd.DataFrame":
         """A table of the policies.

@@ -195,8 +195,8 @@ def _as_model(log: Log, model: str | ArrayLike | None) -> Ridge | np.ndarray | N
     check_order("model", model, list(range(log.arms)) if log.names is None else list(log.names))
     values = checks.floats("model", model)
     if values.shape != (log.given, log.arms):
-        wanted = f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"
-        raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or {wanted}.")
+        shape = f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"
+        raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or {shape}.")
     if not np.isfinite(values).all():
         raise ValueError("model has an entry that is not a finite number.")
     return values

@@ -120,8 +120,8 @@ class ConfidenceSequence:
         self.state = states.tolist()
 
     def _too_low(self, lower: object, upper: object) -> ValueError:
-        given = f"lower = {checks.show(lower)} and upper = {checks.show(upper)}"
-        return ValueError(f"{given} must be finite and at least -k = {-self.k:g}; scores below it break the bound.")
+        bounds = f"lower = {checks.show(lower)} and upper = {checks.show(upper)}"
+        return ValueError(f"{bounds} must be finite and at least -k = {-self.k:g}; scores below it break the bound.")
 
     @property
     def rounds(self) -> int:

@@ -29,28 +29,28 @@ class Target:
     policy that made the log.
     """
 
-    def __init__(self, log: Log, given: Judged, argument: str = "policy") -> None:
+    def __init__(self, log: Log, policy: Judged, argument: str = "policy") -> None:
         self.log, self.argument = log, argument
-        self.logged = isinstance(given, str) and given == LOGGED_POLICY and LOGGED_POLICY not in (log.names or ())
+        self.logged = isinstance(policy, str) and policy == LOGGED_POLICY and LOGGED_POLICY not in (log.names or ())
         self.arms = list(range(log.arms)) if log.names is None else list(log.names)
         self.of: Callable[[Rows], np.ndarray]
         if self.logged:
             self.of = self._as_logged
-        elif is_policy(given):
+        elif is_policy(policy):
             raise ValueError(
-                f"{argument} = {label(given)} has learned nothing yet. Give a Session, which is judged at its present state, or judge the "
+                f"{argument} = {label(policy)} has learned nothing yet. Give a Session, which is judged at its present state, or judge the "
                 "policy while it learns: tr.evaluate_learner with method='replay' (uniform logs) or method='simulate' (a fitted model)."
             )
-        elif isinstance(given, Session):
-            self.of = self._of_session(given)
-        elif isinstance(given, str) or (isinstance(given, (int, np.integer)) and not isinstance(given, bool)):
-            self.of = self._constant(np.eye(1, log.arms, log.number(argument, given))[0])
-        elif isinstance(given, Mapping):
-            self.of = self._by_slot(given)
-        elif callable(given):
-            self.of = self._by_calling(given)
+        elif isinstance(policy, Session):
+            self.of = self._of_session(policy)
+        elif isinstance(policy, str) or (isinstance(policy, (int, np.integer)) and not isinstance(policy, bool)):
+            self.of = self._constant(np.eye(1, log.arms, log.number(argument, policy))[0])
+        elif isinstance(policy, Mapping):
+            self.of = self._by_slot(policy)
+        elif callable(policy):
+            self.of = self._by_calling(policy)
         else:
-            self.of = self._of_array(given)
+            self.of = self._of_array(policy)
 
     def probabilities(self, rows: Rows) -> np.ndarray:
         """(m, K), C-contiguous. Raises ValueError naming the row where they are no probabilities."""
@@ -92,9 +92,9 @@ class Target:
 
         return of
 
-    def _of_array(self, given: ArrayLike) -> Callable[[Rows], np.ndarray]:
-        check_order(self.argument, given, self.arms)
-        values = given if type(given) is np.ndarray else checks.floats(self.argument, given)
+    def _of_array(self, chances: ArrayLike) -> Callable[[Rows], np.ndarray]:
+        check_order(self.argument, chances, self.arms)
+        values = chances if type(chances) is np.ndarray else checks.floats(self.argument, chances)
         n, K = self.log.given, self.log.arms
         if values.shape == (K,):
             return self._constant(checks.vector(self.argument, values))
@@ -105,15 +105,15 @@ class Target:
             )
         return lambda rows: rows.of(values)
 
-    def _by_slot(self, given: Mapping[int, ArrayLike]) -> Callable[[Rows], np.ndarray]:
-        if not all(isinstance(slot, (int, np.integer)) for slot in given):
+    def _by_slot(self, by_slot: Mapping[int, ArrayLike]) -> Callable[[Rows], np.ndarray]:
+        if not all(isinstance(slot, (int, np.integer)) for slot in by_slot):
             raise ValueError(
-                f"{self.argument} = {checks.show(given)} is no dict of slot -> probabilities; where there are no slots give a list of "
+                f"{self.argument} = {checks.show(by_slot)} is no dict of slot -> probabilities; where there are no slots give a list of "
                 f"{self.log.arms} probabilities, of the arms {checks.show(self.arms)} in this order, or the name of the arm."
             )
-        for slot, item in given.items():
+        for slot, item in by_slot.items():
             check_order(f"{self.argument}[{slot!r}]", item, self.arms)
-        tables = {checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item) for slot, item in given.items()}
+        tables = {checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item) for slot, item in by_slot.items()}
         if not tables or any(item.size != self.log.arms for item in tables.values()):
             raise ValueError(f"{self.argument} must map every slot to {self.log.arms} probabilities, one for each arm.")
         slots = np.array(sorted(tables))
@@ -194,13 +194,13 @@ def policy_to_judge(data: object, log: Log, argument: str) -> Judged | Policy:
 
     argument: begins the sentence of a ValueError.
     """
-    given = [key for key in KEYS if isinstance(data, dict) and key in data]
-    if not isinstance(data, dict) or len(given) != 1 or (given[0] != "policy" and len(data) > 1):
+    keys = [key for key in KEYS if isinstance(data, dict) and key in data]
+    if not isinstance(data, dict) or len(keys) != 1 or (keys[0] != "policy" and len(data) > 1):
         raise ValueError(f"{argument} must hold exactly one of policy, probabilities and arm; got {checks.show(data)}.")
-    if given == ["policy"]:
+    if keys == ["policy"]:
         return built(data)
-    value = data[given[0]]
-    return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and given == ["probabilities"] else value
+    value = data[keys[0]]
+    return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and keys == ["probabilities"] else value
 
 
 def target_name(policy: object) -> str:

@@ -65,8 +65,8 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
 
         if not isinstance(encoder, Encoder):
             raise ValueError(f"encoder = {checks.show(encoder)} is no Encoder; give tr.Encoder().fit(tr.logs.dsjson_rows(path)).")
-    kept, waiting = _decisions_with_rewards(path)
-    return _log_of(kept, waiting, arms, rewards, encoder, path)
+    decisions, waiting = _decisions_with_rewards(path)
+    return _log_of(decisions, waiting, arms, rewards, encoder, path)
 
 
 def dsjson_rows(path: Path) -> list[JsonObject]:
@@ -89,8 +89,8 @@ def dsjson_rows(path: Path) -> list[JsonObject]:
     ValueError
         For files that are no such log, with the line.
     """
-    kept, _ = _decisions_with_rewards(path)
-    return [row for event, _ in kept for row in _rows_of(event["c"])]
+    decisions, _ = _decisions_with_rewards(path)
+    return [row for event, _ in decisions for row in _rows_of(event["c"])]
 
 
 def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]], int]:
@@ -112,16 +112,16 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]],
                 late[id] = checks.real(f"RewardValue in line {number}", item["RewardValue"])
                 continue
             events[id] = _event(item, f"{os.fspath(path)}, line {number}")  # a dict keeps the place of an event's first state
-    kept, waiting = [], 0
+    decisions, waiting = [], 0
     for id, event in events.items():
         reward = late.get(id, None if event["cost"] is None else -event["cost"])
         if reward is None:
             waiting += 1
         else:
-            kept.append((event, reward))
-    if not kept:
+            decisions.append((event, reward))
+    if not decisions:
         raise ValueError(f"{os.fspath(path)} has no decision with a reward.")
-    return kept, waiting
+    return decisions, waiting
 
 
 def _rows_of(shown: JsonObject) -> list[JsonObject]:
@@ -171,23 +171,23 @@ def _event(item: JsonObject, where: str) -> JsonObject:
 
 
 def _log_of(
-    kept: list[tuple[JsonObject, float]],
+    decisions: list[tuple[JsonObject, float]],
     waiting: int,
     arms: int | None,
     rewards: tuple[float, float],
     encoder: "Encoder | None",
     path: Path,
 ) -> Log:
-    K = max(max(event["arm"] + 1, *(event["a"] or [0])) for event, _ in kept)
+    K = max(max(event["arm"] + 1, *(event["a"] or [0])) for event, _ in decisions)
     K = K if arms is None else checks.integer("arms", arms, least=K)
-    n = len(kept)
+    n = len(decisions)
     H = mask = None
-    if all(event["p"] is not None for event, _ in kept):  # without them only the played arm's is known
+    if all(event["p"] is not None for event, _ in decisions):  # without them only the played arm's is known
         H, mask = np.zeros((n, K)), np.zeros((n, K), dtype=np.bool_)
-        for i, (event, _) in enumerate(kept):
+        for i, (event, _) in enumerate(decisions):
             places = np.asarray(event["a"], dtype=np.int64) - 1
             H[i, places], mask[i, places] = event["p"], True
-    stamps = [event["time"] for event, _ in kept]
+    stamps = [event["time"] for event, _ in decisions]
     time = None
     if all(isinstance(stamp, str) for stamp in stamps):
         bad = BadRows(n)
@@ -195,25 +195,25 @@ def _log_of(
             time = times(np.array(stamps, dtype=object), "Timestamp", bad)
         except ValueError:
             raise ValueError(f"{os.fspath(path)}: Timestamp must hold times such as 2026-01-31T12:00:00Z.") from None
-    features = _features(kept, K, encoder, path)
+    features = _features(decisions, K, encoder, path)
     rows = Rows(
-        np.array([event["arm"] for event, _ in kept], dtype=np.int64), np.array([reward for _, reward in kept], dtype=np.float64),
-        np.array([event["chance"] for event, _ in kept], dtype=np.float64), features,
+        np.array([event["arm"] for event, _ in decisions], dtype=np.int64), np.array([reward for _, reward in decisions], dtype=np.float64),
+        np.array([event["chance"] for event, _ in decisions], dtype=np.float64), features,
         mask if mask is not None and not mask.all() else None, H, time,
     )  # fmt: skip
     left = {"decisions without a reward": waiting} if waiting else {}
     return new_log(RowsInMemory(in_order(rows)), K, rewards=rewards, left_out=left)
 
 
-def _features(kept: list[tuple[JsonObject, float]], K: int, encoder: "Encoder | None", path: Path) -> np.ndarray | None:
+def _features(decisions: list[tuple[JsonObject, float]], K: int, encoder: "Encoder | None", path: Path) -> np.ndarray | None:
     """(n, d) of what decisions showed, or (n, K, d) where every action has its own."""
     if encoder is None:
         return None
-    shared, columns = [_flat("", event["c"]) for event, _ in kept], encoder.to_dict()["columns"].keys()
+    shared, columns = [_flat("", event["c"]) for event, _ in decisions], encoder.to_dict()["columns"].keys()
     if all(columns <= one.keys() for one in shared):  # it looks at nothing that actions have for themselves
         rows = [[one] for one in shared]
     else:
-        rows = [_rows_of(event["c"]) for event, _ in kept]
+        rows = [_rows_of(event["c"]) for event, _ in decisions]
     encoded = encoder.transform([row for one in rows for row in one])
     numbers = [len(one) for one in rows]
     if set(numbers) == {1}:

@@ -370,7 +370,7 @@ class Encoder:
         return cls()._with(FittedEncoder.read(data))
 
     def _with(self, fitted: FittedEncoder) -> "Encoder":
-        """The same, fitted."""
+        """The same encoder, fitted."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._fitted = fitted

@@ -128,7 +128,7 @@ def from_frame(
 
 @dataclass(frozen=True)
 class LogColumns:
-    """Which columns of a table hold what."""
+    """The columns of a table by role."""
 
     arm: str
     reward: str
@@ -160,8 +160,8 @@ class LogColumns:
     def names(self, narrow: bool) -> list[str]:
         """Columns that must be read. narrow: without features."""
         listed: list[str] = []
-        given = (self.arm, self.reward, self.propensity, self.probabilities, self.eligible, self.time, self.slot, self.round)
-        for item in (*given, None if narrow else self.features):
+        columns = (self.arm, self.reward, self.propensity, self.probabilities, self.eligible, self.time, self.slot, self.round)
+        for item in (*columns, None if narrow else self.features):
             listed += [item] if isinstance(item, str) else item if isinstance(item, list) else []
         return list(dict.fromkeys(listed))
 

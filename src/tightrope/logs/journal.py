@@ -61,8 +61,8 @@ def entry_of(line: bytes) -> JsonObject | None:
     text = line[DIGITS + 1 : -1]
     if not line.endswith(b"\n") or line[:DIGITS] != b"%08x" % zlib.crc32(text):
         return None
-    found = json.loads(text)
-    return found if isinstance(found, dict) else None
+    entry = json.loads(text)
+    return entry if isinstance(entry, dict) else None
 
 
 def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
@@ -104,16 +104,16 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
     path = checked_path(path)
     if not path.exists():
         raise ValueError(f"path = {str(path)!r} does not exist; pass a file that tr.Journal wrote.")
-    head, made, added = decisions_of(path)
+    head, decisions, added = decisions_of(path)
     if head["catalogue"]:
         raise ValueError("this journal's arms are new candidates at every call, so its log has no arms to compare; keep a table.")
-    kept = [one for one in made if complete(one)]
-    others = [one for one in made if has_propensity(one) and not complete(one)]
+    kept = [one for one in decisions if complete(one)]
+    others = [one for one in decisions if has_propensity(one) and not complete(one)]
     ended = sum(one["ended"] for one in others)
     left = {
         "open decisions": len(others) - ended,
         "cancelled, or closed without a reward": ended,
-        "without a propensity": len(made) - len(kept) - len(others),
+        "without a propensity": len(decisions) - len(kept) - len(others),
     }
     left = {words: count for words, count in left.items() if count}
     if not kept:
@@ -128,7 +128,7 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
 def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[str | int]]:
     """The first entry of a journal, its decisions with their answers and the number of arms of their time, and the arms at its end."""
     head: JsonObject = {}
-    made: dict[str | int, JsonObject] = {}
+    decisions: dict[str | int, JsonObject] = {}
     arms: list[str | int] = []
     last, moment = 0, 0.0
     for _, entry in read_journal(path):
@@ -138,22 +138,22 @@ def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list
                 head = entry
                 arms += head["names"] or range(head["arms"])
             case "decide":
-                made[entry["id"]] = entry | {"answers": {}, "ended": False, "arms": len(arms)}
+                decisions[entry["id"]] = entry | {"answers": {}, "ended": False, "arms": len(arms)}
                 last = entry["round"]
-            case "reward" if entry["id"] in made:  # others were made before the journal began
-                answer(made[entry["id"]], entry["value"])
+            case "reward" if entry["id"] in decisions:  # others were made before the journal began
+                answer(decisions[entry["id"]], entry["value"])
             case "expire":
-                for id in made.keys() & entry["ids"]:
-                    expire(made[id], head["default_reward"])
-            case "cancel" | "close" if entry["id"] in made:
-                made[entry["id"]]["ended"] = True
+                for id in decisions.keys() & entry["ids"]:
+                    expire(decisions[id], head["default_reward"])
+            case "cancel" | "close" if entry["id"] in decisions:
+                decisions[entry["id"]]["ended"] = True
             case "add_arms":
                 arms += entry["names"] or range(len(arms), len(arms) + entry["number"])
     if head["window"] is not None:
-        for one in made.values():
+        for one in decisions.values():
             if (moment - one["t"] > head["window"]) if head["timed"] else (one["round"] < last - head["window"]):
                 expire(one, head["default_reward"])
-    return head, list(made.values()), arms
+    return head, list(decisions.values()), arms
 
 
 def answer(one: JsonObject, value: float | list[list[float]]) -> None:
@@ -183,34 +183,34 @@ def complete(one: JsonObject) -> bool:
     return has_propensity(one) and len(one["answers"]) == len(arms_of(one))
 
 
-def rows_of(kept: list[JsonObject], K: int, sets: bool) -> Rows:
+def rows_of(decisions: list[JsonObject], K: int, sets: bool) -> Rows:
     """The rows of complete decisions."""
-    repeats = np.array([len(arms_of(one)) for one in kept])
-    arm = np.array([k for one in kept for k in arms_of(one)], dtype=np.int64)
-    reward = np.array([one["answers"][k] for one in kept for k in arms_of(one)])
-    chance = np.array([p for one in kept for p in (one["p"] if isinstance(one["p"], list) else [one["p"]])])
-    features = features_of(kept, K)
+    repeats = np.array([len(arms_of(one)) for one in decisions])
+    arm = np.array([k for one in decisions for k in arms_of(one)], dtype=np.int64)
+    reward = np.array([one["answers"][k] for one in decisions for k in arms_of(one)])
+    chance = np.array([p for one in decisions for p in (one["p"] if isinstance(one["p"], list) else [one["p"]])])
+    features = features_of(decisions, K)
     masks = None
-    if any(one.get("mask") is not None or one["arms"] < K for one in kept):
-        masks = np.zeros((len(kept), K), dtype=np.bool_)
-        for i, one in enumerate(kept):
+    if any(one.get("mask") is not None or one["arms"] < K for one in decisions):
+        masks = np.zeros((len(decisions), K), dtype=np.bool_)
+        for i, one in enumerate(decisions):
             shown = one.get("mask")
             masks[i, : one["arms"]] = True if shown is None else mask_of_text(shown)
-    time = np.array([one["t"] for one in kept])
+    time = np.array([one["t"] for one in decisions])
     return Rows(
         arm, reward, chance,
         features=None if features is None else np.repeat(features, repeats, axis=0),
         eligible=None if masks is None else np.repeat(masks, repeats, axis=0),
         time=np.repeat(time, repeats),
-        round=np.repeat(np.array([one["round"] for one in kept], dtype=np.int64), repeats) if sets else None,
+        round=np.repeat(np.array([one["round"] for one in decisions], dtype=np.int64), repeats) if sets else None,
     )  # fmt: skip
 
 
-def features_of(kept: list[JsonObject], K: int) -> np.ndarray | None:
+def features_of(decisions: list[JsonObject], K: int) -> np.ndarray | None:
     """(n, d) of rounds that showed all arms one row, or (n, K, d), with zeros for arms that were added later; None without features."""
-    if any("x" not in one for one in kept):
+    if any("x" not in one for one in decisions):
         return None
-    rows = [np.array(one["x"]) for one in kept]
+    rows = [np.array(one["x"]) for one in decisions]
     if all(x.ndim == 1 for x in rows):
         return np.array(rows)
     X = np.zeros((len(rows), K, rows[0].shape[-1]))

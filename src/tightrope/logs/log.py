@@ -40,7 +40,7 @@ class Rows(NamedTuple):
         return self.map_arrays(lambda item: item[begin:end], self.first + begin)
 
     def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
-        """Every array changed in the same way."""
+        """The rows with a function applied to every array."""
         return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
 
     @property
@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 
 
 class Source(Protocol):
-    """Where a log's rows come from; every call reads them anew."""
+    """The source of a log's rows; every call reads them anew."""
 
     def read(self, size: int, narrow: bool) -> Iterator[Rows]:
         """Chunks of about `size` rows, in order. narrow: without features."""
@@ -220,9 +220,9 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
     if (np.diff(rounds) > 0).all():
         return
     order = np.argsort(rounds, kind="stable")
-    again = np.flatnonzero(np.diff(rounds[order]) == 0)
-    if again.size:
-        here = again[np.argmin(rows[order[again + 1]])]
+    repeats = np.flatnonzero(np.diff(rounds[order]) == 0)
+    if repeats.size:
+        here = repeats[np.argmin(rows[order[repeats + 1]])]
         raise ValueError(
             f"row {rows[order[here + 1]]}: round {rounds[order[here]]} was there before, from row {rows[order[here]]} on, with others "
             "between; rows of a round must follow each other, so sort the table by round, or number the rounds anew."
@@ -230,7 +230,7 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
 
 
 def _rewarded_rows(rows: Rows) -> Rows:
-    """Without the rows that have no reward (NaN), of a set without the whole round."""
+    """The rows that have a reward (not NaN); of sets the rounds whose rows all have one."""
     missing = np.isnan(rows.reward)
     if not missing.any():
         return rows
@@ -301,12 +301,12 @@ def new_log(
     least = None if floor is None else checks.real("floor", floor, above=0, most=1.0 / arms + TOLERANCE)
     X = None if arm_features is None else checks.matrix("arm_features", arm_features, shape=(arms, None))
     log = Log(source, arms, names, (low, high), least, X)
-    n = given = rounds = 0
+    n = total = rounds = 0
     size, smallest, largest = 1, 1.0, 0.0
     plays, all_equal, known = np.zeros(arms), True, False
     begins: list[tuple[np.ndarray, np.ndarray]] = []
     for part in log._parts(None, narrow=True):
-        given += part.arm.size
+        total += part.arm.size
         if part.round is not None:
             at = np.flatnonzero(np.concatenate([[True], part.round[1:] != part.round[:-1]]))
             begins.append((part.round[at], part.given[at]))
@@ -329,12 +329,12 @@ def new_log(
         known = rows.probabilities is not None
     if begins:
         _refuse_parted(begins)
-    left = dict(left_out or {}) | ({"rows without a reward": given - n} if given > n else {})
+    left = dict(left_out or {}) | ({"rows without a reward": total - n} if total > n else {})
     if n == 0:
-        raise ValueError(f"none of the log's {given} rows has a reward; give at least one." if given else "the log has no rows.")
+        raise ValueError(f"none of the log's {total} rows has a reward; give at least one." if total else "the log has no rows.")
     if least is None and all_equal and not known:
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
-    facts = {"n": n, "given": given, "rounds": rounds, "size": size, "plays": plays, "uniform": all_equal, "known": known}
+    facts = {"n": n, "given": total, "rounds": rounds, "size": size, "plays": plays, "uniform": all_equal, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
     return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
 

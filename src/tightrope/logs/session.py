@@ -15,7 +15,7 @@ class Remembering(Protocol):
 
     @property
     def arms(self) -> Arms:
-        """Their number, features and oracle."""
+        """The number of arms, their features and the oracle."""
 
     @property
     def catalogue(self) -> bool:
@@ -35,11 +35,11 @@ class Remembering(Protocol):
 
     @property
     def played(self) -> int:
-        """Those that are only counted."""
+        """Decisions that are only counted."""
 
     @property
     def waiting(self) -> int:
-        """Those that wait for a reward."""
+        """Decisions that wait for a reward."""
 
     @property
     def open(self) -> Sized:

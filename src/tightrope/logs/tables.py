@@ -1,4 +1,4 @@
-"""One reader of tables: named columns in memory or in files, a part at a time, as arrays; what is wrong is said with the first bad rows.
+"""One reader of tables: named columns in memory or in files, a part at a time, as arrays; errors name the first bad rows.
 
 In memory: tables of pandas, polars (LazyFrames too), pyarrow and DuckDB, readers of record batches, dicts of arrays, CSV files. In files,
 which are read a part at a time: Parquet, a file or a folder of them, and every `pyarrow.dataset`.
@@ -155,8 +155,8 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
 
         missing = is_missing(values)
         try:
-            given = pd.Series(np.where(missing, np.array(None), values))
-            moments = np.asarray(pd.to_datetime(given, utc=True, format="ISO8601").dt.tz_localize(None).to_numpy())
+            column = pd.Series(np.where(missing, np.array(None), values))
+            moments = np.asarray(pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None).to_numpy())
         except (ValueError, TypeError):
             raise ValueError(f"time = {checks.show(name)} holds neither numbers nor times such as 2026-01-31 12:00:00.") from None
     bad.note(is_missing(moments), lambda i: f"{name} = {entry(values, i)} is no time")
@@ -341,7 +341,7 @@ class InMemory:
         return column_names(self.frame)
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[TableBatch]:
-        """All of it at once."""
+        """The whole table in one batch."""
         yield TableBatch(self.frame)
 
 
@@ -533,7 +533,7 @@ def _is_whole(column: "pd.Series[Any]") -> bool:
 
 
 def number_of_columns(columns: Columns | ArrayLike | None) -> int:
-    """How many columns are side by side; 0: they do not say."""
+    """The number of columns side by side; 0: not declared."""
     if isinstance(columns, np.ndarray):
         return int(columns.shape[1]) if columns.ndim == 2 else 0
     return 0 if columns is None or isinstance(columns, str) else len(columns)  # type: ignore[arg-type]

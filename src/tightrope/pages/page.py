@@ -59,7 +59,7 @@ class Section:
 
     @property
     def slug(self) -> str:
-        """Its place on the page."""
+        """The anchor of the section on the page."""
         return slug(self.title)
 
 

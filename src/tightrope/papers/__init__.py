@@ -5,4 +5,4 @@ import pkgutil
 
 def names() -> list[str]:
     """The papers that can be reproduced: the packages in this folder."""
-    return [found.name for found in pkgutil.iter_modules(__path__) if found.ispkg]
+    return [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]

@@ -83,7 +83,7 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
 
 
 def one_by_one(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
-    """One paper after the other: engines with workers of their own, or a single worker."""
+    """Papers one after the other: engines with workers of their own, or a single worker."""
     with paper_workers(run) as shared:
         for paper in papers:
             say(f"{paper}: {find_paper(paper).TITLE}")
@@ -162,7 +162,7 @@ def stored_costs() -> JsonObject:
 
 @functools.cache
 def slowness() -> float:
-    """How many times as long as on the machine of the measurements a core takes here, from the best of a few tries."""
+    """Time of the yardstick on a core here over that on the machine of the measurements, the best of a few tries."""
     yardstick_speed()  # compiles
     return float(stored_costs()["yardstick"] / max(yardstick_speed() for _ in range(5)))
 

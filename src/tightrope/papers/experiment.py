@@ -86,7 +86,7 @@ class FigureRecord(TypedDict):
 
 @dataclass
 class Run:
-    """How large, where to, from which seed. engine: None: threads, and processes for long runs in Python."""
+    """Scale, folder and seed of a reproduction. engine: None: threads, and processes for long runs in Python."""
 
     scale: str
     out: pathlib.Path
@@ -140,7 +140,7 @@ def readings_of(paper: str) -> tuple[Reading, ...]:
 def figures(paper: str) -> dict[str, ModuleType]:
     """The figures and tables of a paper by name."""
     package = find_paper(paper)
-    places = {found.name.rpartition(".")[2]: found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
+    places = {info.name.rpartition(".")[2]: info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
     modules = {name.replace("_", "-"): importlib.import_module(places[name]) for name in sorted(places)}
     return {name: module for name, module in modules.items() if hasattr(module, "data")}
 
@@ -152,12 +152,12 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, F
     """
     known = figures(paper)
     checks.choice("scale", run.scale, SCALES)
-    wanted = list(chosen) if chosen is not None else list(known)
-    for name in wanted:
+    selection = list(chosen) if chosen is not None else list(known)
+    for name in selection:
         checks.choice("figure", name, tuple(known))
     outcomes: dict[str, FigureOutcome] = {}
     with paper_workers(run) as run:
-        for name in wanted:
+        for name in selection:
             started, worked = time.monotonic(), _core_seconds()
             with figure_workers(run) as own:
                 outcomes[name] = run_figure(name, known[name], own)
@@ -278,7 +278,7 @@ def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, Fig
 
 
 def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
-    """Where every claim of a paper stands after these figures."""
+    """The standing of every claim of a paper after these figures."""
     return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows), readings_of(paper))
 
 
@@ -370,10 +370,10 @@ def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
 def _pictures(folder: pathlib.Path) -> list[Picture]:
     """The pictures of a figure's folder; earlier versions kept them as files only."""
     try:
-        kept: dict[str, PictureRecord] = json.loads((folder / PICTURES).read_text())
+        records: dict[str, PictureRecord] = json.loads((folder / PICTURES).read_text())
     except FileNotFoundError:
         return [whole(path.read_text(), path.stem) for path in sorted(folder.glob("*.svg"))]
-    return [Picture.of(record) for record in kept.values()]
+    return [Picture.of(record) for record in records.values()]
 
 
 def records_of(run: Run, folder: pathlib.Path) -> dict[str, FigureRecord]:
@@ -396,7 +396,7 @@ def _write_report(
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
-    found = sentence(counts(claims))
+    summary = sentence(counts(claims))
     pictures = {name: _pictures(folder / name) for name in outcomes}
     sections = []
     for name in sorted(outcomes, key=lambda one: not pictures[one]):  # pictures first
@@ -405,8 +405,8 @@ def _write_report(
         tables += [Table.of(table, caption=label) for label, table in outcome.tables.items()]
         text = " ".join(part for part in (verdict_sentence(outcome.rows), outcome.notes) if part)
         sections.append(Section(name, text, pictures[name], tables, chips=chips(claims, name)))
-    sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=found))
-    lead = f"{found} Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
+    sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=summary))
+    lead = f"{summary} Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)

@@ -58,12 +58,12 @@ class Reading(NamedTuple):
 
 def register_claims(claims: Iterable[Claim]) -> dict[str, Claim]:
     """Claims by key; a key that is used twice is refused."""
-    found: dict[str, Claim] = {}
+    register: dict[str, Claim] = {}
     for claim in claims:
-        if claim.key in found:
+        if claim.key in register:
             raise ValueError(f"key = {claim.key!r} stands for two claims; give each its own.")
-        found[claim.key] = claim
-    return found
+        register[claim.key] = claim
+    return register
 
 
 REPRODUCED, IN_READING, DEPENDS, UNDECIDED, CONTRADICTED = (
@@ -85,23 +85,23 @@ class ClaimStanding(NamedTuple):
 
 def standings(claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()) -> list[ClaimStanding]:
     """Every claim of the register with its rows, in the order of the paper; a row of an unknown claim is refused."""
-    found: dict[str, list[Row]] = {key: [] for key in claims}
+    by_claim: dict[str, list[Row]] = {key: [] for key in claims}
     named = {figure: reading for reading in readings for figure in reading.figures}
     for row in rows:
         if row.key == OURS:
             continue
-        if row.key not in found:
+        if row.key not in by_claim:
             raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.py or use OURS.")
-        found[row.key].append(row)
+        by_claim[row.key].append(row)
     stood = []
     for key, claim in claims.items():
-        verdict, why = stand(claim, found[key], named)
-        stood.append(ClaimStanding(claim, verdict, found[key], why))
+        verdict, why = stand(claim, by_claim[key], named)
+        stood.append(ClaimStanding(claim, verdict, by_claim[key], why))
     return stood
 
 
 def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[str, str]:
-    """Where a claim stands, and why. named: the primary reading of every figure that has one."""
+    """The standing of a claim, and its reason. named: the primary reading of every figure that has one."""
     for reason, standing in ((claim.not_shown, NOT_SHOWN), (claim.data, NO_DATA), (claim.asymptotic, ASYMPTOTIC)):
         if reason:
             return standing, reason
@@ -134,7 +134,7 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
 
 
 def verdict_of(row: Row) -> str:
-    """Where a row alone would put its claim."""
+    """The standing of a claim by one row alone."""
     if row.verdict == "partly":
         return DEPENDS if ALL_CASES in row.test else UNDECIDED if EVERY_PLACE in row.test else CONTRADICTED
     return CONTRADICTED if row.verdict == "not reproduced" else row.verdict
@@ -145,7 +145,7 @@ def said(row: Row) -> str:
     return f"{row.text}: {row.reason}"
 
 
-def counts(found: Iterable[ClaimStanding]) -> dict[str, int]:
-    """How many claims stand where, "judged" and "all" included."""
-    number = Counter(one.verdict for one in found)
+def counts(claims: Iterable[ClaimStanding]) -> dict[str, int]:
+    """The number of claims by standing, and of those "judged" and "all"."""
+    number = Counter(one.verdict for one in claims)
     return {"all": sum(number.values()), "judged": sum(number[one] for one in JUDGED)} | {one: number[one] for one in STANDINGS}

@@ -1,4 +1,4 @@
-"""How a paper's claims are judged: estimates from replications, rules from numbers to a verdict with a reason, and the rows themselves.
+"""Judgements of a paper's claims: estimates from replications, rules from numbers to a verdict with a reason, and the rows themselves.
 
 A rule is a pure function. It returns a `Judgement`: the verdict, the rule in words, and, where the claim is not reproduced, what the
 numbers say instead. Estimates carry a standard error; a difference counts when it is larger than MARGIN of them, and where errors are
@@ -91,53 +91,53 @@ def _clear(gap: float, se: float, margin: float) -> bool:
     return abs(gap) > margin * se
 
 
-def below(found: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
+def below(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
     """Reproduced: below the bound by `margin` standard errors. Undecided: no further from it than that. Partly: below `partly` by them."""
-    gap = found.value - bound
+    gap = estimate.value - bound
     test = f"below {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
-    weaker = partly is not None and found.value < partly - margin * found.se
+    weaker = partly is not None and estimate.value < partly - margin * estimate.se
     if partly is not None:
         test += f"; partly if below {partly:g} by them"
-    sure = _clear(gap, found.se, margin) or (gap == 0.0 == found.se)
-    return _judgement(sure and gap < 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, found.se)}.", open_=not sure)
+    sure = _clear(gap, estimate.se, margin) or (gap == 0.0 == estimate.se)
+    return _judgement(sure and gap < 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, estimate.se)}.", open_=not sure)
 
 
-def above(found: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
+def above(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
     """Reproduced: above the bound by `margin` standard errors. Undecided: no further from it than that. Partly: above `partly` by them."""
-    turned = below(Estimate(-found.value, found.se), -bound, partly=None if partly is None else -partly, margin=margin)
+    turned = below(Estimate(-estimate.value, estimate.se), -bound, partly=None if partly is None else -partly, margin=margin)
     test = f"above {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
     if partly is not None:
         test += f"; partly if above {partly:g} by them"
-    reason = f"The distance to {bound:g} is {_apart(found.value - bound, found.se)}." if turned.reason else ""
+    reason = f"The distance to {bound:g} is {_apart(estimate.value - bound, estimate.se)}." if turned.reason else ""
     return Judgement(turned.verdict, test, reason)
 
 
-def near(found: Estimate, target: float, relative: float, margin: float = MARGIN) -> Judgement:
+def near(estimate: Estimate, target: float, relative: float, margin: float = MARGIN) -> Judgement:
     """`within` a share of the target. Partly: within twice that."""
     band = relative * abs(target)
     return within(
-        found, target, band, partly=abs(found.value - target) <= 2 * band, words=f"within {2 * relative:.0%} of it", margin=margin
+        estimate, target, band, partly=abs(estimate.value - target) <= 2 * band, words=f"within {2 * relative:.0%} of it", margin=margin
     )
 
 
-def gain(found: Estimate, target: float, tolerance: float, margin: float = MARGIN) -> Judgement:
+def gain(estimate: Estimate, target: float, tolerance: float, margin: float = MARGIN) -> Judgement:
     """`within` a tolerance of the target. Partly: above 0 by `margin` standard errors."""
     words = f"above 0 by {margin:g} standard errors"
-    return within(found, target, tolerance, partly=found.value > margin * found.se, words=words, margin=margin)
+    return within(estimate, target, tolerance, partly=estimate.value > margin * estimate.se, words=words, margin=margin)
 
 
-def within(found: Estimate, target: float, band: float, *, partly: bool, words: str, margin: float = MARGIN) -> Judgement:
+def within(estimate: Estimate, target: float, band: float, *, partly: bool, words: str, margin: float = MARGIN) -> Judgement:
     """Reproduced: within the band, which is at least `margin` standard errors wide to either side.
 
     Undecided: the band is narrower than that, and the target not further away than both together.
     """
-    off = found.value - target
-    wide = not margin * found.se <= band
+    off = estimate.value - target
+    wide = not margin * estimate.se <= band
     test = (
         f"within {band:.3g} of {target:.4g}, with {margin:g} standard errors below that; else undecided if they reach it; partly if {words}"
     )
-    reason = f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are {margin * found.se:.3g}."
-    reached = not abs(off) > band + margin * found.se
+    reason = f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are {margin * estimate.se:.3g}."
+    reached = not abs(off) > band + margin * estimate.se
     return _judgement(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
@@ -198,11 +198,13 @@ def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judg
     return _judgement(upper <= bound, False, test, reason, open_=lower <= bound)
 
 
-def differs(found: Estimate, margin: float = MARGIN) -> Judgement:
+def differs(estimate: Estimate, margin: float = MARGIN) -> Judgement:
     """Reproduced: not 0, by `margin` standard errors. Undecided: no further from it than that. A difference of exactly 0 is none."""
-    same = found.value == 0.0 == found.se
+    same = estimate.value == 0.0 == estimate.se
     test = f"further than {margin:g} standard errors from 0; undecided if not"
-    return _judgement(_clear(found.value, found.se, margin), False, test, f"It is {_apart(found.value, found.se)}.", open_=not same)
+    return _judgement(
+        _clear(estimate.value, estimate.se, margin), False, test, f"It is {_apart(estimate.value, estimate.se)}.", open_=not same
+    )
 
 
 def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) -> Judgement:
@@ -226,16 +228,16 @@ def most(count: int, total: int) -> Judgement:
     return _judgement(2 * count > total, count > 0, "in more than half of the cases; partly if in some", f"{count} of {total}.")
 
 
-def everywhere_above(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
+def everywhere_above(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
     """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none below. Undecided: none is either.
 
     Partly leaves a claim undecided: no place speaks against it.
     """
-    over = sum(one.value > margin * one.se for one in found)
-    under = sum(one.value < -margin * one.se for one in found)
+    over = sum(one.value > margin * one.se for one in estimates)
+    under = sum(one.value < -margin * one.se for one in estimates)
     test = f"above 0 by {margin:g} standard errors {EVERY_PLACE}; undecided if nowhere either"
-    reason = f"It is above at {over} and below at {under} of {len(found)} places."
-    return _judgement(over == len(found), over > 0 and under == 0, test, reason, open_=over == under == 0)
+    reason = f"It is above at {over} and below at {under} of {len(estimates)} places."
+    return _judgement(over == len(estimates), over > 0 and under == 0, test, reason, open_=over == under == 0)
 
 
 def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool = False, tail: float = 0.05) -> Judgement:
@@ -255,12 +257,12 @@ def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool
     return _judgement(inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside)
 
 
-def both_signs(found: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
+def both_signs(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
     """Reproduced: some estimates are below 0 and some above, each by `margin` standard errors. Undecided: neither."""
-    negative = sum(one.value < -margin * one.se for one in found)
-    positive = sum(one.value > margin * one.se for one in found)
+    negative = sum(one.value < -margin * one.se for one in estimates)
+    positive = sum(one.value > margin * one.se for one in estimates)
     test = f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors; undecided if nowhere either"
-    reason = f"Below at {negative}, above at {positive} of {len(found)} places."
+    reason = f"Below at {negative}, above at {positive} of {len(estimates)} places."
     return _judgement(negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0)
 
 

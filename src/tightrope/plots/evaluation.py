@@ -42,7 +42,7 @@ class Valued(Protocol):
 
     @property
     def policy(self) -> str:
-        """Its name; may be empty."""
+        """The policy's name; may be empty."""
 
     @property
     def value(self) -> float:
@@ -50,7 +50,7 @@ class Valued(Protocol):
 
     @property
     def se(self) -> float:
-        """Its standard error."""
+        """The standard error of the value."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def draw_sequences(
 
 
 def draw_band(ax: Axes, bounds: BoundSequence, colour: str, line: str, name: str, shade: float = 0.15) -> None:
-    """One sequence."""
+    """Draw the band of one sequence."""
     ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=shade, linewidth=0, step="post")
     ax.step(bounds.t, bounds.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
     ax.step(bounds.t, bounds.upper, where="post", color=colour, linestyle=line, linewidth=1.2, label=name)

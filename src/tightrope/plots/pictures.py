@@ -61,7 +61,7 @@ class Picture:
     note: str = ""  # beside the names, such as what bands are
 
     def record(self) -> PictureRecord:
-        """As JSON has it."""
+        """The picture as JSON."""
         return {
             "panels": list(self.panels), "caption": self.caption, "entries": [asdict(entry) for entry in self.entries], "note": self.note,
         }  # fmt: skip

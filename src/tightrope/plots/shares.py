@@ -1,4 +1,4 @@
-"""Which arms were played: a strip for each policy."""
+"""Shares of the arms that were played: a strip for each policy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

@@ -22,7 +22,7 @@ Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array wh
 
 
 def problems(settings: JsonObject) -> int:
-    """How many problems replications go round; 1 where the settings do not say."""
+    """The number of problems that replications go round; 1 where the settings do not say."""
     return int((settings.get("problem") or {}).get("count", 1))
 
 

@@ -208,13 +208,13 @@ def compared_pairs(
     least = float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
     low, high = np.percentile(drawn, tails, axis=1, method="closest_observation")
     low, high = np.minimum(low, -least), np.maximum(high, least)
-    found = []
+    comparisons = []
     for k, ((i, j), p) in enumerate(zip(pairs, holm(chances).tolist(), strict=True)):
         difference, error = float(apart[k].mean()), float(se[k])
         ends = (difference, difference) if error == 0.0 else (difference - float(high[k]) * error, difference - float(low[k]) * error)
-        found.append(Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha))
+        comparisons.append(Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha))
     ratios, profile = _profile(table, problems)
-    return PairedComparison(what, n, min(problems, n), alpha, levels, found, ratios, dict(zip(names, profile, strict=True)))
+    return PairedComparison(what, n, min(problems, n), alpha, levels, comparisons, ratios, dict(zip(names, profile, strict=True)))
 
 
 def _of_signs(apart: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -238,8 +238,8 @@ def _of_signs(apart: np.ndarray, draws: int, rng: np.random.Generator) -> np.nda
 def _of_bootstrap(means: np.ndarray, se: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """Two-sided p-values (pairs,): twice the rarer side of the means over their standard errors among those that were drawn."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        seen = np.where(se > 0.0, means / se, np.where(means == 0.0, 0.0, np.copysign(np.inf, means)))[:, None]
-    above, below = (drawn >= seen).sum(axis=1), (drawn <= seen).sum(axis=1)
+        statistic = np.where(se > 0.0, means / se, np.where(means == 0.0, 0.0, np.copysign(np.inf, means)))[:, None]
+    above, below = (drawn >= statistic).sum(axis=1), (drawn <= statistic).sum(axis=1)
     return np.minimum(2.0 * (1 + np.minimum(above, below)) / (drawn.shape[1] + 1), 1.0)
 
 

@@ -36,7 +36,7 @@ class ResultByPolicy:
 
     @property
     def replications(self) -> int:
-        """How many replications there are."""
+        """The number of replications."""
         return next(iter(self._costs()[0].values())).size
 
     def summary(self) -> list[SummaryRow]:

@@ -27,11 +27,11 @@ class PerProblem(Generic[T]):
     items: Sequence[T]
 
     @staticmethod
-    def of(given: T | Callable[[Problem], T], problems: Sequence[Problem], known: Callable[[object], TypeGuard[T]]) -> "PerProblem[T]":
-        """`given` itself if it is `known`, else what it makes of each problem."""
-        if known(given) or is_policy_class(given) or not callable(given):
-            return PerProblem(None, [cast(T, given)])
-        return PerProblem(getattr(given, "__qualname__", repr(given)), [given(problem) for problem in problems])
+    def of(source: T | Callable[[Problem], T], problems: Sequence[Problem], is_item: Callable[[object], TypeGuard[T]]) -> "PerProblem[T]":
+        """`source` itself where it is an item, else the items that it makes of each problem."""
+        if is_item(source) or is_policy_class(source) or not callable(source):
+            return PerProblem(None, [cast(T, source)])
+        return PerProblem(getattr(source, "__qualname__", repr(source)), [source(problem) for problem in problems])
 
     def __getitem__(self, replication: int) -> T:
         return self.items[replication % len(self.items)]
@@ -66,13 +66,13 @@ def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | 
         forms = "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and policies such as {'UCB': UCB()}"
         raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")
     chosen = {}
-    for name, given in policies.items():
+    for name, policy in policies.items():
         if not isinstance(name, str):
             raise ValueError(f"policies has the name {name!r}, but names must be text.")
-        if is_policy_class(given):
-            called = given.__name__
+        if is_policy_class(policy):
+            called = policy.__name__
             raise ValueError(f"policies[{name!r}] = {called} is a class of policies; call it to make one: {called}().")
-        chosen[name] = PerProblem.of(given, problems, is_policy)
+        chosen[name] = PerProblem.of(policy, problems, is_policy)
         for item, problem in zip(chosen[name].items, problems, strict=False):
             if not is_policy(item):
                 what = checks.show(item)
@@ -101,10 +101,12 @@ def first_round(problem: Problem) -> Context:
 
 def as_monitors(monitor: Monitors, names: Sequence[str], problems: Sequence[Problem]) -> dict[str, PerProblem[Monitor]]:
     """A monitor, given or made by a function of the problem, for every policy."""
-    given = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
-    if given.keys() != set(names):
-        raise ValueError(f"monitor has {', '.join(map(checks.show, given))}, but must have the names of the policies, {', '.join(names)}.")
-    monitors = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in given.items()}
+    by_name = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
+    if by_name.keys() != set(names):
+        raise ValueError(
+            f"monitor has {', '.join(map(checks.show, by_name))}, but must have the names of the policies, {', '.join(names)}."
+        )
+    monitors = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in by_name.items()}
     for item in itertools.chain.from_iterable(per_problem.items for per_problem in monitors.values()):
         if not begin.answers(item):
             raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")

@@ -51,7 +51,7 @@ CHECKED: tuple[tuple[str, dict[str, object], str, int], ...] = (
 
 
 class Measurement(NamedTuple):
-    """How fast a policy plays a problem."""
+    """The speed of a policy on a problem."""
 
     rounds_per_second: float
     microseconds: float  # per round
@@ -109,7 +109,7 @@ def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
 
 
 def places(policy: Policy, among: dict[str, tuple[Problem, bool | None]]) -> list[tuple[str, Problem]]:
-    """Those of the problems that fit a policy."""
+    """The problems that fit a policy."""
     fitting = []
     for name, (problem, stops) in among.items():
         arms = describe(problem)

@@ -112,6 +112,6 @@ def as_delay(value: object) -> Delay | None:
     return value
 
 
-def most_open(given: Delay, horizon: int, in_order: bool) -> int:
-    """How many rewards can be awaited at once."""
-    return int(min(longest(given, horizon, in_order) + 1, horizon))
+def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
+    """The most rewards that can be awaited at once."""
+    return int(min(longest(delay, horizon, in_order) + 1, horizon))

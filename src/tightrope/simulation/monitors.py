@@ -83,12 +83,12 @@ class Budget(Monitor):
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
 
     @staticmethod
-    def complete(given: Stored) -> Stored:
-        arms = given["baseline"]
+    def complete(stored: Stored) -> Stored:
+        arms = stored["baseline"]
         if arms is None:
-            return given | {"baseline": -1}
+            return stored | {"baseline": -1}
         several = isinstance(arms, list | tuple | np.ndarray)
-        return given | {"baseline": checks.arm_set("baseline", arms) if several else checks.integer("baseline", arms, least=0)}
+        return stored | {"baseline": checks.arm_set("baseline", arms) if several else checks.integer("baseline", arms, least=0)}
 
     def begin(self, arms, n_checkpoints):
         last = int(np.max(self.baseline))

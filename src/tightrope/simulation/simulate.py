@@ -255,14 +255,14 @@ def _mean_bound(problems: Sequence[Problem]) -> list[float] | None:
 
 
 def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
-    given = checks.vector("checkpoints", checkpoints, least=1, most=horizon)
-    if (np.diff(given) <= 0).any() or (given != np.round(given)).any():
-        raise ValueError(f"checkpoints = {checks.show(given)} must be increasing whole rounds from 1 to {horizon}.")
-    return given.astype(np.int64)
+    rounds = checks.vector("checkpoints", checkpoints, least=1, most=horizon)
+    if (np.diff(rounds) <= 0).any() or (rounds != np.round(rounds)).any():
+        raise ValueError(f"checkpoints = {checks.show(rounds)} must be increasing whole rounds from 1 to {horizon}.")
+    return rounds.astype(np.int64)
 
 
 def _bytes_left(experiment: FixedHorizon) -> int:
-    """How many bytes a replication of all policies adds to the result."""
+    """The bytes that a replication of all policies adds to the result."""
     total, description = 0, describe(experiment.problems[0])
     for name in experiment.policies:
         tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)

@@ -81,17 +81,17 @@ class Spec(pydantic.BaseModel):
 
     @pydantic.field_validator("policies", mode="before")
     @classmethod
-    def _written_short(cls, given: object) -> object:
+    def _written_short(cls, policies: object) -> object:
         """`[UCB, {policy: KLUCB}]` names policies after their classes; `a: UCB` is `a: {policy: UCB}`."""
-        if isinstance(given, list):
-            names = [item.get("policy") if isinstance(item, dict) else item for item in given]
+        if isinstance(policies, list):
+            names = [item.get("policy") if isinstance(item, dict) else item for item in policies]
             repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
             if repeated is not None:
                 raise ValueError(f"{repeated} is there twice; give names, as in {{one: {repeated}, two: {repeated}}}")
-            given = dict(zip(names, given, strict=True))
-        if isinstance(given, dict):
-            return {name: {"policy": item} if isinstance(item, str) else item for name, item in given.items()}
-        return given
+            policies = dict(zip(names, policies, strict=True))
+        if isinstance(policies, dict):
+            return {name: {"policy": item} if isinstance(item, str) else item for name, item in policies.items()}
+        return policies
 
     @pydantic.model_validator(mode="after")
     def _of_one_mode(self) -> "Spec":
@@ -202,9 +202,9 @@ def made_monitor(data: dict[str, object] | None) -> Monitor | None:
 def made_problem(checked: Any, folder: pathlib.Path) -> Problem | Sequence[Problem]:
     """The problem that a checked part of a spec asks for; names of files are looked for in `folder`."""
     recipe = RECIPES[checked.kind]
-    given = {name: getattr(checked, name) for name in recipe.parameters}
-    files = [name for name, (schema, _) in recipe.parameters.items() if isinstance(given[name], str) and _may_be_rows(schema)]
-    return recipe.make(**given | {name: _rows(name, given[name], folder) for name in files})
+    arguments = {name: getattr(checked, name) for name in recipe.parameters}
+    files = [name for name, (schema, _) in recipe.parameters.items() if isinstance(arguments[name], str) and _may_be_rows(schema)]
+    return recipe.make(**arguments | {name: _rows(name, arguments[name], folder) for name in files})
 
 
 def _may_be_rows(schema: object) -> bool:

@@ -31,9 +31,9 @@ def data(run: Run) -> RandomGapRuns:
     """CUCB2T told the least gap; and told a quantile of the only gap."""
     models, runs = run.at(smoke=(4, 1), laptop=(400, 3), paper=(400, 20))
     horizon = run.at(smoke=1500, laptop=10_000, paper=10_000)
-    drawn = bernoulli_models(models, run.seed)
+    worlds = bernoulli_models(models, run.seed)
     listed, first = {}, {}
-    for number, problem in enumerate(drawn):
+    for number, problem in enumerate(worlds):
         rng = stream(run.seed, number, PROBLEM)
         rounds = np.cumsum(rng.integers(LEAST_GAP, LARGEST_GAP + 1, size=horizon // LEAST_GAP + 1))
         listed[key(problem)], first[key(problem)] = rounds[rounds <= horizon].tolist(), [int(rounds[0])]
@@ -47,12 +47,12 @@ def data(run: Run) -> RandomGapRuns:
         "lower": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(LOWER_QUANTILE, horizon + 1)),
     }
     many = run.simulate(
-        "gaps", drawn, {"least gap": with_record(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
+        "gaps", worlds, {"least gap": with_record(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
         replications=models * runs, checkpoints=[horizon],
         monitor=with_record(lambda problem: guard(RANK, ALPHA, listed[key(problem)], problem), "budget at random checkpoints"),
     )  # fmt: skip
     once = run.simulate(
-        "one-gap", drawn, quantiles, horizon=horizon,
+        "one-gap", worlds, quantiles, horizon=horizon,
         replications=models * runs, checkpoints=[horizon],
         monitor=with_record(lambda problem: guard(RANK, ALPHA, first[key(problem)], problem), "budget at the first random checkpoint"),
     )  # fmt: skip
@@ -64,13 +64,13 @@ def key(problem: Instance) -> bytes:
     return problem.means.tobytes()
 
 
-def score(found: RandomGapRuns) -> list[Row]:
-    """Which schemes keep the promise where it is verified."""
+def score(runs: RandomGapRuns) -> list[Row]:
+    """Runs of each scheme that break the promise at a checkpoint."""
     rows = []
     for name, result, quote, where, limit in (
-        ("least gap", found.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
-        ("upper", found.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {UPPER_QUANTILE}, as printed", DELTA),
-        ("lower", found.once, OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
+        ("least gap", runs.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
+        ("upper", runs.once, "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {UPPER_QUANTILE}, as printed", DELTA),
+        ("lower", runs.once, OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
     ):
         broken = result.watched[name]["violations"][:, 0] > 0
         text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
@@ -80,7 +80,7 @@ def score(found: RandomGapRuns) -> list[Row]:
     return rows
 
 
-def tables(found: RandomGapRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: RandomGapRuns) -> dict[str, pd.DataFrame]:
     """Violations, lowest budget and regret."""
     rows = [
         {
@@ -88,14 +88,14 @@ def tables(found: RandomGapRuns) -> dict[str, pd.DataFrame]:
             "lowest budget at a checkpoint": float(result.watched[name]["minimum"].min()),
             "regret": float(result.regret[name][:, -1].mean()),
         }
-        for result in found for name in result.policies
+        for result in runs for name in result.policies
     ]  # fmt: skip
     return {"schemes": pd.DataFrame(rows)}
 
 
-def notes(found: RandomGapRuns) -> str:
+def notes(runs: RandomGapRuns) -> str:
     """Sizes."""
     return (
-        f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; {found.many.replications} runs of "
-        f"{found.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
+        f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; {runs.many.replications} runs of "
+        f"{runs.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
     )

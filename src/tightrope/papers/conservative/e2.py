@@ -1,4 +1,4 @@
-"""How often a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds."""
+"""Share of rounds in which a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds."""
 
 from typing import NamedTuple
 
@@ -30,11 +30,11 @@ def play(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
     results = {}
     for draw in draws:
         common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
-        chosen = {label: told_baseline("CLUCB2", RANK, **common, **more) for label, more in FORMS.items()}
+        players = {label: told_baseline("CLUCB2", RANK, **common, **more) for label, more in FORMS.items()}
         if draw == DRAW:
-            chosen[SELECTION_ALONE] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip="joint")
+            players[SELECTION_ALONE] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip="joint")
         results[draw] = run.simulate(
-            f"e2-{draw}", linear_models(models, run.seed, draw), chosen, horizon=horizon, replications=models * runs,
+            f"e2-{draw}", linear_models(models, run.seed, draw), players, horizon=horizon, replications=models * runs,
             checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
         )  # fmt: skip
     return SafeArmRuns(results, models)
@@ -45,14 +45,14 @@ def data(run: Run) -> SafeArmRuns:
     return play(run, (DRAW,))
 
 
-def score(found: SafeArmRuns) -> list[Row]:
+def score(runs: SafeArmRuns) -> list[Row]:
     """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is defined for."""
     rows = []
-    for draw, result in found.results.items():
+    for draw, result in runs.results.items():
         horizon = int(result.rounds[-1])
         for label in result.policies:
             by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
-            ours = estimate(np.array([by_run[m :: found.models].mean() for m in range(found.models)]))
+            ours = estimate(np.array([by_run[m :: runs.models].mean() for m in range(runs.models)]))
             text = f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})"
             remark = "The share depends on how features are drawn, which the paper leaves open."
             key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS

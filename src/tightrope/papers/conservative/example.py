@@ -40,16 +40,16 @@ Data = dict[float, dict[str, AlgorithmRuns]]  # by lead of arm 1 and algorithm
 
 def data(run: Run) -> Data:
     """All four on the same rewards."""
-    runs, horizon = run.at(smoke=5, laptop=200, paper=1000), run.at(smoke=1000, laptop=10_000, paper=20_000)
-    found: Data = {}
+    replications, horizon = run.at(smoke=5, laptop=200, paper=1000), run.at(smoke=1000, laptop=10_000, paper=20_000)
+    runs: Data = {}
     for lead in LEADS:
         means = MEANS.copy()
         means[0] = MEANS[SECOND_ARM] + lead
-        found[lead] = {
-            label: play(means, SPREADS, selection, bound, runs, horizon, stream(run.seed, 0, PROBLEM))
+        runs[lead] = {
+            label: play(means, SPREADS, selection, bound, replications, horizon, stream(run.seed, 0, PROBLEM))
             for label, (selection, bound) in ALGORITHMS.items()
         }
-    return found
+    return runs
 
 
 def play(
@@ -107,10 +107,10 @@ def least_earned(bound: str, pulls: np.ndarray, sums: np.ndarray, lower: np.ndar
     return np.asarray(sums.sum(axis=1) - np.sqrt(2.0 * (pulls * spreads**2).sum(axis=1) * level) - 2.0 / 3.0 * level)
 
 
-def score(found: Data) -> list[Row]:
-    """Who is played in E2, and whether that lowers regret."""
+def score(runs: Data) -> list[Row]:
+    """Shares of the arms in E2, and the effect on regret."""
     rows = []
-    for lead, here in found.items():
+    for lead, here in runs.items():
         where = f"arm 1 leads by {lead:g}"
         share = ratio(here["CUCB2"].second, here["CUCB2"].events[:, 1])
         text = f"{where}: share of CUCB2's rounds of E2 that play arm 2"
@@ -128,10 +128,10 @@ def score(found: Data) -> list[Row]:
     return rows
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(runs: Data) -> dict[str, pd.DataFrame]:
     """Regret and rounds by event."""
     rows = []
-    for lead, here in found.items():
+    for lead, here in runs.items():
         for label, played in here.items():
             regret, (own, other, baseline) = estimate(played.regret), played.events.mean(axis=0)
             rows.append({
@@ -142,11 +142,12 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
     return {"example": pd.DataFrame(rows)}
 
 
-def notes(found: Data) -> str:
+def notes(runs: Data) -> str:
     """Sizes and settings."""
-    runs = next(iter(next(iter(found.values())).values())).regret.size
+    replications = next(iter(next(iter(runs.values())).values())).regret.size
     return (
-        f"{runs} runs. Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; rewards are the mean "
-        f"more or less {', '.join(f'{spread:g}' for spread in SPREADS)}. The paper gives no numbers; all five variances are known to all "
-        f"four algorithms, also in the martingale term. alpha {ALPHA:g}, delta {DELTA:g}."
+        f"{replications} runs. Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; "
+        f"rewards are the mean more or less {', '.join(f'{spread:g}' for spread in SPREADS)}. "
+        f"The paper gives no numbers; all five variances are known to all four algorithms, also in "
+        f"the martingale term. alpha {ALPHA:g}, delta {DELTA:g}."
     )

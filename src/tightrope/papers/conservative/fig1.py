@@ -11,9 +11,9 @@ from .measures import final, lower, relative
 data = fig3_mab.data
 
 
-def score(found: fig3_mab.BernoulliRuns) -> list[Row]:
+def score(runs: fig3_mab.BernoulliRuns) -> list[Row]:
     """The exact condition costs little, its estimate much."""
-    result = found.result
+    result = runs.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
     remark = "UCB here is the same index without the constraint; the paper gives no number for “almost the same”."
     text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
@@ -24,6 +24,6 @@ def score(found: fig3_mab.BernoulliRuns) -> list[Row]:
     ]  # fmt: skip
 
 
-def plot(found: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
+def plot(runs: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
     """Regret of the three."""
-    return {"fig1": regret_figure(found.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}
+    return {"fig1": regret_figure(runs.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}

@@ -50,27 +50,27 @@ def play(run: Run, draw: str) -> LinearRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 120))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
-    chosen = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))
-    chosen["CLUCB2"] = told_baseline("CLUCB2", RANK, **common)
-    chosen["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **common, clip="paper")
-    chosen["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **common, martingale="subgaussian")
+    players = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))
+    players["CLUCB2"] = told_baseline("CLUCB2", RANK, **common)
+    players["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **common, clip="paper")
+    players["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **common, martingale="subgaussian")
     other, clip = ("CLUCB-S, literal", "paper") if draw == DRAW else ("CLUCB-S, clipped", "both")
-    chosen[other] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip=clip)
-    drawn = linear_models(models, run.seed, draw)
+    players[other] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip=clip)
+    worlds = linear_models(models, run.seed, draw)
     result = run.simulate(
-        f"fig3-linear-{draw}", drawn, chosen, horizon=horizon, replications=models * runs,
+        f"fig3-linear-{draw}", worlds, players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
-    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(drawn, draw))
+    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(worlds, draw))
 
 
-def constants(drawn: list[problems.Linear], draw: str) -> BoundConstants:
+def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
     """The constants that the bounds of Theorem 1 depend on, the worst over models."""
-    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in drawn)
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
     if draw != DRAW:
         return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor)
-    B = max(float(np.linalg.norm(problem.theta)) for problem in drawn)
-    D = max(float(np.linalg.norm(problem.features, axis=1).max()) for problem in drawn)
+    B = max(float(np.linalg.norm(problem.theta)) for problem in worlds)
+    D = max(float(np.linalg.norm(problem.features, axis=1).max()) for problem in worlds)
     return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor, B=B, D=D)
 
 
@@ -79,19 +79,19 @@ def data(run: Run) -> LinearRuns:
     return play(run, DRAW)
 
 
-def score(found: LinearRuns) -> list[Row]:
+def score(runs: LinearRuns) -> list[Row]:
     """CLUCB2 and constrained selection against CLUCB, on the worst model and on average; the promise and the bounds of Theorem 1."""
     return [
-        *score_draw(DRAW, found),
-        *score_models_chosen_by(found, "CLUCB-M"),
-        *safety(found.result, "LinUCB", f" ({DRAW})"),
-        *theorem_1({DRAW: found}),
+        *score_draw(DRAW, runs),
+        *score_models_chosen_by(runs, "CLUCB-M"),
+        *safety(runs.result, "LinUCB", f" ({DRAW})"),
+        *theorem_1({DRAW: runs}),
     ]
 
 
-def score_models_chosen_by(found: LinearRuns, improved: str) -> list[Row]:
+def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
     """The numbers of the worst model where another algorithm's gain says which is the worst, as in the authors' scripts."""
-    result, models = found.result, found.models
+    result, models = runs.result, runs.models
     worst = extreme_models(result, improved, "CLUCB", models)["worst"]
     return [
         reduction(
@@ -101,9 +101,9 @@ def score_models_chosen_by(found: LinearRuns, improved: str) -> list[Row]:
     ]
 
 
-def score_draw(draw: str, found: LinearRuns) -> list[Row]:
+def score_draw(draw: str, runs: LinearRuns) -> list[Row]:
     """The figure's claims, for one reading of the draw of features."""
-    result, models, worst = found.result, found.models, found.picked["worst"]
+    result, models, worst = runs.result, runs.models, runs.picked["worst"]
     other = f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
     joint = other + " Eq 4's joint minimum admits arms that point away from all that was played."
 
@@ -117,7 +117,7 @@ def score_draw(draw: str, found: LinearRuns) -> list[Row]:
         for whose, name, remark in ((key, "CLUCB-S", joint), (key, "CLUCB2", other), *forms)
     ]
     if draw == DRAW:
-        rows += improvement(found)
+        rows += improvement(runs)
     for rival in ("CLUCB2", "CLUCB-Or"):
         ours = on_worst("CLUCB-S", rival)
         text = f"CLUCB-S matches {rival}, worst model ({draw}) (ratio)"
@@ -133,36 +133,36 @@ def score_draw(draw: str, found: LinearRuns) -> list[Row]:
     ]
 
 
-def improvement(found: LinearRuns) -> list[Row]:
+def improvement(runs: LinearRuns) -> list[Row]:
     """The paper's number beside the worst of 70 models over draws of 70."""
     names = ("CLUCB-S", "CLUCB2")
-    worst = found.picked["worst"]
-    drawn = worst_of_draws(found.result, names, "CLUCB2", "CLUCB", found.models)
+    worst = runs.picked["worst"]
+    gains = worst_of_draws(runs.result, names, "CLUCB2", "CLUCB", runs.models)
     rows = []
     for name in names:
-        low, high = np.quantile(drawn[name], (0.05, 0.95))
-        text = f"{name} lowers CLUCB's regret, worst model over draws of {found.models} ({DRAW})"
-        noise = in_per_cent(relative(found.result, name, "CLUCB", worst, found.models)).se
-        ours, judged = f"{low:.0f} to {high:.0f} %", among_draws(drawn[name], IMPROVEMENT, noise)
+        low, high = np.quantile(gains[name], (0.05, 0.95))
+        text = f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})"
+        noise = in_per_cent(relative(runs.result, name, "CLUCB", worst, runs.models)).se
+        ours, judged = f"{low:.0f} to {high:.0f} %", among_draws(gains[name], IMPROVEMENT, noise)
         rows.append(row_of("linear-improvement", text, f"{IMPROVEMENT:g} %", ours, judged))
     return rows
 
 
-def theorem_1(found: Mapping[str, LinearRuns]) -> list[Row]:
-    """How many runs of CLUCB2 break the constraint, and how many exceed the bounds of Theorem 1 and Lemma 1; over all draws given."""
+def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
+    """Runs of CLUCB2 that break the constraint, and those above the bounds of Theorem 1 and Lemma 1; over all draws of features."""
     broken = over = more = total = 0
     regret = plays = horizon = 0.0
-    for one in found.values():
-        seen, horizon = one.result.watched["CLUCB2"], float(one.result.rounds[-1])
+    for one in draws.values():
+        watched, horizon = one.result.watched["CLUCB2"], float(one.result.rounds[-1])
         regret, plays = clucb2_regret(one.world, int(horizon)), clucb2_plays(one.world)
-        broken += int((seen["violations"] > 0).sum())
+        broken += int((watched["violations"] > 0).sum())
         over += int((final(one.result, "CLUCB2") > regret).sum())
-        more += int((seen["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
+        more += int((watched["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
         total += one.result.replications
     above_bound = "runs of CLUCB2 above " + allowance("the bound of Theorem 1", regret, int(horizon))
     off_arm = "runs of CLUCB2 off the optimistic arm more often than " + allowance("Lemma 1 allows", plays, int(horizon))
     return [
-        row_of(key, f"{text} ({', '.join(found)})", f"at most {DELTA:g}", f"{count} of {total}", rare(count, total, DELTA))
+        row_of(key, f"{text} ({', '.join(draws)})", f"at most {DELTA:g}", f"{count} of {total}", rare(count, total, DELTA))
         for key, text, count in (
             ("thm1-safe", "runs of CLUCB2 that break the constraint", broken),
             ("thm1-regret", above_bound, over),
@@ -171,19 +171,19 @@ def theorem_1(found: Mapping[str, LinearRuns]) -> list[Row]:
     ]
 
 
-def tables(found: LinearRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: LinearRuns) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
-    return {"policies": summary(found.result, found.models, "CLUCB", found.picked)}
+    return {"policies": summary(runs.result, runs.models, "CLUCB", runs.picked)}
 
 
-def plot(found: LinearRuns) -> dict[str, Figure]:
+def plot(runs: LinearRuns) -> dict[str, Figure]:
     """Regret of the worst, average and best model."""
-    return {"regret": panels(found.result, found.models, found.picked, "regret", title="cumulative pseudo-regret")}
+    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret")}
 
 
-def notes(found: LinearRuns) -> str:
+def notes(runs: LinearRuns) -> str:
     """Sizes and settings."""
-    return sizes(found) + (
+    return sizes(runs) + (
         " Features are Gaussian, those with a negative mean drawn again, their norms shortened by factors uniform on [.5, 1]; then the "
         "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. Eq 4 is clipped at 0 as a whole; beta uses the "
         "largest norm and "
@@ -191,9 +191,9 @@ def notes(found: LinearRuns) -> str:
     )
 
 
-def sizes(found: LinearRuns) -> str:
-    """How much was played."""
-    result, models = found.result, found.models
+def sizes(runs: LinearRuns) -> str:
+    """Numbers of models, runs and rounds."""
+    result, models = runs.result, runs.models
     return (
         f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 30, d = 100, noise 0.1, lambda 0.5, "
         "baseline: 6th best arm."

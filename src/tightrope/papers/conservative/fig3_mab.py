@@ -38,42 +38,42 @@ def data(run: Run) -> BernoulliRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
-    chosen = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
-    chosen[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
-    chosen[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
+    players = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
+    players[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
+    players[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
     result = run.simulate(
-        "fig3-mab-rounds", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs,
+        "fig3-mab-rounds", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
     return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
 
 
-def score(found: BernoulliRuns) -> list[Row]:
+def score(runs: BernoulliRuns) -> list[Row]:
     """The gain of each improvement, alone and together; what is said of every model; the cost of safety."""
     plain = {name: name for name in NUMBERS}
     other = plain | {name: f"{name}, {OTHER}" for name in ("CUCB-M", "CUCB2")}
     return [
-        *numbers(found, plain, "psi with 1/2"),
-        *orders(found, plain["CUCB2"], "psi with 1/2"),
-        *every_model(found),
-        *costs(found),
-        *in_reading(OTHER, numbers(found, other, "psi with 1/sqrt 2") + orders(found, other["CUCB2"], "psi with 1/sqrt 2")),
+        *numbers(runs, plain, "psi with 1/2"),
+        *orders(runs, plain["CUCB2"], "psi with 1/2"),
+        *every_model(runs),
+        *costs(runs),
+        *in_reading(OTHER, numbers(runs, other, "psi with 1/sqrt 2") + orders(runs, other["CUCB2"], "psi with 1/sqrt 2")),
     ]
 
 
-def numbers(found: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]:
+def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]:
     """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
-    result, models = found.result, found.models
-    drawn = worst_of_draws(result, list(names.values()), names["CUCB2"], "CUCB", models)
+    result, models = runs.result, runs.models
+    gains = worst_of_draws(result, list(names.values()), names["CUCB2"], "CUCB", models)
     chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
     rows = []
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
-        low, high = np.quantile(drawn[names[name]], (0.05, 0.95))
+        low, high = np.quantile(gains[names[name]], (0.05, 0.95))
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
         noise = in_per_cent(relative(result, names[name], "CUCB", chosen["worst"], models)).se
-        judged = among_draws(drawn[names[name]], paper, noise, at_least=one_sided)
+        judged = among_draws(gains[names[name]], paper, noise, at_least=one_sided)
         rows.append(row_of(key, text, words, f"{low:.0f} to {high:.0f} %", judged))
         for label, model in chosen.items():
             ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
@@ -81,9 +81,9 @@ def numbers(found: BernoulliRuns, names: dict[str, str], where: str) -> list[Row
     return rows
 
 
-def orders(found: BernoulliRuns, both: str, where: str) -> list[Row]:
-    """Who is below whom on the worst model; both: the name of CUCB2."""
-    result, models = found.result, found.models
+def orders(runs: BernoulliRuns, both: str, where: str) -> list[Row]:
+    """The order of regret on the worst model; both: the name of CUCB2."""
+    result, models = runs.result, runs.models
     worst = extreme_models(result, both, "CUCB", models)["worst"]
     few = "The worst of other models, with other runs."
 
@@ -101,13 +101,13 @@ def orders(found: BernoulliRuns, both: str, where: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def every_model(found: BernoulliRuns) -> list[Row]:
+def every_model(runs: BernoulliRuns) -> list[Row]:
     """The claims on all models, and on the worst, the average and the best one."""
-    result, models = found.result, found.models
+    result, models = runs.result, runs.models
     better = by_model(result, "CUCB2", "CUCB", models)
     never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(result, "CUCB-S", "CUCB", models)]
     best, middle, least = (
-        in_per_cent(relative(result, "CUCB2", "CUCB", model, models)) for model in (found.picked["best"], None, found.picked["worst"])
+        in_per_cent(relative(result, "CUCB2", "CUCB", model, models)) for model in (runs.picked["best"], None, runs.picked["worst"])
     )
     skew = Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se))
     near_best = "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst - 2 average, per cent)"
@@ -124,11 +124,11 @@ def every_model(found: BernoulliRuns) -> list[Row]:
     ]  # fmt: skip
 
 
-def costs(found: BernoulliRuns) -> list[Row]:
+def costs(runs: BernoulliRuns) -> list[Row]:
     """The cost of safety: every conservative algorithm against UCB; the oracle, which is told the means, apart."""
-    free = final(found.result, "UCB")
-    names = [name for name in found.result.policies if name not in ("UCB", "CUCB-Or")]
-    paid = {name: paired_mean(final(found.result, name), free) for name in (*names, "CUCB-Or")}
+    free = final(runs.result, "UCB")
+    names = [name for name in runs.result.policies if name not in ("UCB", "CUCB-Or")]
+    paid = {name: paired_mean(final(runs.result, name), free) for name in (*names, "CUCB-Or")}
     cheaper = [name for name in names if paid[name].value < 0]
     text = "every conservative algorithm that is not told the means has more regret than UCB"
     return [
@@ -138,19 +138,19 @@ def costs(found: BernoulliRuns) -> list[Row]:
     ]  # fmt: skip
 
 
-def tables(found: BernoulliRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: BernoulliRuns) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
-    return {"policies": summary(found.result, found.models, "CUCB", found.picked)}
+    return {"policies": summary(runs.result, runs.models, "CUCB", runs.picked)}
 
 
-def plot(found: BernoulliRuns) -> dict[str, Figure]:
+def plot(runs: BernoulliRuns) -> dict[str, Figure]:
     """Regret of the worst, average and best model."""
-    return {"regret": panels(found.result, found.models, found.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
+    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
 
 
-def notes(found: BernoulliRuns) -> str:
+def notes(runs: BernoulliRuns) -> str:
     """Sizes and settings."""
-    return sizes(found.result, found.models) + (
+    return sizes(runs.result, runs.models) + (
         " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are those of Wu et al. with sigma = 1, "
         "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index without the constraint. A number of the worst of 70 "
         "models is compared "
@@ -159,7 +159,7 @@ def notes(found: BernoulliRuns) -> str:
 
 
 def sizes(result: Result, models: int) -> str:
-    """How much was played."""
+    """Numbers of models, runs and rounds."""
     return (
         f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, "
         "alpha 0.05, delta 0.01."

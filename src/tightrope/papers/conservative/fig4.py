@@ -36,11 +36,11 @@ def data(run: Run) -> CheckpointRuns:
     horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
     models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
     lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
-    chosen = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
-    chosen["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
+    players = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
+    players["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
     monitors = {f"T = {T}": budget_monitor(RANK, ALPHA, T) for T in lengths} | {"UCB": budget_monitor(RANK)}
     result = run.simulate(
-        "fig4", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs, checkpoints=[horizon],
+        "fig4", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs, checkpoints=[horizon],
         monitor=monitors,
     )  # fmt: skip
     ends = {"T = 1": 1, "T = n": horizon}
@@ -55,10 +55,10 @@ def data(run: Run) -> CheckpointRuns:
     return CheckpointRuns(result, lengths, models, ranks)
 
 
-def score(found: CheckpointRuns) -> list[Row]:
+def score(runs: CheckpointRuns) -> list[Row]:
     """The whole curve: does it fall, and what is left at T = n; what a better baseline leaves to gain; the promise of Theorem 2."""
-    result, lengths = found.result, found.lengths
-    extra = [found.extra(T) for T in lengths]
+    result, lengths = runs.result, runs.lengths
+    extra = [runs.extra(T) for T in lengths]
     left = estimate(extra[-1])
     curve = f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last minus first)"
     drop = paired_mean(extra[-1], extra[0])
@@ -73,9 +73,9 @@ def score(found: CheckpointRuns) -> list[Row]:
         row_of(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
         row_of(OURS, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
                remark="A period grants its leeway at once; discarding UCB's arm for a safe one can also lower the regret."),
-        stronger_baseline(found),
-        *baseline_rounds(found),
-        *promise(found),
+        stronger_baseline(runs),
+        *baseline_rounds(runs),
+        *promise(runs),
         safety(result, "UCB")[0],
     ]  # fmt: skip
 
@@ -85,28 +85,28 @@ def steps(curve: list[np.ndarray]) -> list[Estimate]:
     return [paired_mean(after, before) for before, after in itertools.pairwise(curve)]
 
 
-def stronger_baseline(found: CheckpointRuns) -> Row:
+def stronger_baseline(runs: CheckpointRuns) -> Row:
     """The gain of T = n over T = 1 beside every baseline, as the baseline becomes weaker."""
-    gained = [final(found.ranks[rank], "T = 1") - final(found.ranks[rank], "T = n") for rank in RANKS]
+    gained = [final(runs.ranks[rank], "T = 1") - final(runs.ranks[rank], "T = n") for rank in RANKS]
     less = paired_mean(gained[0], gained[-1])
     ours = ", ".join(f"{one.mean():.4g}" for one in gained) + f" (ranks {', '.join(map(str, RANKS))})"
     text = "the stronger the baseline the less T = n gains over T = 1 (regret)"
     return row_of("fig4-stronger-baseline", text, "less", ours, falls(steps(gained[::-1]), less), se=less.se)
 
 
-def baseline_rounds(found: CheckpointRuns) -> list[Row]:
-    """How often the baseline is played, and the sum with the rounds of other safe arms beside Lemma 3's fall with T."""
-    share = [found.result.watched[f"T = {T}"]["events"][:, -1, 2] / found.result.rounds[-1] for T in found.lengths]
+def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
+    """The share of rounds that play the baseline, by T."""
+    share = [runs.result.watched[f"T = {T}"]["events"][:, -1, 2] / runs.result.rounds[-1] for T in runs.lengths]
     drop = paired_mean(share[-1], share[0])
     text = f"the baseline is played less often as T grows over {len(share)} values (share of the rounds, last minus first)"
     return [row_of("longer-periods-fewer-baseline-rounds", text, "less often", drop, falls(steps(share), drop))]
 
 
-def promise(found: CheckpointRuns) -> list[Row]:
+def promise(runs: CheckpointRuns) -> list[Row]:
     """CUCB2T at its checkpoints, and below 0 between them at first."""
-    seen = [found.result.watched[f"T = {T}"] for T in found.lengths]
-    broken, total = sum(int((one["violations"] > 0).sum()) for one in seen), sum(one["violations"].size for one in seen)
-    between = estimate(seen[-1]["lowest"][:, 0])
+    watched = [runs.result.watched[f"T = {T}"] for T in runs.lengths]
+    broken, total = sum(int((one["violations"] > 0).sum()) for one in watched), sum(one["violations"].size for one in watched)
+    between = estimate(watched[-1]["lowest"][:, 0])
     text = "runs of CUCB2T that break the constraint at a checkpoint, all T"
     early = "the lowest budget of CUCB2T with T = n, between checkpoints"
     return [
@@ -115,17 +115,19 @@ def promise(found: CheckpointRuns) -> list[Row]:
     ]
 
 
-def tables(found: CheckpointRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: CheckpointRuns) -> dict[str, pd.DataFrame]:
     """The difference for every T."""
-    rows = [{"T": T, "regret minus UCB's": e.value, "s.e.": e.se} for T in found.lengths for e in (estimate(found.extra(T)),)]
+    rows = [{"T": T, "regret minus UCB's": e.value, "s.e.": e.se} for T in runs.lengths for e in (estimate(runs.extra(T)),)]
     return {"difference": pd.DataFrame(rows)}
 
 
-def plot(found: CheckpointRuns) -> dict[str, Figure]:
+def plot(runs: CheckpointRuns) -> dict[str, Figure]:
     """The difference against T."""
-    shown = [estimate(found.extra(T)) for T in found.lengths]
+    differences = [estimate(runs.extra(T)) for T in runs.lengths]
     fig, (ax,) = style.figure()
-    ax.errorbar(found.lengths, [e.value for e in shown], yerr=[2 * e.se for e in shown], color=style.colour(0), marker="o", capsize=3)
+    ax.errorbar(
+        runs.lengths, [e.value for e in differences], yerr=[2 * e.se for e in differences], color=style.colour(0), marker="o", capsize=3
+    )
     ax.axhline(0.0, color=style.INK, linewidth=0.8)
     ax.set_xscale("log")
     ax.set_xlabel("rounds between checkpoints T", color=style.INK)
@@ -133,7 +135,7 @@ def plot(found: CheckpointRuns) -> dict[str, Figure]:
     return {"fig4": fig}
 
 
-def notes(found: CheckpointRuns) -> str:
+def notes(runs: CheckpointRuns) -> str:
     """Sizes."""
-    runs, horizon = found.result.replications // found.models, found.result.rounds[-1]
-    return f"{found.models} models, {runs} runs each, n = {horizon}; the paper draws this relation and gives no numbers."
+    replications, horizon = runs.result.replications // runs.models, runs.result.rounds[-1]
+    return f"{runs.models} models, {replications} runs each, n = {horizon}; the paper draws this relation and gives no numbers."

@@ -36,22 +36,22 @@ def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
     """One problem per user; "filled": means fill [0, 1]; "unit users": ||theta|| <= 1, "unit features": ||x|| <= 1."""
     if scaling == SCALING:
         return problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data, means="filled")
-    drawn = problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data)
-    longest = max(float(np.linalg.norm(p.theta)) for p in drawn) if scaling == "unit users" else 1.0
-    return [problems.Linear(p.features * longest, p.theta / longest, noise=0.1) for p in drawn]
+    worlds = problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data)
+    longest = max(float(np.linalg.norm(p.theta)) for p in worlds) if scaling == "unit users" else 1.0
+    return [problems.Linear(p.features * longest, p.theta / longest, noise=0.1) for p in worlds]
 
 
 def play(run: Run, scaling: str) -> JesterRuns:
     """LinUCB, CLUCB, CLUCB2 and CLUCB2T with T = 5, 10, 12 % of n."""
     users, runs = run.at(smoke=(2, 1), laptop=(50, 1), paper=(100, 10))
     horizon = run.at(smoke=1000, laptop=10**5, paper=10**5)
-    drawn = cold_start(run, users, scaling)
-    B = max(float(np.linalg.norm(p.theta)) for p in drawn)
-    D = max(float(np.linalg.norm(p.features, axis=1).max()) for p in drawn)
+    worlds = cold_start(run, users, scaling)
+    B = max(float(np.linalg.norm(p.theta)) for p in worlds)
+    D = max(float(np.linalg.norm(p.features, axis=1).max()) for p in worlds)
     common: dict[str, object] = {"sigma": 0.1, "lam": 0.5, "alpha": ALPHA}
     common |= {"norms": "own"} if scaling == SCALING else {"theta_bound": B, "arm_bound": D}
 
-    chosen = {
+    players = {
         "LinUCB": told_baseline("CLUCB", RANK, unconstrained, **common),
         "CLUCB": told_baseline("CLUCB", RANK, **common),
         "CLUCB, clipped": told_baseline("CLUCB", RANK, **common, clip="joint"),
@@ -59,16 +59,16 @@ def play(run: Run, scaling: str) -> JesterRuns:
         "CLUCB2, literal": told_baseline("CLUCB2", RANK, **common, clip="paper"),
         "CLUCB2, sub-Gaussian": told_baseline("CLUCB2", RANK, **common, martingale="subgaussian"),
     }
-    monitors = {name: budget_monitor(RANK, ALPHA) for name in chosen}
+    monitors = {name: budget_monitor(RANK, ALPHA) for name in players}
     for share in SHARES:
         name, T = f"CLUCB2T {share} %", share * horizon // 100
-        chosen[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
+        players[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
         monitors[name] = budget_monitor(RANK, ALPHA, T)
     result = run.simulate(
-        f"jester-{scaling.replace(' ', '-')}", drawn, chosen, horizon=horizon, replications=users * runs,
+        f"jester-{scaling.replace(' ', '-')}", worlds, players, horizon=horizon, replications=users * runs,
         checkpoints=even_checkpoints(horizon), monitor=monitors,
     )  # fmt: skip
-    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in drawn)
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
     world = BoundConstants(35, ALPHA, DELTA, 0.1, 0.5, floor, B=B, D=D)
     return JesterRuns(result, users, world)
 
@@ -78,9 +78,9 @@ def data(run: Run) -> JesterRuns:
     return play(run, SCALING)
 
 
-def score(found: JesterRuns) -> list[Row]:
+def score(runs: JesterRuns) -> list[Row]:
     """Regret, averaged over users. Theorem 2, which is of any world, is judged in `other_scalings`."""
-    return score_scaling(SCALING, found.result)
+    return score_scaling(SCALING, runs.result)
 
 
 def score_scaling(scaling: str, result: Result) -> list[Row]:
@@ -105,11 +105,11 @@ def score_scaling(scaling: str, result: Result) -> list[Row]:
     return rows
 
 
-def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
+def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
     """Runs of CLUCB2T above the bounds of Theorem 2 and Lemma 3, and whether the bounds fall with T as stated."""
     over = more = total = horizon = 0
     regret, plays = 0.0, 0.0
-    for result, _, world in found.values():
+    for result, _, world in scalings.values():
         horizon = int(result.rounds[-1])
         for share in SHARES:
             name, T = f"CLUCB2T {share} %", share * horizon // 100
@@ -117,7 +117,7 @@ def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
             over += int((final(result, name) > regret).sum())
             more += int((result.watched[name]["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
             total += result.replications
-    world = next(iter(found.values())).world
+    world = next(iter(scalings.values())).world
     first = rounds_from_which_longer_periods_help(world) / granted_rounds(world, 1.0)  # the T from which T~ >= C_b
     curve = [clucb2t_plays(world, first * 2.0**k) for k in range(12)]
     falling = [after <= before for before, after in itertools.pairwise(curve)] + [curve[-1] == 0.0]
@@ -131,27 +131,27 @@ def theorem_2(found: dict[str, JesterRuns]) -> list[Row]:
     ]
 
 
-def tables(found: JesterRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: JesterRuns) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
-    return {"policies": summary(found.result, found.users, "CLUCB", {})}
+    return {"policies": summary(runs.result, runs.users, "CLUCB", {})}
 
 
-def plot(found: JesterRuns) -> dict[str, Figure]:
+def plot(runs: JesterRuns) -> dict[str, Figure]:
     """Mean regret by round."""
-    return {"regret": regret_figure(found.result, paired=True, palette=palette("conservative"))}
+    return {"regret": regret_figure(runs.result, paired=True, palette=palette("conservative"))}
 
 
-def notes(found: JesterRuns) -> str:
+def notes(runs: JesterRuns) -> str:
     """Sizes and settings."""
-    return sizes(found) + (
+    return sizes(runs) + (
         " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the jokes' features are moved and scaled "
         "for each user so that the means of rank 35 fill [0, 1]."
     )
 
 
-def sizes(found: JesterRuns) -> str:
-    """How much was played."""
-    result, users, _ = found
+def sizes(runs: JesterRuns) -> str:
+    """Numbers of users, runs and rounds."""
+    result, users, _ = runs
     return (
         f"{users} users, {result.replications // users} runs each, n = {result.rounds[-1]}, noise 0.1, lambda 0.5, alpha = delta = 0.01, "
         "baseline: the user's 10th best of 40 jokes."

@@ -9,11 +9,11 @@ from .measures import budget_panels, budgets, parallel
 data = fig3_mab.data
 
 
-def score(found: fig3_mab.BernoulliRuns) -> list[Row]:
+def score(runs: fig3_mab.BernoulliRuns) -> list[Row]:
     """Order and slopes of the budgets, and who breaks the constraint."""
-    return [*budgets(found.result, "UCB"), parallel(found.result)]
+    return [*budgets(runs.result, "UCB"), parallel(runs.result)]
 
 
-def plot(found: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
+def plot(runs: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
     """Budgets of the worst, average and best model."""
-    return budget_panels(*found, "UCB", fig3_mab.DRAWN_POLICIES)
+    return budget_panels(*runs, "UCB", fig3_mab.DRAWN_POLICIES)

@@ -9,9 +9,9 @@ from .measures import budget_order, budget_panels, final, lower, relative
 data = fig3_linear.data
 
 
-def score(found: fig3_linear.LinearRuns) -> list[Row]:
+def score(runs: fig3_linear.LinearRuns) -> list[Row]:
     """The worst model beside the oracle and the martingale bound; the order of the final budgets. Safety is judged in Figure 3."""
-    result, models, worst = found.result, found.models, found.picked["worst"]
+    result, models, worst = runs.result, runs.models, runs.picked["worst"]
     oracle = final(result, "CLUCB-Or", worst, models)
     martingale = relative(result, "CLUCB-M", "CLUCB", worst, models)
     average = "CLUCB-M has less regret than CLUCB, average over models"
@@ -28,6 +28,6 @@ def score(found: fig3_linear.LinearRuns) -> list[Row]:
     ]
 
 
-def plot(found: fig3_linear.LinearRuns) -> dict[str, Figure]:
+def plot(runs: fig3_linear.LinearRuns) -> dict[str, Figure]:
     """Budgets of the worst, average and best model."""
-    return budget_panels(found.result, found.models, found.picked, "LinUCB")
+    return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")

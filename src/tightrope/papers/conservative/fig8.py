@@ -13,10 +13,10 @@ from .measures import budgets, parallel, recovery_round
 data = fig5.data
 
 
-def score(found: fig5.JesterRuns) -> list[Row]:
-    """Who breaks the constraint and when; the order and the slopes of the budgets; LinUCB's lead."""
-    result = found.result
-    final = {name: seen["budget"][:, -1] for name, seen in result.watched.items()}
+def score(runs: fig5.JesterRuns) -> list[Row]:
+    """Runs that break the constraint, and when; the order and the slopes of the budgets; LinUCB's lead."""
+    result = runs.result
+    final = {name: watched["budget"][:, -1] for name, watched in result.watched.items()}
     lead = {name: paired_mean(final["LinUCB"], budget) for name, budget in final.items() if name != "LinUCB"}
     nearest = min(lead, key=lambda name: lead[name].value)
     early = []
@@ -34,9 +34,9 @@ def score(found: fig5.JesterRuns) -> list[Row]:
     ]
 
 
-def plot(found: fig5.JesterRuns) -> dict[str, Figure]:
+def plot(runs: fig5.JesterRuns) -> dict[str, Figure]:
     """Mean budgets."""
-    result = found.result
+    result = runs.result
     fig, axes = style.figure(2)
     looks = palette("conservative")
     lines = line_styles([{name: result.watched[name]["budget"] for name in result.policies}], looks)

@@ -37,8 +37,8 @@ def gains(result: Result, improved: str, plain: str, models: int) -> list[float]
 
 def extreme_models(result: Result, improved: str, plain: str, models: int) -> dict[str, int]:
     """Worst and best model: where the gain is smallest and largest."""
-    found = gains(result, improved, plain, models)
-    return {"worst": int(np.argmin(found)), "best": int(np.argmax(found))}
+    gain_by_model = gains(result, improved, plain, models)
+    return {"worst": int(np.argmin(gain_by_model)), "best": int(np.argmax(gain_by_model))}
 
 
 def by_model(result: Result, improved: str, plain: str, models: int) -> list[Estimate]:
@@ -56,8 +56,8 @@ def worst_of_draws(
     A draw takes as many models as there are, with replacement; the worst is where the gain of `improved` is smallest.
     """
     gained = {name: 100 * np.array(gains(result, name, plain, models)) for name in {*names, improved}}
-    drawn = np.random.default_rng(0).integers(models, size=(draws, models))
-    worst = drawn[np.arange(draws), gained[improved][drawn].argmin(axis=1)]
+    samples = np.random.default_rng(0).integers(models, size=(draws, models))
+    worst = samples[np.arange(draws), gained[improved][samples].argmin(axis=1)]
     return {name: gained[name][worst] for name in names}
 
 
@@ -129,7 +129,7 @@ def budget_order(result: Result) -> Row:
 def parallel(result: Result) -> Row:
     """Whether the budgets of all algorithms rise at the same speed in the last quarter."""
     start = int(np.searchsorted(result.rounds, 0.75 * result.rounds[-1]))
-    rises = {name: seen["budget"][:, -1] - seen["budget"][:, start] for name, seen in result.watched.items()}
+    rises = {name: watched["budget"][:, -1] - watched["budget"][:, start] for name, watched in result.watched.items()}
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
     slopes = ratio(rises[slowest], rises[fastest])
     text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
@@ -146,8 +146,8 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
     rows = []
     for name in result.policies:
         of_plain = relative(result, name, plain)
-        seen = result.watched[name]
-        events = seen["events"][:, -1].mean(axis=0) / result.rounds[-1]
+        watched = result.watched[name]
+        events = watched["events"][:, -1].mean(axis=0) / result.rounds[-1]
         row = {
             "policy": name,
             "regret": float(final(result, name).mean()),
@@ -157,10 +157,10 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
         }
         row |= {f"{label} model": relative(result, name, plain, model, models).value for label, model in chosen.items()}
         row |= {
-            "runs with violations": int((seen["violations"] > 0).sum()),
+            "runs with violations": int((watched["violations"] > 0).sum()),
             "runs": result.replications,
-            "minimum budget": float(seen["minimum"].min()),
-            "lowest budget": float(seen["lowest"].min()),
+            "minimum budget": float(watched["minimum"].min()),
+            "lowest budget": float(watched["lowest"].min()),
             "own choice": events[0],
             "safe-other": events[1],
             "baseline": events[2],
@@ -174,13 +174,15 @@ def panels(
     names: Sequence[str] | None = None,
 ) -> Figure:  # fmt: skip
     """Regret or budget of the worst, average and best model side by side; zoom: the last round shown; names: default all."""
-    shown: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
+    panel_models: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
     fig, axes = style.figure(3, height=3.8)
     columns = slice(None) if zoom is None else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
-    drawn = [{name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in shown.values()]
+    curves_by_panel = [
+        {name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in panel_models.values()
+    ]
     looks = palette("conservative")
-    lines = line_styles(drawn, looks)
-    for ax, (label, model), curves in zip(axes, shown.items(), drawn, strict=True):
+    lines = line_styles(curves_by_panel, looks)
+    for ax, (label, model), curves in zip(axes, panel_models.items(), curves_by_panel, strict=True):
         draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
         ax.set_title(f"{label} model" if model is not None else "average over models", fontsize=10, loc="left", color=style.INK)
         ax.set_xlabel("round", color=style.INK)

@@ -24,29 +24,29 @@ def data(run: Run) -> OtherDraws:
     return OtherDraws({draw: fig3_linear.play(run, draw) for draw in OTHER_DRAWS}, e2.play(run, OTHER_DRAWS))
 
 
-def score(found: OtherDraws) -> list[Row]:
+def score(runs: OtherDraws) -> list[Row]:
     """The rows of Figure 3 and of E2, for either draw; the bounds of Theorem 1, which hold in any world, over both."""
     rows = []
-    for draw, one in found.figure.items():
+    for draw, one in runs.figure.items():
         rows += in_reading(draw, fig3_linear.score_draw(draw, one) + safety(one.result, "LinUCB", f" ({draw})"))
-        rows += in_reading(draw, e2.score(found.share._replace(results={draw: found.share.results[draw]})))
-    return rows + fig3_linear.theorem_1(found.figure)
+        rows += in_reading(draw, e2.score(runs.share._replace(results={draw: runs.share.results[draw]})))
+    return rows + fig3_linear.theorem_1(runs.figure)
 
 
-def tables(found: OtherDraws) -> dict[str, pd.DataFrame]:
+def tables(runs: OtherDraws) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
-    return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in found.figure.items()}
+    return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in runs.figure.items()}
 
 
-def plot(found: OtherDraws) -> dict[str, Figure]:
+def plot(runs: OtherDraws) -> dict[str, Figure]:
     """Regret of the worst, average and best model."""
     return {
-        draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in found.figure.items()
+        draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in runs.figure.items()
     }
 
 
-def notes(found: OtherDraws) -> str:
+def notes(runs: OtherDraws) -> str:
     """Sizes and settings."""
-    return fig3_linear.sizes(next(iter(found.figure.values()))) + (
+    return fig3_linear.sizes(next(iter(runs.figure.values()))) + (
         " “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean >= 0."
     )

@@ -21,27 +21,27 @@ def data(run: Run) -> BernoulliRuns:
     """All algorithms on the same models."""
     models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
-    chosen = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
+    players = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
     for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},
                        "CUCB-M": {"bound": "martingale"}}.items():  # fmt: skip
-        chosen[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
+        players[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
     result = run.simulate(
-        "fig3-mab", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models * runs,
+        "fig3-mab", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
     return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
 
 
-def score(found: BernoulliRuns) -> list[Row]:
+def score(runs: BernoulliRuns) -> list[Row]:
     """The gain of each improvement, alone and together, for both indices of the baseline."""
-    return [row for reading in READINGS for row in in_reading(reading, score_reading(found, reading))] + in_reading(
-        next(iter(READINGS)), both(found)
+    return [row for reading in READINGS for row in in_reading(reading, score_reading(runs, reading))] + in_reading(
+        next(iter(READINGS)), both(runs)
     )
 
 
-def score_reading(found: BernoulliRuns, reading: str) -> list[Row]:
-    """Everything that depends on the index of the baseline."""
-    result, models, suffix = found.result, found.models, READINGS[reading]
+def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
+    """The rows that depend on the index of the baseline."""
+    result, models, suffix = runs.result, runs.models, READINGS[reading]
     plain, oracle = f"CUCB{suffix}", f"CUCB-Or{suffix}"
     few = "The worst of other models, with other runs; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
     chosen: dict[str, int | None] = {"average": None} | extreme_models(result, "CUCB2", plain, models)
@@ -88,9 +88,9 @@ def score_reading(found: BernoulliRuns, reading: str) -> list[Row]:
     return rows
 
 
-def both(found: BernoulliRuns) -> list[Row]:
+def both(runs: BernoulliRuns) -> list[Row]:
     """The cost of safety: every conservative algorithm against UCB."""
-    result = found.result
+    result = runs.result
     free = final(result, "UCB")
     costs = [paired_mean(final(result, name), free) for name in result.policies if name != "UCB"]
     cheaper = [name for name, cost in zip((n for n in result.policies if n != "UCB"), costs, strict=True) if cost.value < 0]
@@ -99,14 +99,14 @@ def both(found: BernoulliRuns) -> list[Row]:
     return [row_of("safety-costs", text, "all above", ours, everywhere_above(costs))]
 
 
-def plot(found: BernoulliRuns) -> dict[str, Figure]:
+def plot(runs: BernoulliRuns) -> dict[str, Figure]:
     """Regret of the worst, average and best model."""
-    return {"regret": panels(found.result, found.models, found.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
+    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
 
 
-def notes(found: BernoulliRuns) -> str:
+def notes(runs: BernoulliRuns) -> str:
     """Sizes and settings."""
-    return sizes(found.result, found.models) + (
+    return sizes(runs.result, runs.models) + (
         f" sigma {SIGMA:g}. UCB is the same index without the constraint. “own UCB” gives the baseline its own "
         "UCB in the two-step argmax, as Kazerouni et al. do; the others use its known mean, as Wu et al. do."
     )

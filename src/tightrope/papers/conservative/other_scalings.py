@@ -20,24 +20,24 @@ def data(run: Run) -> Data:
     return {scaling: fig5.play(run, scaling) for scaling in SCALINGS}
 
 
-def score(found: Data) -> list[Row]:
+def score(runs: Data) -> list[Row]:
     """The rows of Figure 5, for either scaling; the bounds of Theorem 2, which hold in any world, over both."""
-    rows = [row for scaling, one in found.items() for row in in_reading(scaling, fig5.score_scaling(scaling, one.result))]
-    return rows + fig5.theorem_2(found)
+    rows = [row for scaling, one in runs.items() for row in in_reading(scaling, fig5.score_scaling(scaling, one.result))]
+    return rows + fig5.theorem_2(runs)
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(runs: Data) -> dict[str, pd.DataFrame]:
     """Every policy at the horizon."""
-    return {scaling: summary(one.result, one.users, "CLUCB", {}) for scaling, one in found.items()}
+    return {scaling: summary(one.result, one.users, "CLUCB", {}) for scaling, one in runs.items()}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(runs: Data) -> dict[str, Figure]:
     """Mean regret by round."""
     return {
-        scaling: regret_figure(one.result, title=scaling, paired=True, palette=palette("conservative")) for scaling, one in found.items()
+        scaling: regret_figure(one.result, title=scaling, paired=True, palette=palette("conservative")) for scaling, one in runs.items()
     }
 
 
-def notes(found: Data) -> str:
+def notes(runs: Data) -> str:
     """Sizes and settings."""
-    return fig5.sizes(next(iter(found.values()))) + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."
+    return fig5.sizes(next(iter(runs.values()))) + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."

@@ -40,8 +40,8 @@ def variant(name: str, rank: int, problem: Instance, /, norms: object = "1", **p
 
 def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:
     """The same index without the constraint: every arm is safe if all of them are said to have mean 1."""
-    given = {"bound": "oracle", "selection": "two-step", "baseline_index": "ucb", "true_means": np.ones(problem.means.size)}
-    return variant(name, rank, problem, **(parameters | given))
+    overrides = {"bound": "oracle", "selection": "two-step", "baseline_index": "ucb", "true_means": np.ones(problem.means.size)}
+    return variant(name, rank, problem, **(parameters | overrides))
 
 
 def told_baseline(preset: str, rank: int, make: Callable[..., Policy] = variant, /, **parameters: object) -> Callable[[Instance], Policy]:

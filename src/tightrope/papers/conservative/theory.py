@@ -65,9 +65,9 @@ def data(run: Run) -> MartingaleRuns:
     """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
-    chosen = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
+    players = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
     watched = run.simulate(
-        "martingale", linear_models(models, run.seed, "spread"), chosen, horizon=horizon, replications=models * runs,
+        "martingale", linear_models(models, run.seed, "spread"), players, horizon=horizon, replications=models * runs,
         monitor=WatchMartingale(LINEAR["sigma"], DELTA),
     )  # fmt: skip
     last, count = run.at(smoke=(64, 2), laptop=(1024, 10), paper=(4096, 40))
@@ -80,7 +80,7 @@ def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, fl
     problem = spread_model(stream(seed, number, PROBLEM), 30, d)
     policy, baseline = variant("CLUCB2", RANK, problem, **LINEAR), ranked_baseline(problem, RANK)["baseline"]
     state, noise, own, context = init(policy, describe(problem)), stream(seed, number, NOISE), stream(seed, number, POLICY), Context()
-    V, z, m, found = LINEAR["lam"] * np.eye(d), np.zeros(d), 0, []
+    V, z, m, rows = LINEAR["lam"] * np.eye(d), np.zeros(d), 0, []
     while m < last:
         arm = select(policy, state, context, own)
         state = commit(policy, state, context, arm)
@@ -92,8 +92,8 @@ def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, fl
         if m & (m - 1) == 0:
             width = beta(d, m) * math.sqrt(float(z @ np.linalg.solve(V, z)))
             psi = float(martingale_radius(LINEAR["sigma"], DELTA, float(m), True))
-            found.append({"d": d, "run": number, "explored": m, "width": width, "psi": psi, "ratio": width / psi})
-    return found
+            rows.append({"d": d, "run": number, "explored": m, "width": width, "psi": psi, "ratio": width / psi})
+    return rows
 
 
 def beta(d: int, m: int) -> float:
@@ -103,29 +103,29 @@ def beta(d: int, m: int) -> float:
 
 
 def plays(d: int, mu_l: float) -> float:
-    """How many times the bound on plays after Theorem 1 is below CLUCB's 114 d^2 c_1^2 / (alpha mu_l)^2."""
+    """The factor by which the bound on plays after Theorem 1 is below CLUCB's 114 d^2 c_1^2 / (alpha mu_l)^2."""
     sigma, rate = LINEAR["sigma"], ALPHA * mu_l
     c = sigma + math.sqrt(LINEAR["lam"])
     ours = 10 * (sigma + d * c) / math.sqrt(rate) + 32 * (sigma + d * c) ** 2 / rate
     return 114 * d**2 * c**2 / rate / ours
 
 
-def score(found: MartingaleRuns) -> list[Row]:
+def score(runs: MartingaleRuns) -> list[Row]:
     """The bound holds, is below the width at every time, by a factor that grows like sqrt(d), and halves the bound on plays."""
-    worst = found.watched.watched["CLUCB2"]["worst"][:, 0]
+    worst = runs.watched.watched["CLUCB2"]["worst"][:, 0]
     out = int((worst > 1).sum())
-    last = found.widths["explored"].max()
-    factors = {d: estimate(part["ratio"]) for d, part in found.widths[found.widths["explored"] == last].groupby("d")}
-    least = least_place(found.widths)
+    last = runs.widths["explored"].max()
+    factors = {d: estimate(part["ratio"]) for d, part in runs.widths[runs.widths["explored"] == last].groupby("d")}
+    least = least_place(runs.widths)
     gained = quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]])
     root = math.sqrt(DIMENSIONS[1] / DIMENSIONS[0])
     times = {world: plays(*world) for world in WORLDS}
-    held = f"runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio {worst.max():.2f})"
+    text = f"runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio {worst.max():.2f})"
     below = f"beta ||z|| is larger than psi at every time (least ratio of the means by dimension and rounds: {least[0]})"
     order = f"the ratio after {last} rounds grows by sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) from d = {DIMENSIONS[0]} to {DIMENSIONS[1]}"
     half = "the bound on the baseline's rounds is below half of CLUCB's (d and mu_l: " + ", ".join(map(str, times)) + ")"
     return [
-        row_of("martingale-bound", held, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
+        row_of("martingale-bound", text, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
         row_of("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
         row_of("psi-below-width", order, f"{root:g}", gained, near(gained, root, ORDER_SHARE)),
         row_of("plays-bound-half", half, "at least 2 times", ", ".join(f"{value:.2f}" for value in times.values()),
@@ -134,18 +134,18 @@ def score(found: MartingaleRuns) -> list[Row]:
 
 
 def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
-    """Where the mean ratio of the two widths is smallest."""
-    found = {place: estimate(part["ratio"]) for place, part in widths.groupby(["d", "explored"])}
-    d, explored = min(found, key=lambda place: found[place].value)
-    return f"d = {d}, {explored} rounds", found[d, explored]
+    """The place of the smallest mean ratio of the two widths, and that ratio."""
+    ratios = {place: estimate(part["ratio"]) for place, part in widths.groupby(["d", "explored"])}
+    d, explored = min(ratios, key=lambda place: ratios[place].value)
+    return f"d = {d}, {explored} rounds", ratios[d, explored]
 
 
-def tables(found: MartingaleRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: MartingaleRuns) -> dict[str, pd.DataFrame]:
     """Mean widths by dimension and rounds of exploration."""
-    return {"widths": found.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
+    return {"widths": runs.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
 
 
-def notes(found: MartingaleRuns) -> str:
+def notes(runs: MartingaleRuns) -> str:
     """Sizes."""
-    runs, horizon = found.watched.replications, found.watched.rounds[-1]
-    return f"{runs} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."
+    replications, horizon = runs.watched.replications, runs.watched.rounds[-1]
+    return f"{replications} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."

@@ -42,7 +42,7 @@ def replications(run: Run) -> int:
 
 
 def at_most_rounds(run: Run) -> int:
-    """Where a run round by round is given up."""
+    """The round after which a run is given up."""
     return run.at(smoke=10**5, laptop=10**8, paper=10**8)
 
 
@@ -51,8 +51,8 @@ def told_a_bound(run: Run, label: str, problem: Linear, gap: float, theta_bound:
     own: Arguments = {"lam": LAM, "theta_bound": theta_bound, "delta": DELTA, "noise": problem.noise}
     three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO)}
     count = replications(run)
-    found = run.identify(label, problem, three, replications=times * count, max_rounds=at_most_rounds(run))
-    runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm", "pulls")} for name in three}
+    identification = run.identify(label, problem, three, replications=times * count, max_rounds=at_most_rounds(run))
+    runs: Runs = {name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")} for name in three}
     return runs | uniform(run, problem, problem.noise, theta_bound, count)
 
 
@@ -64,8 +64,8 @@ def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
         ORACLE: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, **common),
         ORACLE_K: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, pairs=False, **common),
     }
-    told = run.identify(f"{label}-oracle", problem, oracles, max_rounds=at_most_rounds(run))
-    runs: Runs = {name: {key: getattr(told, key)[name] for key in ("rounds", "arm", "pulls")} for name in oracles}
+    identification = run.identify(f"{label}-oracle", problem, oracles, max_rounds=at_most_rounds(run))
+    runs: Runs = {name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")} for name in oracles}
     runs |= static(run, problem, problem.noise, exact, count)
     for name, policy in ((ADAPTIVE, XYAdaptive(**common)), (ADAPTIVE_ONE, XYAdaptive(first_width=1.0, **common))):
         runs[name] = adaptive_by_phase(problem, policy, count, run.seed, min(exact, 20_000))
@@ -96,20 +96,20 @@ def samples(values: np.ndarray) -> Estimate:
 
 
 def factor(runs: Runs, more: str, fewer: str) -> Estimate:
-    """How many times as many samples one method needs as another."""
+    """The samples of one method over those of another."""
     return quotient(samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"]))
 
 
 def lead(runs: Runs, more: str, fewer: str) -> Estimate:
-    """How many samples more one method needs than another."""
+    """The samples that one method needs more than another."""
     first, second = samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"])
     return Estimate(first.value - second.value, math.hypot(first.se, second.se))
 
 
-def lowest(found: Mapping[Case, Estimate]) -> tuple[Case, Estimate]:
+def lowest(estimates: Mapping[Case, Estimate]) -> tuple[Case, Estimate]:
     """The case with the least value."""
-    where = min(found, key=lambda case: found[case].value)
-    return where, found[where]
+    where = min(estimates, key=lambda case: estimates[case].value)
+    return where, estimates[where]
 
 
 def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float, where: str = "", remark: str = "") -> Row:
@@ -119,14 +119,14 @@ def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float
 
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
-    """Nobody names a wrong arm; runs: with the best arm of each problem. Only LinGapE's count for Theorem 1."""
+    """The wrong arms named by LinGapE; runs: with the best arm of each problem."""
     wrong, total = errors(runs, lingape=True)
     text = f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = gap/2"
     return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 
 
 def others_err(runs: list[tuple[Runs, int]]) -> Row:
-    """The same of all other methods."""
+    """The wrong arms named by all other methods."""
     wrong, total = errors(runs, lingape=False)
     text = f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs"
     return row_of(OURS, text, "–", wrong / total, at_most(wrong / total, DELTA))
@@ -134,7 +134,7 @@ def others_err(runs: list[tuple[Runs, int]]) -> Row:
 
 def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
     """Wrong arms named, and runs, of LinGapE or of the others."""
-    named = [(item["arm"], best) for found, best in runs for name, item in found.items() if (name in (ZERO, HALF, RATIO)) == lingape]
+    named = [(item["arm"], best) for methods, best in runs for name, item in methods.items() if (name in (ZERO, HALF, RATIO)) == lingape]
     return sum(int((arm != best).sum()) for arm, best in named), sum(arm.size for arm, _ in named)
 
 

@@ -72,40 +72,40 @@ def data(run: Run) -> CoverageAudits:
     return CoverageAudits({rule: audit(near_parallel(5), policy, runs, most, run.seed) for rule, policy in policies.items()}, most)
 
 
-def score(found: CoverageAudits) -> list[Row]:
-    """How many runs leave the bound, how many answers are wrong, and how far the two rules are apart in samples."""
+def score(runs: CoverageAudits) -> list[Row]:
+    """Runs that leave the bound, wrong answers, and the ratio of the two rules' samples."""
     rows = []
-    for rule, seen in found.audits.items():
-        runs = seen.ratios.size
-        failed, wrong = share(int((seen.ratios >= 1.0).sum()), runs), share(int(seen.wrong.sum()), runs)
-        held = Estimate(1 - failed.value, failed.se)
+    for rule, audit in runs.audits.items():
+        replications = audit.ratios.size
+        failed, wrong = share(int((audit.ratios >= 1.0).sum()), replications), share(int(audit.wrong.sum()), replications)
+        coverage = Estimate(1 - failed.value, failed.se)
         rows += [
-            row_of("lemma-3", f"{rule} rule: the confidence bounds hold at all rounds with probability ≥ 1 − δ", "≥ 0.95", held,
+            row_of("lemma-3", f"{rule} rule: the confidence bounds hold at all rounds with probability ≥ 1 − δ", "≥ 0.95", coverage,
                    at_most(failed.value, DELTA), remark="The share of runs that leave the bound is judged."),
             row_of("theorem-1", f"{rule} rule: the arm named is worse than the best by more than ε with probability ≤ δ", "≤ 0.05", wrong,
-                   at_most(wrong.value, DELTA), remark=f"Runs are cut after {found.most:,} rounds."),
+                   at_most(wrong.value, DELTA), remark=f"Runs are cut after {runs.most:,} rounds."),
         ]  # fmt: skip
-    greedy, by_ratio = (found.audits[rule].rounds for rule in RULES)
-    found_ratio = ratio(by_ratio, greedy)
-    ours = f"{found_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}"
+    greedy, by_ratio = (runs.audits[rule].rounds for rule in RULES)
+    rule_ratio = ratio(by_ratio, greedy)
+    ours = f"{rule_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}"
     text = "near-parallel arms, d = 5: samples by ratio over samples by the greedy rule"
-    return [*rows, row_of("rules-alike", text, "very little impact", ours, near(found_ratio, 1.0, ALIKE_SHARE), se=found_ratio.se)]
+    return [*rows, row_of("rules-alike", text, "very little impact", ours, near(rule_ratio, 1.0, ALIKE_SHARE), se=rule_ratio.se)]
 
 
-def tables(found: CoverageAudits) -> dict[str, pd.DataFrame]:
+def tables(runs: CoverageAudits) -> dict[str, pd.DataFrame]:
     """Means over runs."""
     return {"ratios": pd.DataFrame([
-        {"rule": rule, "runs": ratios.size, "rounds at most": found.most, "mean rounds": rounds.mean(), "wrong answers": wrong.sum(),
+        {"rule": rule, "runs": ratios.size, "rounds at most": runs.most, "mean rounds": rounds.mean(), "wrong answers": wrong.sum(),
          "mean ratio": ratios.mean(), "largest ratio": ratios.max()}
-        for rule, (ratios, rounds, wrong) in found.audits.items()
+        for rule, (ratios, rounds, wrong) in runs.audits.items()
     ])}  # fmt: skip
 
 
-def plot(found: CoverageAudits) -> dict[str, Figure]:
+def plot(runs: CoverageAudits) -> dict[str, Figure]:
     """Histogram of the largest ratios."""
     figure, (axes,) = style.figure()
-    for number, (rule, seen) in enumerate(found.audits.items()):
-        axes.hist(seen.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(number), alpha=0.6, label=f"{rule} rule")
+    for number, (rule, audit) in enumerate(runs.audits.items()):
+        axes.hist(audit.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(number), alpha=0.6, label=f"{rule} rule")
     axes.axvline(1.0, color="black", lw=1)
     axes.set_xlabel("largest |error| / β of a run")
     axes.set_ylabel("runs")

@@ -61,15 +61,15 @@ def data(run: Run) -> NearParallelRuns:
     return NearParallelRuns({d: play(run, d) for d in dimensions}, exact_rounds(run))
 
 
-def score(found: NearParallelRuns) -> list[Row]:
+def score(cases: NearParallelRuns) -> list[Row]:
     """Orders at all d, factors at d = 5 and where they are least, the phases of XY-adaptive, wrong answers."""
-    five, everywhere = found.runs[5], [(runs, 0) for runs in found.runs.values()]
+    five, everywhere = cases.runs[5], [(runs, 0) for runs in cases.runs.values()]
     return [
         *(at_least_times("ten-times", f"d = 5: XY-static / {name}", "10", factor(five, STATIC, name), 10.0,
                          remark="The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
-        *(first(found.runs, name) for name in (ZERO, HALF)),
-        *adaptive(found.runs, "near-parallel", "d", "d = "),
-        *(oracle(found.runs, name) for name in (ZERO, HALF)),
+        *(first(cases.runs, name) for name in (ZERO, HALF)),
+        *adaptive(cases.runs, "near-parallel", "d", "d = "),
+        *(oracle(cases.runs, name) for name in (ZERO, HALF)),
         *forgets(five),
         *(at_least_times(OURS, f"d = 5: {text}", "–", factor(five, rival, ZERO), 1.0) for text, rival in NOT_THEIRS),
         no_errors(everywhere),
@@ -79,27 +79,27 @@ def score(found: NearParallelRuns) -> list[Row]:
 
 def first(cases: dict[int, Runs], name: str) -> Row:
     """Fewer samples than both rivals in every dimension."""
-    found = [lead(runs, rival, name) for runs in cases.values() for rival in (STATIC, ADAPTIVE_ONE)]
+    leads = [lead(runs, rival, name) for runs in cases.values() for rival in (STATIC, ADAPTIVE_ONE)]
     d, least = lowest({d: factor(runs, STATIC, name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than XY-static and XY-adaptive at d = {min(cases)} to {max(cases)}"
     return row_of("near-parallel-first", text, "fewer", f"XY-static needs at least {least.value:.1f} times as many (d = {d})",
-                  everywhere_above(found), se=least.se)  # fmt: skip
+                  everywhere_above(leads), se=least.se)  # fmt: skip
 
 
 def oracle(cases: dict[int, Runs], name: str) -> Row:
     """Fewer samples than XY-oracle in every dimension."""
-    found = [lead(runs, ORACLE_K, name) for runs in cases.values()]
+    leads = [lead(runs, ORACLE_K, name) for runs in cases.values()]
     d, least = lowest({d: factor(runs, ORACLE_K, name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than XY-oracle at d = {min(cases)} to {max(cases)}"
     ours = f"XY-oracle needs at least {least.value:.1f} times as many (d = {d})"
-    return row_of("beats-oracle", text, "about 6 (Table 1)", ours, everywhere_above(found), se=least.se)
+    return row_of("beats-oracle", text, "about 6 (Table 1)", ours, everywhere_above(leads), se=least.se)
 
 
 def forgets(runs: Runs) -> list[Row]:
     """XY-adaptive rules arms out, takes all back, and spends as much as XY-static on the last phase."""
-    seen, K = runs[ADAPTIVE_ONE], 6
-    down, back, total = int((seen["fewest"] == 2).sum()), int((seen["last_survivors"] == K).sum()), seen["fewest"].size
-    last = quotient(samples(seen["last_rounds"]), samples(runs[STATIC]["rounds"]))
+    phases, K = runs[ADAPTIVE_ONE], 6
+    down, back, total = int((phases["fewest"] == 2).sum()), int((phases["last_survivors"] == K).sum()), phases["fewest"].size
+    last = quotient(samples(phases["last_rounds"]), samples(runs[STATIC]["rounds"]))
     key = "adaptive-forgets"
     return [
         row_of(key, "d = 5: some phase of XY-adaptive begins with two arms", "yes", f"{down} of {total} runs", most(down, total)),
@@ -109,26 +109,26 @@ def forgets(runs: Runs) -> list[Row]:
     ]  # fmt: skip
 
 
-def tables(found: NearParallelRuns) -> dict[str, pd.DataFrame]:
+def tables(cases: NearParallelRuns) -> dict[str, pd.DataFrame]:
     """Samples by dimension and method; the phases of XY-adaptive."""
     phases = [
         {"d": d, "method": name, "fewest survivors": float(np.mean(runs[name]["fewest"])),
          "survivors of the last phase": float(np.mean(runs[name]["last_survivors"])),
          "samples of the last phase": float(np.mean(runs[name]["last_rounds"]))}
-        for d, runs in found.runs.items() for name in (ADAPTIVE, ADAPTIVE_ONE)
+        for d, runs in cases.runs.items() for name in (ADAPTIVE, ADAPTIVE_ONE)
     ]  # fmt: skip
-    return {"samples": sample_table(found.runs, "d"), "phases": pd.DataFrame(phases)}
+    return {"samples": sample_table(cases.runs, "d"), "phases": pd.DataFrame(phases)}
 
 
-def plot(found: NearParallelRuns) -> dict[str, Figure]:
+def plot(cases: NearParallelRuns) -> dict[str, Figure]:
     """Samples against the dimension."""
-    return {"samples": lines(sample_table(found.runs, "d"), "d", "dimension d")}
+    return {"samples": lines(sample_table(cases.runs, "d"), "d", "dimension d")}
 
 
-def notes(found: NearParallelRuns) -> str:
+def notes(cases: NearParallelRuns) -> str:
     """Open points of the paper, and how long runs are shortened."""
     return (
         "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. XY-static's sequence sees no rewards, so all seeds run "
-        f"along one, followed exactly for {found.exact:,} rounds, after which its shares stay; rewards enter as sums drawn at "
+        f"along one, followed exactly for {cases.exact:,} rounds, after which its shares stay; rewards enter as sums drawn at "
         "once. Not in the paper: the static bound with √2 (enough for sub-Gaussian noise), uniform sampling with LinGapE's stop, RAGE."
     )

@@ -43,17 +43,17 @@ def data(run: Run) -> Cases:
     }
 
 
-def score(found: Cases) -> list[Row]:
+def score(cases_by_bound: Cases) -> list[Row]:
     """LinGapE against XY-static at every gap, its lead as the gap falls, which arms it quits, both rules, XY-adaptive."""
-    everywhere = [(runs, 0) for cases in found.values() for runs in cases.values()]
+    everywhere = [(runs, 0) for cases in cases_by_bound.values() for runs in cases.values()]
     rows: list[Row] = []
-    for label, cases in found.items():
+    for label, cases in cases_by_bound.items():
         rows += [first(label, cases), *grows(label, cases), *quits(label, cases), rules_alike(label, cases)]
     return [
         *rows,
-        *adaptive(found["2"], "canonical", "gaps", "gap "),
+        *adaptive(cases_by_bound["2"], "canonical", "gaps", "gap "),
         no_errors(everywhere),
-        others_err([(runs, 0) for runs in found["2"].values()]),
+        others_err([(runs, 0) for runs in cases_by_bound["2"].values()]),
     ]
 
 
@@ -71,9 +71,12 @@ def grows(label: str, cases: dict[float, Runs]) -> list[Row]:
     leads = {gap: lead(cases[gap], STATIC, ZERO) for gap in gaps}
     factors = {gap: factor(cases[gap], STATIC, ZERO) for gap in gaps}
 
-    def rises(found: dict[float, Estimate]) -> Judgement:
+    def rises(estimates: dict[float, Estimate]) -> Judgement:
         return everywhere_above(
-            [Estimate(found[low].value - found[high].value, float(np.hypot(found[low].se, found[high].se))) for low, high in pairwise(gaps)]
+            [
+                Estimate(estimates[low].value - estimates[high].value, float(np.hypot(estimates[low].se, estimates[high].se)))
+                for low, high in pairwise(gaps)
+            ]
         )
 
     text = f"θ bound {label}: the lead of {ZERO} over XY-static grows at every step to a smaller gap"
@@ -104,20 +107,23 @@ def _least_share(pulls: np.ndarray) -> Estimate:
 
 def rules_alike(label: str, cases: dict[float, Runs]) -> Row:
     """Samples of the ratio rule over those of the greedy rule, mean over gaps."""
-    found = [factor(runs, RATIO, HALF) for runs in cases.values()]
-    mean = Estimate(float(np.mean([one.value for one in found])), float(np.hypot.reduce([one.se for one in found])) / len(found))
+    factors = [factor(runs, RATIO, HALF) for runs in cases.values()]
+    mean = Estimate(float(np.mean([one.value for one in factors])), float(np.hypot.reduce([one.se for one in factors])) / len(factors))
     text = f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean over gaps"
     return row_of("rules-alike", text, "very little impact", mean, near(mean, 1.0, ALIKE_SHARE))
 
 
-def tables(found: Cases) -> dict[str, pd.DataFrame]:
+def tables(cases_by_bound: Cases) -> dict[str, pd.DataFrame]:
     """Samples by gap and method."""
-    return {f"theta_bound = {label}": sample_table(cases, "gap") for label, cases in found.items()}
+    return {f"theta_bound = {label}": sample_table(cases, "gap") for label, cases in cases_by_bound.items()}
 
 
-def plot(found: Cases) -> dict[str, Figure]:
+def plot(cases_by_bound: Cases) -> dict[str, Figure]:
     """Samples against the gap."""
-    return {f"samples-{label}": lines(sample_table(cases, "gap"), "gap", f"gap (theta_bound = {label})") for label, cases in found.items()}
+    return {
+        f"samples-{label}": lines(sample_table(cases, "gap"), "gap", f"gap (theta_bound = {label})")
+        for label, cases in cases_by_bound.items()
+    }
 
 
 def notes(_: Cases) -> str:

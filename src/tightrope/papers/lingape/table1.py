@@ -34,30 +34,30 @@ def data(run: Run) -> PullCounts:
     runs, problem = fig1.play(run, 5), near_parallel(5)
     printed, exact = sum(PRINTED_PULLS[STATIC]), run.at(smoke=10_000, laptop=10**9, paper=10**9)
     sequence = static_pulls(problem.features, exact, run.seed)
-    seen: list[np.ndarray] = []
+    replay: list[np.ndarray] = []
 
     def pulls_after(n: int) -> np.ndarray:
-        if n >= printed and not seen:
-            seen.append(sequence(printed))
+        if n >= printed and not replay:
+            replay.append(sequence(printed))
         return sequence(n)
 
     stops = {STATIC: static_stop(NOISE, DELTA)}
     runs |= fixed_sequence(problem, pulls_after, stops, run.at(smoke=2, laptop=20, paper=100), run.seed)
-    return PullCounts(runs, seen[0] if seen else sequence(printed))
+    return PullCounts(runs, replay[0] if replay else sequence(printed))
 
 
-def score(found: PullCounts) -> list[Row]:
+def score(counts: PullCounts) -> list[Row]:
     """Share of the arm that is played most, and the sum of all pulls; XY-static and XY-oracle arm by arm; who focuses."""
     rows = []
     for name, key in KEYS.items():
-        pulls, printed = found.runs[name]["pulls"], np.array(PRINTED_PULLS[name], dtype=float)
+        pulls, printed = counts.runs[name]["pulls"], np.array(PRINTED_PULLS[name], dtype=float)
         share, paper = samples(pulls[:, 1] / pulls.sum(axis=1)), printed[1] / printed.sum()
         total = samples(pulls.sum(axis=1))
         remark = "The table is one example run, and its ε is not stated."
         rows.append(row_of(key, f"{name}: share of arm 2", round(paper, 4), share, near(share, paper, 0.15), remark=remark))
         close = 0.001 if name == ORACLE_K else 0.3
         rows.append(row_of(key, f"{name}: samples in all", printed.sum(), total, near(total, printed.sum(), close), remark=remark))
-    return [*rows, replay_row(found.replay), oracle_row(found.runs[ORACLE_K]["pulls"][0]), *focus(found.runs), wide_union(found.runs)]
+    return [*rows, replay_row(counts.replay), oracle_row(counts.runs[ORACLE_K]["pulls"][0]), *focus(counts.runs), wide_union(counts.runs)]
 
 
 def replay_row(pulls: np.ndarray) -> Row:
@@ -97,13 +97,13 @@ def wide_union(runs: Runs) -> Row:
     return row_of(OURS, "XY-oracle with K² in its bound: samples in all", printed, total, near(total, printed, 0.001))
 
 
-def tables(found: PullCounts) -> dict[str, pd.DataFrame]:
+def tables(counts: PullCounts) -> dict[str, pd.DataFrame]:
     """Mean pulls of every arm."""
     rows = []
     for name in (STATIC, HALF, RATIO, ZERO, ORACLE_K, ORACLE):
-        mean = found.runs[name]["pulls"].mean(axis=0)
-        counts = {f"arm {k + 1}": round(float(value), 1) for k, value in enumerate(mean)}
-        rows.append({"method": name} | counts | {"total": round(float(mean.sum()))})
+        mean = counts.runs[name]["pulls"].mean(axis=0)
+        by_arm = {f"arm {k + 1}": round(float(value), 1) for k, value in enumerate(mean)}
+        rows.append({"method": name} | by_arm | {"total": round(float(mean.sum()))})
     return {"pulls": pd.DataFrame(rows)}
 
 

@@ -49,8 +49,12 @@ class ComplexityCases(NamedTuple):
 
 def program(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
     """p and rho of Eqs 10 and 15 from the linear program of Eq 11, and its relative duality gap."""
-    found = minimal_combination(X, y)
-    return np.abs(found.weights) / found.value, found.value**2, abs(found.value - found.dual_value) / found.value
+    combination = minimal_combination(X, y)
+    return (
+        np.abs(combination.weights) / combination.value,
+        combination.value**2,
+        abs(combination.value - combination.dual_value) / combination.value,
+    )
 
 
 def gaps_of(means: np.ndarray) -> np.ndarray:
@@ -73,7 +77,7 @@ def complexity(X: np.ndarray, means: np.ndarray, epsilon: float) -> float:
 
 
 def oracle_complexity(X: np.ndarray, means: np.ndarray) -> float:
-    """That of XY-oracle: min over designs of the largest ||x* - x_k||^2 / gap_k^2."""
+    """The complexity of XY-oracle: min over designs of the largest ||x* - x_k||^2 / gap_k^2."""
     best = int(np.argmax(means))
     others = np.arange(len(X)) != best
     return optimal_design(X, (X[best] - X[others]) / (means[best] - means[others])[:, None]).value
@@ -136,15 +140,15 @@ def canonical_case(rng: np.random.Generator, epsilon: float) -> dict[str, float]
 
 def small_lam(run: Run, most: int) -> dict[str, Bounded]:
     """Theorem 2 with lam = 1 <= 2 R^2 / S^2 ln(K^2 / delta)."""
-    found = {}
+    cases = {}
     for name, problem, epsilon in (("near-parallel, d = 5", near_parallel(5), GAP / 2), ("canonical, gap .5", canonical(0.5), 0.0)):
         X, H = problem.features, complexity(problem.features, problem.means, epsilon)
         log_term = math.log(len(X) ** 2 / DELTA)
         assert 2.0 * NOISE**2 / THETA_BOUND**2 * log_term >= LAM
         policy = LinGapE(epsilon=epsilon, theta_bound=THETA_BOUND, **SETTINGS, **BY_RATIO)
         rounds = play(run, f"theory-{problem.means.size}-{epsilon:.3g}", problem, policy, most)
-        found[f"{name}, λ = 1"] = Bounded(rounds, _fixed_point(H, log_term, len(X), X.shape[1]))
-    return found
+        cases[f"{name}, λ = 1"] = Bounded(rounds, _fixed_point(H, log_term, len(X), X.shape[1]))
+    return cases
 
 
 def _fixed_point(H: float, log_term: float, K: int, d: int) -> float:
@@ -167,8 +171,8 @@ def large_lam(run: Run, most: int) -> dict[str, Bounded]:
 
 def play(run: Run, label: str, problem: Linear, policy: LinGapE, most: int) -> np.ndarray:
     """(runs,) rounds until the stop."""
-    found = run.identify(label, problem, {"LinGapE": policy}, replications=run.at(smoke=2, laptop=20, paper=100), max_rounds=most)
-    return found.rounds["LinGapE"]
+    identification = run.identify(label, problem, {"LinGapE": policy}, replications=run.at(smoke=2, laptop=20, paper=100), max_rounds=most)
+    return identification.rounds["LinGapE"]
 
 
 def growth(run: Run, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -177,17 +181,17 @@ def growth(run: Run, most: int) -> tuple[np.ndarray, np.ndarray]:
     count, early = run.at(smoke=2, laptop=10, paper=50), run.at(smoke=500, laptop=10_000, paper=10_000)
     rounds, dets = [], []
     for n in (early, most):
-        found = run.identify(f"theory-growth-{n}", problem, {"LinGapE": policy}, replications=count, max_rounds=n)
-        rounds.append(found.rounds["LinGapE"].astype(float))
+        identification = run.identify(f"theory-growth-{n}", problem, {"LinGapE": policy}, replications=count, max_rounds=n)
+        rounds.append(identification.rounds["LinGapE"].astype(float))
         X = problem.features
-        dets.append([np.linalg.slogdet(np.eye(5) + X.T @ (counts[:, None] * X) / LAM)[1] for counts in found.pulls["LinGapE"]])
+        dets.append([np.linalg.slogdet(np.eye(5) + X.T @ (counts[:, None] * X) / LAM)[1] for counts in identification.pulls["LinGapE"]])
     return np.stack(rounds, axis=1), np.array(dets).T
 
 
-def score(found: ComplexityCases) -> list[Row]:
-    """Every statement."""
-    return [*programs(found.ratios), example(), *theorem_2(found.bounds), *theorem_3(found.complexities), *closed_form(found.canonical),
-            *radius(*found.grown, found.arms)]  # fmt: skip
+def score(cases: ComplexityCases) -> list[Row]:
+    """The rows of all statements."""
+    return [*programs(cases.ratios), example(), *theorem_2(cases.bounds), *theorem_3(cases.complexities), *closed_form(cases.canonical),
+            *radius(*cases.grown, cases.arms)]  # fmt: skip
 
 
 def programs(table: pd.DataFrame) -> list[Row]:
@@ -280,20 +284,20 @@ def radius(rounds: np.ndarray, log_det: np.ndarray, K: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def tables(found: ComplexityCases) -> dict[str, pd.DataFrame]:
+def tables(cases: ComplexityCases) -> dict[str, pd.DataFrame]:
     """Complexities of the paper's problems, and the bounds of Theorem 2."""
-    own = found.complexities[found.complexities["problem"] != "random"].copy()
+    own = cases.complexities[cases.complexities["problem"] != "random"].copy()
     own["ratio"] = own["H"] / own["H of XY-oracle"]
     bounds = [
         {"problem": name, "mean rounds": float(rounds.mean()), "longest run": int(rounds.max()), "bound": bound}
-        for name, (rounds, bound) in found.bounds.items()
+        for name, (rounds, bound) in cases.bounds.items()
     ]
     return {"complexities": own, "Theorem 2": pd.DataFrame(bounds)}
 
 
-def notes(found: ComplexityCases) -> str:
+def notes(cases: ComplexityCases) -> str:
     """Sizes."""
     return (
-        f"{len(found.ratios)} pairs of arms and {len(found.complexities)} problems. The paper's formulas are lost from the text at hand: "
+        f"{len(cases.ratios)} pairs of arms and {len(cases.complexities)} problems. The paper's formulas are lost from the text at hand: "
         "constants and the numbers of the example are ours, derived along its proofs."
     )

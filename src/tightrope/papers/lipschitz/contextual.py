@@ -30,12 +30,12 @@ def constant(between_contexts: float) -> float:
 def data(run: Run) -> Result:
     """Pooling policies, and the same told that contexts are far apart."""
     horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 200))
-    chosen = {
+    players = {
         "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0, loglog=LOGLOG),
         "OSLB": P.OSLB(lipschitz=1.0, loglog=LOGLOG),
         "KL-UCB per context": P.KLUCB(c=LOGLOG),
     }  # fmt: skip
-    first = run.simulate("pooled", problem(L), chosen, horizon=horizon, replications=runs)
+    first = run.simulate("pooled", problem(L), players, horizon=horizon, replications=runs)
     second = run.simulate(
         "apart",
         problem(APART_CONSTANT),

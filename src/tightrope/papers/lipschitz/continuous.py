@@ -49,35 +49,35 @@ def data(run: Run) -> dict[str, ShapeCase]:
     """Five shapes; regret against the peak of the function."""
     horizon, runs = run.at(smoke=(1000, 3), laptop=(30_000, 20), paper=(100_000, 50))
     grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE_ARMS)
-    found = {}
+    cases = {}
     for name, shape in targets().items():
         coarse, dense = on_grid(shape, grid), on_grid(shape, fine)
         L = coarse.lipschitz
-        chosen = {
+        policies = {
             "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=0.0),
             "OSLB": P.OSLB(lipschitz=L),
             "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L),
             "KL-UCB": P.KLUCB(),
         }
-        first = run.simulate(f"grid-{name}", coarse, chosen, horizon=horizon, replications=runs)
+        first = run.simulate(f"grid-{name}", coarse, policies, horizon=horizon, replications=runs)
         rivals = {"HOO": P.HOO(nu=L), "Zooming": P.Zooming(lipschitz=L)}
         second = run.simulate(f"line-{name}", dense, rivals, horizon=horizon, replications=runs)
-        found[name] = ShapeCase(join_results(first, second), coarse.best - coarse.means.max(), dense.best - dense.means.max())
-    return found
+        cases[name] = ShapeCase(join_results(first, second), coarse.best - coarse.means.max(), dense.best - dense.means.max())
+    return cases
 
 
-def score(found: dict[str, ShapeCase]) -> list[Row]:
+def score(cases: dict[str, ShapeCase]) -> list[Row]:
     """OSLB and CKL-UCB on the grid against the policies of the whole interval."""
     return [
         order("continuous", name, case.result, better, worse, remark=REMARK)
-        for name, case in found.items() for better in ON_GRID for worse in RIVALS
+        for name, case in cases.items() for better in ON_GRID for worse in RIVALS
     ]  # fmt: skip
 
 
-def tables(found: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
+def tables(cases: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
     """Regret of every policy on every shape, and what the grid alone costs."""
     rows = []
-    for name, case in found.items():
+    for name, case in cases.items():
         horizon, table = int(case.result.rounds[-1]), summary(case.result)
         table.insert(0, "shape", name)
         table["of which the grid's share"] = [
@@ -87,14 +87,14 @@ def tables(found: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
     return {"regret against the peak": pd.concat(rows, ignore_index=True)}
 
 
-def plot(found: dict[str, ShapeCase]) -> dict[str, Figure]:
+def plot(cases: dict[str, ShapeCase]) -> dict[str, Figure]:
     """Regret against ln T."""
-    return {"continuous": panels({name: case.result for name, case in found.items()})}
+    return {"continuous": panels({name: case.result for name, case in cases.items()})}
 
 
-def notes(found: dict[str, ShapeCase]) -> str:
+def notes(cases: dict[str, ShapeCase]) -> str:
     """Sizes."""
-    result = next(iter(found.values())).result
+    result = next(iter(cases.values())).result
     horizon = int(result.rounds[-1])
     return (
         f"{result.replications} runs of {horizon} rounds, {discretize(horizon).size} points from discretize; HOO and Zooming choose among "

@@ -29,8 +29,8 @@ WHY_TIGHT_FAILS = "With tight L about K/4 of noise enters the best arm's sum on 
 
 
 class InstanceCase(NamedTuple):
-    """One instance: all policies, those of MAIN with more runs; those of FORCING and of ROBUST with yet more; CKL-UCB's early pulls; gaps;
-    C(theta)."""
+    """One instance: all policies, MAIN_POLICIES with more runs; FORCING_POLICIES and ROBUST_POLICIES with yet more; CKL-UCB's early pulls;
+    gaps; C(theta)."""
 
     name: str
     K: int
@@ -43,7 +43,7 @@ class InstanceCase(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As tables and pictures name it."""
+        """The name in tables and pictures."""
         return f"{self.name}, K = {self.K}"
 
 
@@ -84,20 +84,20 @@ def data(run: Run, loglog: Callable[[int], float] = same_for_all, sizes: tuple[i
     for K, more in ((K, more) for K, more in many.items() if K in sizes):
         for name in run.at(smoke=("steep",), laptop=every, paper=every):
             problem = instance(name, K)
-            chosen = line_up(problem.lipschitz, loglog(K))
+            policies = line_up(problem.lipschitz, loglog(K))
             # Single runs far above the rest decide the mean, so the main comparison has more of them.
-            main = {key: chosen[key] for key in MAIN_POLICIES}
+            main = {key: policies[key] for key in MAIN_POLICIES}
             first = run.simulate(f"main-{name}-{K}", problem, main, horizon=horizon, replications=more)
-            others = {key: policy for key, policy in chosen.items() if key not in (*MAIN_POLICIES, *FORCING_POLICIES)}
+            others = {key: policy for key, policy in policies.items() if key not in (*MAIN_POLICIES, *FORCING_POLICIES)}
             second = run.simulate(f"discrete-{name}-{K}", problem, others, horizon=horizon, replications=runs)
-            both = {key: chosen[key] for key in FORCING_POLICIES}
+            both = {key: policies[key] for key in FORCING_POLICIES}
             forcing = run.simulate(f"forcing-{name}-{K}", problem, both, horizon=horizon, replications=pairs[K])
             robust = first
             if (name, K) in rarely:
-                rivals = {key: chosen[key] for key in ROBUST_POLICIES}
+                rivals = {key: policies[key] for key in ROBUST_POLICIES}
                 robust = run.simulate(f"robust-{name}-{K}", problem, rivals, horizon=horizon, replications=rarely[name, K])
             # The same streams: these rounds are the beginning of those runs.
-            early = {"CKL-UCB": chosen["CKL-UCB"]}
+            early = {"CKL-UCB": policies["CKL-UCB"]}
             start = run.simulate(f"early-{name}-{K}", problem, early, horizon=horizon // DIVISOR, replications=pairs[K])
             gaps = problem.means.max() - problem.means
             cases.append(
@@ -106,15 +106,15 @@ def data(run: Run, loglog: Callable[[int], float] = same_for_all, sizes: tuple[i
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
-        told = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz, loglog=loglog(17)) for label, factor in FACTORS.items()}
-        wrong[name] = run.simulate(f"wrong-{name}", problem, told, horizon=horizon, replications=runs)
+        variants = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz, loglog=loglog(17)) for label, factor in FACTORS.items()}
+        wrong[name] = run.simulate(f"wrong-{name}", problem, variants, horizon=horizon, replications=runs)
     return DiscreteRuns(cases, wrong)
 
 
-def score(found: DiscreteRuns) -> list[Row]:
+def score(runs: DiscreteRuns) -> list[Row]:
     """Orders and growth on every instance; linear regret with half of L."""
     rows = []
-    for case in found.cases:
+    for case in runs.cases:
         label, result, tight = case.label, case.result, WHY_TIGHT_FAILS if case.K == 46 else ""
         rows += [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
         rows.append(order("oslb-exploits", label, result, "OSLB", "KL-UCB", remark=WHY_OSLB_FAILS))
@@ -125,7 +125,7 @@ def score(found: DiscreteRuns) -> list[Row]:
         if case.K == 46:
             rows.append(order(OURS, label, result, "CKL-UCB, 2 L", "KL-UCB"))
         rows.append(order(OURS, label, result, "TrackCKLUCB", "OSLB", paper="our extension"))
-    return rows + [half_of_the_constant(name, result) for name, result in found.wrong.items()]
+    return rows + [half_of_the_constant(name, result) for name, result in runs.wrong.items()]
 
 
 def without_forcing(where: str, result: Result) -> Row:
@@ -181,29 +181,29 @@ def half_of_the_constant(name: str, result: Result) -> Row:
     return row_of(OURS, text, "10", share, at_least(share, 5, partly=2.5))
 
 
-def tables(found: DiscreteRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
     """Regret of every policy on every instance."""
     rows = []
-    for name, result in found.wrong.items():
+    for name, result in runs.wrong.items():
         table = summary(result)
         table.insert(0, "instance", name)
         rows.append(table)
-    shown = {case.label: summary(case.result, case.bound) for case in found.cases}
-    shown |= {f"{case.label}, forced exploration": summary(case.forcing, case.bound) for case in found.cases}
-    return shown | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
+    frames = {case.label: summary(case.result, case.bound) for case in runs.cases}
+    frames |= {f"{case.label}, forced exploration": summary(case.forcing, case.bound) for case in runs.cases}
+    return frames | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
 
 
-def plot(found: DiscreteRuns) -> dict[str, Figure]:
+def plot(runs: DiscreteRuns) -> dict[str, Figure]:
     """Regret against ln T, a picture for every K."""
-    sizes = dict.fromkeys(case.K for case in found.cases)
-    return {f"regret-{K}": panels({case.label: case.result for case in found.cases if case.K == K}, DRAWN_POLICIES) for K in sizes}
+    sizes = dict.fromkeys(case.K for case in runs.cases)
+    return {f"regret-{K}": panels({case.label: case.result for case in runs.cases if case.K == K}, DRAWN_POLICIES) for K in sizes}
 
 
-def notes(found: DiscreteRuns) -> str:
+def notes(runs: DiscreteRuns) -> str:
     """Sizes."""
-    many = {case.K: case.result.replications for case in found.cases}
+    many = {case.K: case.result.replications for case in runs.cases}
     return (
-        f"Runs of {found.cases[0].result.rounds[-1]} rounds; their numbers stand in the tables, "
-        f"{', '.join(f'{runs} at K = {K}' for K, runs in many.items())} for the policies that are compared. "
+        f"Runs of {runs.cases[0].result.rounds[-1]} rounds; their numbers stand in the tables, "
+        f"{', '.join(f'{replications} at K = {K}' for K, replications in many.items())} for the policies that are compared. "
         "The paper's own experiments are missing from its text; the settings are ours."
     )

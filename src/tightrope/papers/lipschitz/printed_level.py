@@ -14,25 +14,25 @@ READING = "f(n) as printed"
 
 
 def data(run: Run) -> discrete.DiscreteRuns:
-    """The figure again, KL-UCB with the same f(n)."""
+    """The data of `discrete` at the printed level, KL-UCB with the same f(n)."""
     return discrete.data(replace(run, out=run.out / "runs" / "printed-level"), lambda K: 3.0 * K + 1.0, sizes=(17,))
 
 
-def score(found: discrete.DiscreteRuns) -> list[Row]:
-    """Its rows, shown and not counted."""
-    return in_reading(READING, discrete.score(found))
+def score(runs: discrete.DiscreteRuns) -> list[Row]:
+    """The rows of `discrete`, shown and not counted."""
+    return in_reading(READING, discrete.score(runs))
 
 
-def tables(found: discrete.DiscreteRuns) -> dict[str, pd.DataFrame]:
-    """Its tables."""
-    return discrete.tables(found)
+def tables(runs: discrete.DiscreteRuns) -> dict[str, pd.DataFrame]:
+    """The tables of `discrete`."""
+    return discrete.tables(runs)
 
 
-def plot(found: discrete.DiscreteRuns) -> dict[str, Figure]:
-    """Its pictures."""
-    return discrete.plot(found)
+def plot(runs: discrete.DiscreteRuns) -> dict[str, Figure]:
+    """The pictures of `discrete`."""
+    return discrete.plot(runs)
 
 
-def notes(found: discrete.DiscreteRuns) -> str:
+def notes(runs: discrete.DiscreteRuns) -> str:
     """Sizes."""
-    return discrete.notes(found)
+    return discrete.notes(runs)

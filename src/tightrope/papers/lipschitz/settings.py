@@ -111,12 +111,12 @@ def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure
     """Regret against ln T, one panel a problem, with its lower bound as a grey line; what leaves a panel is marked and named."""
     fig, axes = style.figure(len(results))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
-        shown = names or result.policies
+        labels = names or result.policies
         bound = bound_curve(result) if bound_left_out(result) else None  # what the paper is about is drawn, and marked where it leaves
-        draw_regret(ax, result, log_rounds=True, policies=shown, legend=False, palette=palette("lipschitz"), references=bound)
-        for number, line in enumerate(ax.get_lines()[: len(shown)]):  # curves of like policies lie on each other
+        draw_regret(ax, result, log_rounds=True, policies=labels, legend=False, palette=palette("lipschitz"), references=bound)
+        for number, line in enumerate(ax.get_lines()[: len(labels)]):  # curves of like policies lie on each other
             line.set(linestyle=style.LINES[number % len(style.LINES)])
-        top = HEIGHT_IN_MEDIANS * float(np.median([result.regret[policy][:, -1].mean() for policy in shown]))
+        top = HEIGHT_IN_MEDIANS * float(np.median([result.regret[policy][:, -1].mean() for policy in labels]))
         ax.set_ylim(0.0, top)
         mark_leaving(ax, top)
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")

@@ -46,36 +46,36 @@ def data(run: Run, loglog: float = LOGLOG) -> SlopeRuns:
     more = run.at(smoke={"CKL-UCB": 4}, laptop={"CKL-UCB": 100}, paper={"CKL-UCB": 1000, "OSLB": 4000})  # runs for the growth alone
     problem = instance(NAME, ARMS)
     L = problem.lipschitz
-    chosen = {
+    players = {
         "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=loglog), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L, loglog=loglog),
         "OSLB": P.OSLB(lipschitz=L, loglog=loglog),
         "KL-UCB": P.KLUCB(c=loglog),
     }  # fmt: skip
-    result = run.simulate("slope", problem, chosen, horizon=horizon, replications=runs)
+    result = run.simulate("slope", problem, players, horizon=horizon, replications=runs)
     steadier = {
-        name: run.simulate(f"slope-more-{name}", problem, {name: chosen[name]}, horizon=horizon, replications=count)
+        name: run.simulate(f"slope-more-{name}", problem, {name: players[name]}, horizon=horizon, replications=count)
         for name, count in more.items()
     }
     # The same streams: these rounds are the beginning of those runs.
-    start = run.simulate("slope-start", problem, {"OSLB": chosen["OSLB"]}, horizon=horizon // 10, replications=runs)
+    start = run.simulate("slope-start", problem, {"OSLB": players["OSLB"]}, horizon=horizon // 10, replications=runs)
     rates = lipschitz_lower_bound(problem.means, distances=problem.distances, lipschitz=L).rates
     return SlopeRuns(result, steadier, start.pulls["OSLB"], rates)
 
 
-def score(found: SlopeRuns) -> list[Row]:
+def score(runs: SlopeRuns) -> list[Row]:
     """No policy grows below C(theta) ln T, OSLB not above it either, KL-UCB faster; OSLB explores at the rates c_k."""
-    result, problem = found.result, instance(NAME, ARMS)
+    result, problem = runs.result, instance(NAME, ARMS)
     C, unrelated = constant(problem), constant(problem, UNRELATED_CONSTANT)
-    every = {name: growths(found.steadier.get(name, result), name) for name in result.policies}
-    grown = {name: estimate(runs) for name, runs in every.items()}
+    every = {name: growths(runs.steadier.get(name, result), name) for name in result.policies}
+    grown = {name: estimate(by_run) for name, by_run in every.items()}
     at_end = f"T = {result.rounds[-1]}"
     text = f"KL-UCB, blind to the structure, grows faster than C ln T (its own limit: {unrelated:.3g})"
     return [
-        *(not_below(name, runs, C) for name, runs in every.items()),
+        *(not_below(name, by_run, C) for name, by_run in every.items()),
         optimal("oslb-optimal", "OSLB", grown["OSLB"], C),
         *growth_of_cklucb(f"{NAME}, {at_end}", grown["CKL-UCB"], growth_below(result, "CKL-UCB", "KL-UCB"), C),
         row_of("gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)),
-        *plays(found.earlier, result.pulls["OSLB"], found.rates, 10.0),
+        *plays(runs.earlier, result.pulls["OSLB"], runs.rates, 10.0),
         order("oslb-exploits", at_end, result, "OSLB", "KL-UCB", remark=WHY_NOISY),
         order("ckl-exploits", at_end, result, "CKL-UCB", "KL-UCB"),
         optimal(OURS, "TrackCKLUCB", grown["TrackCKLUCB"], C),
@@ -102,30 +102,30 @@ def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: flo
     """Plays of each arm that should have at least one per unit of ln n, between T / decade and T, against c_k ln(decade)."""
     rows = []
     for arm in np.flatnonzero(rates >= 1.0):
-        seen = estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade)))
+        rate = estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade)))
         text = f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade of rounds (ratio)"
-        rows.append(row_of("plays-of-oslb", text, 1.0, seen, near(seen, 1.0, ALIKE_SHARE), remark=WHY_NOISY))
+        rows.append(row_of("plays-of-oslb", text, 1.0, rate, near(rate, 1.0, ALIKE_SHARE), remark=WHY_NOISY))
     return rows
 
 
-def tables(found: SlopeRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: SlopeRuns) -> dict[str, pd.DataFrame]:
     """Regret and growth of every policy; OSLB's pulls by arm."""
-    rounds = found.result.rounds[-1]
+    rounds = runs.result.rounds[-1]
     by_arm = pd.DataFrame({
-        "arm": np.arange(ARMS), "mean": instance(NAME, ARMS).means, "c": found.rates, "c ln T": found.rates * np.log(rounds),
-        "pulls": found.result.pulls["OSLB"].mean(axis=0), "median": np.median(found.result.pulls["OSLB"], axis=0),
-        "of which in the last decade": (found.result.pulls["OSLB"] - found.earlier).mean(axis=0),
+        "arm": np.arange(ARMS), "mean": instance(NAME, ARMS).means, "c": runs.rates, "c ln T": runs.rates * np.log(rounds),
+        "pulls": runs.result.pulls["OSLB"].mean(axis=0), "median": np.median(runs.result.pulls["OSLB"], axis=0),
+        "of which in the last decade": (runs.result.pulls["OSLB"] - runs.earlier).mean(axis=0),
     })  # fmt: skip
-    return {"slope": summary(found.result, constant(instance(NAME, ARMS))), "OSLB's pulls": by_arm}
+    return {"slope": summary(runs.result, constant(instance(NAME, ARMS))), "OSLB's pulls": by_arm}
 
 
-def plot(found: SlopeRuns) -> dict[str, Figure]:
+def plot(runs: SlopeRuns) -> dict[str, Figure]:
     """Regret against ln T."""
-    return {"slope": panels({f"{NAME}, K = {ARMS}": found.result})}
+    return {"slope": panels({f"{NAME}, K = {ARMS}": runs.result})}
 
 
-def notes(found: SlopeRuns) -> str:
+def notes(runs: SlopeRuns) -> str:
     """Sizes."""
-    result = found.result
-    more = ", ".join(f"{runs.replications} for the growth of {name}" for name, runs in found.steadier.items())
+    result = runs.result
+    more = ", ".join(f"{simulation.replications} for the growth of {name}" for name, simulation in runs.steadier.items())
     return f"{result.replications} runs of {result.rounds[-1]} rounds, {more}; growth is (R(T) - R(T/10)) / ln 10."

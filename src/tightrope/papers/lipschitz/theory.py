@@ -53,7 +53,7 @@ class TheoremCases(NamedTuple):
 
 
 def data(run: Run) -> TheoremCases:
-    """Everything; no run is longer than 100,000 rounds."""
+    """The cases of all theorems; no run is longer than 100,000 rounds."""
     sizes = run.at(smoke=SIZES[:1], laptop=SIZES, paper=SIZES)
     cases = {
         f"{name}, K = {K}": instance(name, K)
@@ -73,7 +73,7 @@ def data(run: Run) -> TheoremCases:
 
 
 def confusions(problem: problems.Lipschitz, rivals: int, rng: np.random.Generator) -> tuple[int, int]:
-    """How often lambda^k is no Lipschitz vector that makes k best, or tells theta from it better than another such vector does.
+    """Cases in which lambda^k is no Lipschitz vector that makes k best, or tells theta from it better than another such vector does.
 
     The others are drawn at random among the Lipschitz vectors in which k is best and the best arms keep their mean: one that differs
     there is told apart by the plays of the best arms, which cost nothing.
@@ -182,7 +182,7 @@ def play_one(policy: Policy, problem: problems.Lipschitz, seed: int, replication
 
 
 def nearby_means(problem: problems.Lipschitz, rng: np.random.Generator) -> np.ndarray:
-    """Means within NUDGE of the problem's that are Lipschitz with the same constant."""
+    """Means within NUDGE_SIZE of the problem's that are Lipschitz with the same constant."""
     other = (rng.random(problem.means.size) + problem.lipschitz * problem.distances).min(axis=1)
     return np.asarray((1 - NUDGE_SIZE) * problem.means + NUDGE_SIZE * np.minimum(other, 1.0))
 
@@ -250,22 +250,22 @@ def last_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Generator
     return sums_of_divergences(rng.binomial(pulls, theta, size=(runs, theta.size)), pulls, theta)
 
 
-def score(found: TheoremCases) -> list[Row]:
+def score(cases: TheoremCases) -> list[Row]:
     """One or two rows for each claim."""
     rows = [
         row_of("most-confusing", f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta", "never",
                f"{wrong} of {total}", never(wrong, total))
-        for name, (wrong, total) in found.confusing.items()
+        for name, (wrong, total) in cases.confusing.items()
     ]  # fmt: skip
-    less = [structured < unrelated for structured, unrelated in found.constants.values()]
+    less = [structured < unrelated for structured, unrelated in cases.constants.values()]
     rows.append(row_of("gain-of-structure", "C(theta) is smaller than without the structure, on every instance", "smaller",
                        f"{sum(less)} of {len(less)}", every(less)))  # fmt: skip
     return [
-        *rows, *index_rows(found.undefined), *exploration_rows(found.no_arm), *program_rows(found.programs),
+        *rows, *index_rows(cases.undefined), *exploration_rows(cases.no_arm), *program_rows(cases.programs),
         row_of("unique-solution", f"a parameter within {NUDGE_SIZE:g} of each instance's has one solution", "dense",
-               f"{sum(map(sum, found.unique.values()))} of {sum(map(len, found.unique.values()))}",
-               every([any(seen) for seen in found.unique.values()])),
-        *concentration_rows(found.concentration),
+               f"{sum(map(sum, cases.unique.values()))} of {sum(map(len, cases.unique.values()))}",
+               every([any(solutions) for solutions in cases.unique.values()])),
+        *concentration_rows(cases.concentration),
     ]  # fmt: skip
 
 
@@ -309,8 +309,8 @@ def program_rows(programs: dict[str, Programs]) -> list[Row]:
 def concentration_rows(table: pd.DataFrame) -> list[Row]:
     """Theorem 5.1 at every delta at which its bound says something that so many runs can contradict."""
     rows = []
-    told = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED_RUNS * table["one run"])]
-    for (rule, K), part in told.groupby(["rule", "K"], sort=False):
+    cases = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED_RUNS * table["one run"])]
+    for (rule, K), part in cases.groupby(["rule", "K"], sort=False):
         holds = (part["share"] + 4 * part["se"] <= part["bound"]).tolist()
         nearest = part.iloc[int(np.argmax(part["share"] / part["bound"]))]
         text = f"K = {K}, sampled {rule}: the share of runs plus 4 standard errors is below every bound under 1"
@@ -319,19 +319,19 @@ def concentration_rows(table: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def tables(found: TheoremCases) -> dict[str, pd.DataFrame]:
+def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
     """The constants, the programs and the inequality."""
-    constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in found.constants.items()]
+    constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in cases.constants.items()]
     programs = [
         {"instance": name, "rounds": one.rounds, "programs of OSLB": one.solved.mean()}
         | {f"us a round, {policy}": 1e6 * seconds.mean() / one.rounds for policy, seconds in one.seconds.items()}
-        for name, one in found.programs.items()
+        for name, one in cases.programs.items()
     ]
-    return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": found.concentration}
+    return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": cases.concentration}
 
 
 def notes(_: TheoremCases) -> str:
-    """How the statements are tested."""
+    """The tests of the statements."""
     return (
         "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
         "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."

@@ -11,7 +11,7 @@ from .values import DIRECTIONS, DirectionCase, remark_on
 
 
 def data(run: Run) -> list[DirectionCase]:
-    """Those of the figure by campaign."""
+    """The cases of the figure `values`."""
     return values.data(run)
 
 
@@ -29,11 +29,11 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
         return []
     own = mean_of([case.own for case in cases])
     rows = []
-    for name in cases[0].found.estimates:
-        found = mean_of([Estimate(*case.found.estimates[name]) for case in cases])
-        apart = Estimate(found.value - own.value, math.hypot(found.se, own.se))
+    for name in cases[0].evaluation.estimates:
+        mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in cases])
+        apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
         words = f"{name} agrees with the policy's own mean, mean of {len(cases)} campaigns: {direction}"
-        rows.append(row_of(name, words, f"{own.value:.4f} ± {own.se:.4f}", found, agree(apart, own.value), remark=remark_on(name)))
+        rows.append(row_of(name, words, f"{own.value:.4f} ± {own.se:.4f}", mean, agree(apart, own.value), remark=remark_on(name)))
     return rows
 
 
@@ -48,7 +48,7 @@ def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
 
 
 def notes(cases: list[DirectionCase]) -> str:
-    """How wide it is."""
+    """The number of cases, and the reason for pooling."""
     judged = [case for case in cases if not case.refused]
     return (
         f"{len(judged)} of {len(cases)} cases are not refused; a direction's are pooled with equal weights. Pooling was chosen after "

@@ -27,17 +27,17 @@ UNIT = 1000  # impressions, in pictures
 
 
 class DirectionCase(NamedTuple):
-    """One policy on the other's log: what was estimated, and the mean reward of its own log."""
+    """One policy on the other's log: the estimates, and the mean reward of its own log."""
 
     campaign: str
     direction: str
-    found: Evaluation
+    evaluation: Evaluation
     own: Estimate
 
     @property
     def refused(self) -> bool:
         """Whether the verdict is that nothing can be said."""
-        return self.found.verdict.startswith("not enough overlap")
+        return self.evaluation.verdict.startswith("not enough overlap")
 
 
 def data(run: Run) -> list[DirectionCase]:
@@ -47,15 +47,15 @@ def data(run: Run) -> list[DirectionCase]:
         both = {name: open_bandit(campaign, name, data=run.data) for name in ("random", "bts")}  # type: ignore[arg-type]
         for direction, (logged, wanted) in DIRECTIONS.items():
             target = dict(enumerate(both["bts"].shares)) if wanted == "bts" else np.full(both["random"].arms, 1.0 / both["random"].arms)
-            found = evaluate(log_of(both[logged]), target, estimator="dr", baseline="logged")
+            evaluation = evaluate(log_of(both[logged]), target, estimator="dr", baseline="logged")
             own = evaluate(log_of(both[wanted]), "logged", estimator="ips", anytime=False)
-            cases.append(DirectionCase(campaign, direction, found, Estimate(own.value, own.se)))
+            cases.append(DirectionCase(campaign, direction, evaluation, Estimate(own.value, own.se)))
     return cases
 
 
-def log_of(found: OpenBandit) -> Log:
+def log_of(campaign: OpenBandit) -> Log:
     """The impressions as a log."""
-    return from_frame(found.log, slot="slot", time="time", arms=found.arms)
+    return from_frame(campaign.log, slot="slot", time="time", arms=campaign.arms)
 
 
 def score(cases: list[DirectionCase]) -> list[Row]:
@@ -65,12 +65,12 @@ def score(cases: list[DirectionCase]) -> list[Row]:
         where = f"{case.campaign}, {case.direction}"
         own = f"{case.own.value:.4f} ± {case.own.se:.4f}"
         if case.refused:
-            needed = max(LEAST_ESS, LEAST_SHARE * case.found.n)
-            words = f"effective sample size {case.found.ess:,.0f} of {case.found.n:,}"
+            needed = max(LEAST_ESS, LEAST_SHARE * case.evaluation.n)
+            words = f"effective sample size {case.evaluation.ess:,.0f} of {case.evaluation.n:,}"
             text = f"refused for lack of overlap: {where}"
-            rows.append(row_of("support", text, f"at most {needed:g}", words, at_most(case.found.ess, needed)))
+            rows.append(row_of("support", text, f"at most {needed:g}", words, at_most(case.evaluation.ess, needed)))
             continue
-        for name, (value, se) in case.found.estimates.items():
+        for name, (value, se) in case.evaluation.estimates.items():
             apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
             words = f"{name} agrees with the policy's own mean: {where}"
             rows.append(row_of(OURS, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark_on(name)))
@@ -87,11 +87,11 @@ def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
     values, overlaps = [], []
     for case in cases:
         who = {"campaign": case.campaign, "direction": case.direction}
-        for name, (value, se) in case.found.estimates.items():
+        for name, (value, se) in case.evaluation.estimates.items():
             apart = (value - case.own.value) / math.hypot(se, case.own.se)
             values.append(who | {"estimator": name, "value": value, "se": se, "own mean": case.own.value, "own se": case.own.se,
                                  "apart, in joint se": apart, "refused": case.refused})  # fmt: skip
-        e = case.found
+        e = case.evaluation
         overlaps.append(who | {"rows": e.n, "effective sample size": e.ess, "largest weight": e.max_weight, "lower": e.interval[0],
                                "upper": e.interval[1], "own mean": case.own.value, "verdict": e.verdict})  # fmt: skip
     return {"values": pd.DataFrame(values), "overlap": pd.DataFrame(overlaps)}
@@ -104,8 +104,8 @@ def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
         chosen = [case for case in cases if case.direction == direction]
         fig, axes = style.figure(len(chosen), width=5.0)
         for ax, case in zip(axes, chosen, strict=True):
-            names = list(case.found.estimates)
-            values = UNIT * np.array([case.found.estimates[name] for name in names])
+            names = list(case.evaluation.estimates)
+            values = UNIT * np.array([case.evaluation.estimates[name] for name in names])
             own, se = UNIT * case.own.value, UNIT * case.own.se
             ax.axvspan(own - 2 * se, own + 2 * se, color=style.colour(2), alpha=0.2, linewidth=0)
             ax.axvline(own, color=style.colour(2), linewidth=1.4)
@@ -113,7 +113,7 @@ def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
             ax.errorbar(values[:, 0], range(len(names)), xerr=2 * values[:, 1], fmt="o", color=colour, capsize=3, markersize=5)
             ax.set_yticks(range(len(names)), names)
             ax.invert_yaxis()
-            words = "refused" if case.refused else f"{case.found.ess:,.0f} effective rows"
+            words = "refused" if case.refused else f"{case.evaluation.ess:,.0f} effective rows"
             ax.set_title(f"{case.campaign}: {words}", color=style.INK, fontsize=11, loc="left")
             ax.set_xlabel(f"clicks per {UNIT:,} impressions", color=style.INK)
         figures[direction.replace(" ", "-").lower()] = fig
@@ -122,9 +122,9 @@ def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
 
 def notes(cases: list[DirectionCase]) -> str:
     """The two sides of the comparison."""
-    rows = cases[0].found.n
+    rows = cases[0].evaluation.n
     judged = [case for case in cases if not case.refused]
-    wide = [math.hypot(case.found.se, case.own.se) / case.own.value for case in judged]
+    wide = [math.hypot(case.evaluation.se, case.own.se) / case.own.value for case in judged]
     weak = (
         f" Joint standard errors of DR are {min(wide):.0%} to {max(wide):.0%} of the own mean, so that one campaign decides little: the "
         "figure pooled judges."

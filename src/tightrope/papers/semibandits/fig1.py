@@ -82,21 +82,21 @@ def data(run: Run) -> ClusterRuns:
 
 def spreads(world: SemiBandit, seed: int) -> dict[str, float]:
     """Largest difference of two scores within a cluster after one round, by policy; equal features have equal means and widths."""
-    found = {}
-    chosen = {
+    differences = {}
+    players = {
         "C2UCB": policies.C2UCB(alpha=1.0), "round-wise TS": policies.CombTS(v=1.0), "PC2UCB": policies.PC2UCB(alpha=1.0),
         "arm-wise TS": policies.CombTS(v=1.0, randomization="arm"),
     }  # fmt: skip
     nothing = Context(None, None, None, None)
-    for name, policy in chosen.items():
+    for name, policy in players.items():
         rng = stream(seed, 0, POLICY)
         state = init(policy, describe(world))
         first = np.arange(world.most)
         state = update(policy, state, nothing, first, play(world, nothing, first, rng))
         scoring = policy._scoring(state, nothing, rng)
         score = (scoring.draw(1)[0] if scoring.score is None else scoring.score).reshape(CLUSTERS, -1)
-        found[name] = float((score.max(axis=1) - score.min(axis=1)).max())
-    return found
+        differences[name] = float((score.max(axis=1) - score.min(axis=1)).max())
+    return differences
 
 
 def discovery_round(best: np.ndarray) -> np.ndarray:
@@ -104,19 +104,19 @@ def discovery_round(best: np.ndarray) -> np.ndarray:
     return np.where(best.max(axis=1) > 0, np.argmax(best > 0, axis=1) + 1, best.shape[1] + 1)
 
 
-def score(found: ClusterRuns) -> list[Row]:
-    """Where sets come from, when the best cluster is found, and what clusters cost."""
-    watched = found.clustered.watched
+def score(runs: ClusterRuns) -> list[Row]:
+    """Clusters of the sets, the round that finds the best cluster, and the cost of clusters."""
+    watched = runs.clustered.watched
     rows = [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
     rows += [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
-    rows += score_rows(found.spread)
+    rows += score_rows(runs.spread)
     rows += suboptimal(watched["C2UCB"]["best"])
     rows += [earlier_row(name, rival, watched[name]["best"], watched[rival]["best"]) for name, rival in PAIRS.items()]
     for name in FROM_ONE:
-        shares = [share_of_best(result, name, found.best[where]) for where, result in
-                  (("clustered", found.clustered), ("scattered", found.scattered))]  # fmt: skip
+        shares = [share_of_best(result, name, runs.best[where]) for where, result in
+                  (("clustered", runs.clustered), ("scattered", runs.scattered))]  # fmt: skip
         rows.append(slower_row(name, *shares))
-    return rows + greedy_rows(found)
+    return rows + greedy_rows(runs)
 
 
 def from_one_cluster(name: str, clusters: np.ndarray) -> Row:
@@ -128,8 +128,8 @@ def from_one_cluster(name: str, clusters: np.ndarray) -> Row:
 
 def from_many_clusters(name: str, clusters: np.ndarray) -> Row:
     """Whether sets are from different clusters, on average over the rounds."""
-    seen = estimate(clusters.mean(axis=1))
-    return row_of("clusters-chosen", f"{name}: clusters in a set, mean over {ROUNDS} rounds", "more than 1", seen, above(seen, 1.0))
+    mean = estimate(clusters.mean(axis=1))
+    return row_of("clusters-chosen", f"{name}: clusters in a set, mean over {ROUNDS} rounds", "more than 1", mean, above(mean, 1.0))
 
 
 def score_rows(spread: dict[str, float]) -> list[Row]:
@@ -141,7 +141,7 @@ def score_rows(spread: dict[str, float]) -> list[Row]:
 
 
 def suboptimal(best: np.ndarray) -> list[Row]:
-    """How often C2UCB is away from the best cluster, and whether it may never see it. best: (trials, rounds)."""
+    """The rounds of C2UCB away from the best cluster, and trials that miss it at first. best: (trials, rounds)."""
     key, away = "sub-optimal-cluster", estimate((best == 0).mean(axis=1))
     missed = estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0))
     return [
@@ -163,7 +163,7 @@ def earlier_row(name: str, rival: str, ours: np.ndarray, other: np.ndarray) -> R
 
 
 def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
-    """(trials,) expected reward of the first EARLY rounds as a share of the mean of the best possible one."""
+    """(trials,) expected reward of the first EARLY_ROUNDS rounds as a share of the mean of the best possible one."""
     row = int(np.searchsorted(result.rounds, EARLY_ROUNDS))
     return np.asarray((EARLY_ROUNDS * best - result.regret[name][:, row]) / (EARLY_ROUNDS * best.mean()))
 
@@ -175,44 +175,44 @@ def slower_row(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Ro
     return row_of("slow-early", text, "below 0", gap, below(gap))
 
 
-def greedy_rows(found: ClusterRuns) -> list[Row]:
+def greedy_rows(runs: ClusterRuns) -> list[Row]:
     """Whether greedy's random first round is why it does well."""
-    key, first = "artificial-greedy", estimate(found.clustered.watched["greedy"]["clusters"][:, 0])
-    gain = paired_mean(found.ordered.regret["greedy"][:, -1], found.ordered.regret[GREEDY_BY_INDEX][:, -1])
+    key, first = "artificial-greedy", estimate(runs.clustered.watched["greedy"]["clusters"][:, 0])
+    gain = paired_mean(runs.ordered.regret["greedy"][:, -1], runs.ordered.regret[GREEDY_BY_INDEX][:, -1])
     return [
         row_of(key, "greedy: clusters in its first set", "various", first, above(first, 1.0)),
         row_of(key, "greedy has less regret than with a first set by index (difference)", "below 0", gain, below(gain)),
     ]
 
 
-def tables(found: ClusterRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: ClusterRuns) -> dict[str, pd.DataFrame]:
     """Clusters in a set, when the best is found, early reward."""
     rows = []
-    for name in found.clustered.policies:
-        watched = found.clustered.watched[name]
+    for name in runs.clustered.policies:
+        watched = runs.clustered.watched[name]
         first = estimate(discovery_round(watched["best"]))
         shares: dict[str, Estimate] = {
-            where: estimate(share_of_best(result, name, found.best[where]))
-            for where, result in (("clustered", found.clustered), ("scattered", found.scattered))
+            where: estimate(share_of_best(result, name, runs.best[where]))
+            for where, result in (("clustered", runs.clustered), ("scattered", runs.scattered))
         }
         rows.append({
             "algorithm": name, "clusters in the first set": watched["clusters"][:, 0].mean(), "in any set": watched["clusters"].mean(),
             "best cluster found in round": first.value, "s.e.": first.se,
         } | {f"share of the best in {EARLY_ROUNDS} rounds, {where}": share.value for where, share in shares.items()})  # fmt: skip
-    spread = pd.DataFrame([{"algorithm": name, "spread of scores in a cluster": size} for name, size in found.spread.items()])
+    spread = pd.DataFrame([{"algorithm": name, "spread of scores in a cluster": size} for name, size in runs.spread.items()])
     return {"clusters": pd.DataFrame(rows), "scores": spread}
 
 
-def plot(found: ClusterRuns) -> dict[str, Figure]:
+def plot(runs: ClusterRuns) -> dict[str, Figure]:
     """Clusters in a set, and the share of it that is of the best cluster, by round."""
     figure, axes = style.figure(2)
-    rounds = found.clustered.rounds
-    curves = {"clusters in the set": ("clusters", 1.0), "share of the set from the best cluster": ("best", 1 / found.k)}
+    rounds = runs.clustered.rounds
+    curves = {"clusters in the set": ("clusters", 1.0), "share of the set from the best cluster": ("best", 1 / runs.k)}
     for axis, (label, (field, factor)) in zip(axes, curves.items(), strict=True):
-        for number, name in enumerate(found.clustered.policies):
-            seen = factor * found.clustered.watched[name][field]
+        for number, name in enumerate(runs.clustered.policies):
+            curve = factor * runs.clustered.watched[name][field]
             line, colour = style.LINES[number % len(style.LINES)], palette("semibandits").colour(name)
-            axis.errorbar(rounds, seen.mean(axis=0), 2 * standard_error(seen), label=name, color=colour, linestyle=line, linewidth=1.6)
+            axis.errorbar(rounds, curve.mean(axis=0), 2 * standard_error(curve), label=name, color=colour, linestyle=line, linewidth=1.6)
         axis.set_title(label, fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("round", color=style.INK)
         axis.set_ylim(bottom=0.0)
@@ -220,9 +220,9 @@ def plot(found: ClusterRuns) -> dict[str, Figure]:
     return {"clusters": figure}
 
 
-def notes(found: ClusterRuns) -> str:
+def notes(runs: ClusterRuns) -> str:
     """Sizes and settings."""
     return (
-        f"{found.clustered.replications} trials of {ROUNDS} rounds, {CLUSTERS} clusters, sets of {found.k}; all parameters 1. A scattered "
+        f"{runs.clustered.replications} trials of {ROUNDS} rounds, {CLUSTERS} clusters, sets of {runs.k}; all parameters 1. A scattered "
         "world has the same theta and as many arms, spread evenly over the unit sphere. A reward is counted as its mean."
     )

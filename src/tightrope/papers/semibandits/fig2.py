@@ -43,11 +43,11 @@ class AngleRuns(NamedTuple):
     best: dict[tuple[str, float], np.ndarray]
 
     def rules(self) -> list[str]:
-        """Those that were played."""
+        """The rules for ties that were played."""
         return list(dict.fromkeys(rule for rule, _ in self.best))
 
     def angles(self, rule: str) -> list[float]:
-        """Those that were played under a rule."""
+        """The angles that were played under a rule."""
         return [angle for one, angle in self.best if one == rule]
 
 
@@ -55,17 +55,17 @@ def data(run: Run) -> AngleRuns:
     """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at two angles below paper scale."""
     angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.6, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
     rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
-    found = AngleRuns({}, {})
+    runs = AngleRuns({}, {})
     for rule in rules:
         for angle in angles if rule in AS_IN_THE_PAPER or run.scale == "paper" else (LEAST_ANGLE, 1.0):
             cells, largest = play(run, rule, angle)
-            found.cells.update({(rule, angle, name): cell for name, cell in cells.items()})
-            found.best[rule, angle] = largest
-    return found
+            runs.cells.update({(rule, angle, name): cell for name, cell in cells.items()})
+            runs.best[rule, angle] = largest
+    return runs
 
 
 def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.ndarray]:
-    """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; what was possible there."""
+    """Every algorithm: its whole grid over some trials, then the best setting over fresh ones; and the best possible rewards there."""
     trials, fresh = run.at(smoke=(4, 8), laptop=(10, 60), paper=(100, 1000))
     arms, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     ties: Literal["index", "random"]
@@ -75,9 +75,9 @@ def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.nd
         clustered_world(angle * math.pi / 2, seed=trial, arms=arms, k=k, jitter=jitter, tiers=tiers) for trial in range(trials + fresh)
     ]
 
-    def reward(label: str, chosen: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
+    def reward(label: str, settings: list[Policy], problems: list[SemiBandit]) -> np.ndarray:
         result = run.simulate(
-            f"fig2-{rule}-{angle:g}/{label.replace(' ', '-')}", problems, {str(i): policy for i, policy in enumerate(chosen)},
+            f"fig2-{rule}-{angle:g}/{label.replace(' ', '-')}", problems, {str(i): policy for i, policy in enumerate(settings)},
             horizon=ROUNDS, replications=len(problems), checkpoints=[ROUNDS], monitor=SetValue(),
         )  # fmt: skip
         return np.stack([result.watched[name]["value"][:, -1] for name in result.policies])
@@ -90,28 +90,28 @@ def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.nd
     return cells, ROUNDS * np.array([world.best[0] for world in worlds[trials:]])
 
 
-def score(found: AngleRuns) -> list[Row]:
+def score(runs: AngleRuns) -> list[Row]:
     """Arm-wise above round-wise at every angle that the paper shows to be wide enough, the more the wider; greedy among the best."""
     rows = []
-    for rule in found.rules():
-        wide = [angle for angle in found.angles(rule) if angle >= LEAST_ANGLE]
+    for rule in runs.rules():
+        wide = [angle for angle in runs.angles(rule) if angle >= LEAST_ANGLE]
         papers = rule in AS_IN_THE_PAPER
         for name, rival in PAIRS.items():
             spread = "With random ties C2UCB too takes its sets from all tied clusters." if rule == "random" and rival == "C2UCB" else ""
-            rows.append(outperforms("artificial-arm-wise" if papers else OURS, found, rule, wide, (name,), (rival,), spread))
+            rows.append(outperforms("artificial-arm-wise" if papers else OURS, runs, rule, wide, (name,), (rival,), spread))
         if papers:
             others = tuple(name for name in BASELINES if name != "greedy")
-            rows.append(outperforms("artificial-arm-wise", found, rule, wide, ARM_WISE, others))
-            rows.append(outperforms("artificial-greedy", found, rule, wide, ("greedy",), others))
-            rows += [wider_is_worse(found, rule, name, rival) for name, rival in PAIRS.items()]
+            rows.append(outperforms("artificial-arm-wise", runs, rule, wide, ARM_WISE, others))
+            rows.append(outperforms("artificial-greedy", runs, rule, wide, ("greedy",), others))
+            rows += [wider_is_worse(runs, rule, name, rival) for name, rival in PAIRS.items()]
     return rows
 
 
 def outperforms(
-    key: str, found: AngleRuns, rule: str, angles: list[float], ours: tuple[str, ...], others: tuple[str, ...], remark: str = ""
+    key: str, runs: AngleRuns, rule: str, angles: list[float], ours: tuple[str, ...], others: tuple[str, ...], remark: str = ""
 ) -> Row:
     """Whether each of some algorithms is above each of some others at every angle."""
-    pairs = [(found.cells[rule, angle, a].fresh, found.cells[rule, angle, b].fresh) for angle in angles for a in ours for b in others]
+    pairs = [(runs.cells[rule, angle, a].fresh, runs.cells[rule, angle, b].fresh) for angle in angles for a in ours for b in others]
     gaps, shares = [paired_mean(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
     least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)
     measured = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
@@ -120,11 +120,11 @@ def outperforms(
     return row_of(key, text, "clearly above", measured, everywhere_above(gaps), remark=remark)
 
 
-def wider_is_worse(found: AngleRuns, rule: str, name: str, rival: str) -> Row:
+def wider_is_worse(runs: AngleRuns, rule: str, name: str, rival: str) -> Row:
     """Whether what an arm-wise algorithm gains over its counterpart, as a share of the best possible reward, rises with the angle."""
-    angles = np.array(found.angles(rule))
+    angles = np.array(runs.angles(rule))
     gains = np.stack([
-        (found.cells[rule, angle, name].fresh - found.cells[rule, angle, rival].fresh) / found.best[rule, angle].mean() for angle in angles
+        (runs.cells[rule, angle, name].fresh - runs.cells[rule, angle, rival].fresh) / runs.best[rule, angle].mean() for angle in angles
     ])  # fmt: skip
     slope = estimate(trend(angles, gains))
     text = f"{name} less {rival}, {RULES[rule]}: rise per right angle, in shares of the best possible reward (line through all angles)"
@@ -137,30 +137,30 @@ def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(centred @ values / (centred**2).sum())
 
 
-def tables(found: AngleRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: AngleRuns) -> dict[str, pd.DataFrame]:
     """Rewards on fresh trials, and the best mean over the tuning trials themselves."""
     rows = []
-    for (rule, angle, name), cell in found.cells.items():
+    for (rule, angle, name), cell in runs.cells.items():
         mean, se = estimate(cell.fresh)
         rows.append({
             "ties": rule, "angle": angle, "algorithm": name, "reward": mean, "se": se, "as in the paper": cell.grid.mean(axis=1).max(),
-            "best possible": found.best[rule, angle].mean(),
+            "best possible": runs.best[rule, angle].mean(),
         })  # fmt: skip
     return {"rewards": pd.DataFrame(rows)}
 
 
-def plot(found: AngleRuns) -> dict[str, Figure]:
+def plot(runs: AngleRuns) -> dict[str, Figure]:
     """Rewards against the angle, a panel for every rule."""
-    figure, axes = style.figure(len(found.rules()))
+    figure, axes = style.figure(len(runs.rules()))
     looks = palette("semibandits")
-    for axis, rule in zip(axes, found.rules(), strict=True):
-        angles = found.angles(rule)
+    for axis, rule in zip(axes, runs.rules(), strict=True):
+        angles = runs.angles(rule)
         for number, name in enumerate(NAMES):
-            cells = [found.cells[rule, angle, name].fresh for angle in angles]
+            cells = [runs.cells[rule, angle, name].fresh for angle in angles]
             mean, error, colour = [one.mean() for one in cells], [2 * float(standard_error(one)) for one in cells], looks.colour(name)
             line = style.LINES[number % len(style.LINES)]
             axis.errorbar(angles, mean, error, label=name, color=colour, linestyle=line, marker="o", markersize=3, linewidth=1.2)
-        axis.plot(angles, [found.best[rule, angle].mean() for angle in angles], color=style.SOFT, linewidth=1.0, label="best possible")
+        axis.plot(angles, [runs.best[rule, angle].mean() for angle in angles], color=style.SOFT, linewidth=1.0, label="best possible")
         axis.set_title(f"ties: {rule}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("angle / (π/2)", color=style.INK)
         axis.sharey(axes[0])

@@ -16,14 +16,14 @@ Data = dict[tuple[str, str], np.ndarray]  # by data set and reading the upper tr
 
 def data(run: Run) -> Data:
     """Cosines between some users of every data set."""
-    most, found = run.at(smoke=500, laptop=4000, paper=10_000), {}
+    most, cosines = run.at(smoke=500, laptop=4000, paper=10_000), {}
     for source in sources(run):
         for reading, power in READINGS.items():
             vectors = movielens(source.path, promotions=PROMOTIONS, power=power, scaling="raw").features[:, :-1]
-            chosen = np.random.default_rng(run.seed).permutation(vectors.shape[0])[:most]
-            unit = vectors[chosen] / np.linalg.norm(vectors[chosen], axis=1)[:, None]
-            found[source.name, reading] = (unit @ unit.T)[np.triu_indices(chosen.size, 1)]
-    return found
+            users = np.random.default_rng(run.seed).permutation(vectors.shape[0])[:most]
+            unit = vectors[users] / np.linalg.norm(vectors[users], axis=1)[:, None]
+            cosines[source.name, reading] = (unit @ unit.T)[np.triu_indices(users.size, 1)]
+    return cosines
 
 
 def near_zero(cosines: np.ndarray) -> float:
@@ -31,36 +31,36 @@ def near_zero(cosines: np.ndarray) -> float:
     return float((np.abs(cosines) < ORTHOGONAL_COSINE).mean())
 
 
-def score(found: Data) -> list[Row]:
+def score(cosines: Data) -> list[Row]:
     """Many pairs are almost orthogonal."""
     rows = []
-    for (name, reading), cosines in found.items():
-        close = near_zero(cosines)
+    for (name, reading), pairs in cosines.items():
+        close = near_zero(pairs)
         text = f"{name}, features {reading}: many pairs of users are almost orthogonal"
         ours = f"{close:.0%} of pairs have |cos| < {ORTHOGONAL_COSINE:g}"
         rows.append(row_of("orthogonal-users" if reading == PAPERS_READING else OURS, text, "many", ours, at_least(close, 0.5, partly=0.2)))
     return rows
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(cosines: Data) -> dict[str, pd.DataFrame]:
     """Share and median."""
     rows = [
         {
-            "data": name, "features": reading, "users": (1 + round((1 + 8 * cosines.size) ** 0.5)) // 2,
-            "share below 0.2": near_zero(cosines), "median": float(np.median(cosines)),
+            "data": name, "features": reading, "users": (1 + round((1 + 8 * pairs.size) ** 0.5)) // 2,
+            "share below 0.2": near_zero(pairs), "median": float(np.median(pairs)),
         }
-        for (name, reading), cosines in found.items()
+        for (name, reading), pairs in cosines.items()
     ]  # fmt: skip
     return {"cosines": pd.DataFrame(rows)}
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(cosines: Data) -> dict[str, Figure]:
     """Histograms, a panel for every data set."""
-    names = list(dict.fromkeys(name for name, _ in found))
+    names = list(dict.fromkeys(name for name, _ in cosines))
     figure, axes = style.figure(len(names))
     for axis, name in zip(axes, names, strict=True):
         for number, reading in enumerate(READINGS):
-            density, edges = np.histogram(found[name, reading], bins=80, range=(-1, 1), density=True)
+            density, edges = np.histogram(cosines[name, reading], bins=80, range=(-1, 1), density=True)
             axis.stairs(density, edges, label=reading, color=style.colour(number), linestyle=style.LINES[number], linewidth=1.6)
         axis.set_title(name, fontsize=10, loc="left", color=style.INK)
         axis.set(xlabel="cosine similarity", ylabel="density")

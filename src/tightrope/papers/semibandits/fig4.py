@@ -43,10 +43,10 @@ def data(run: Run) -> Data:
     }
 
 
-def score(found: Data) -> list[Row]:
+def score(averages: Data) -> list[Row]:
     """The arm-wise algorithms above the others in the first rounds."""
     rows = []
-    for (source, reading), (k, average) in found.items():
+    for (source, reading), (k, average) in averages.items():
         own = early_rows(source, reading, k, average)
         rows += own if k >= LEAST_K else in_reading(source, own)
     return rows
@@ -70,7 +70,7 @@ def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]
     return [*rows, row_of(key, text, "above", ours, everywhere_above([paired_mean(*pair) for pair in gaps.values()]))]
 
 
-def tables(found: Data) -> dict[str, pd.DataFrame]:
+def tables(averages: Data) -> dict[str, pd.DataFrame]:
     """Mean and standard error by round."""
     rounds = np.arange(1, ROUNDS + 1)
     return {"average": pd.concat([
@@ -78,21 +78,21 @@ def tables(found: Data) -> dict[str, pd.DataFrame]:
             "data": source, "features": reading, "algorithm": name, "round": rounds, "reward": curve.mean(axis=0),
             "se": standard_error(curve),
         })
-        for (source, reading), (_, average) in found.items() for name, curve in average.items()
+        for (source, reading), (_, average) in averages.items() for name, curve in average.items()
     ])}  # fmt: skip
 
 
-def plot(found: Data) -> dict[str, Figure]:
+def plot(averages: Data) -> dict[str, Figure]:
     """A picture for every data set."""
-    names = dict.fromkeys(name for name, _ in found)
-    return {f"average {name}": panels({reading: one for (source, reading), one in found.items() if source == name}) for name in names}
+    names = dict.fromkeys(name for name, _ in averages)
+    return {f"average {name}": panels({reading: one for (source, reading), one in averages.items() if source == name}) for name in names}
 
 
-def panels(shown: dict[str, AverageRewards]) -> Figure:
+def panels(averages: dict[str, AverageRewards]) -> Figure:
     """Curves of one data set with bands of two standard errors, a panel for every reading."""
     rounds = np.arange(1, ROUNDS + 1)
-    figure, axes = style.figure(len(shown))
-    for axis, (reading, (k, average)) in zip(axes, shown.items(), strict=True):
+    figure, axes = style.figure(len(averages))
+    for axis, (reading, (k, average)) in zip(axes, averages.items(), strict=True):
         for number, (name, curve) in enumerate(average.items()):
             mean, se, colour = curve.mean(axis=0), standard_error(curve), palette("semibandits").colour(name)
             axis.plot(rounds, mean, label=name, color=colour, linestyle=style.LINES[number % len(style.LINES)], linewidth=1.4)

@@ -43,16 +43,16 @@ def sources(run: Run) -> list[MovieLensRelease]:
     """The largest release at hand (10M or more), or else ML-1M and ML-100k; at smoke scale ML-100k alone."""
     small = MovieLensRelease("ML-100k", find(SMALL_FILES, run.data) or pathlib.Path(), (9,), 40, 20)
     large, middle = find(LARGE_FILES, run.data), find(MIDDLE_FILES, run.data)
-    found = []
+    releases = []
     if large is not None:
-        found = [MovieLensRelease(large.parent.name, large, SIZES, 10, 0)]
+        releases = [MovieLensRelease(large.parent.name, large, SIZES, 10, 0)]
     elif middle is not None:
-        found = [MovieLensRelease("ML-1M", middle, SIZES, 10, 0)]
+        releases = [MovieLensRelease("ML-1M", middle, SIZES, 10, 0)]
     if small.path.is_file():
-        found = [small] if run.scale == "smoke" else [*found, small]
-    if not found:
+        releases = [small] if run.scale == "smoke" else [*releases, small]
+    if not releases:
         raise DataNotFound("MovieLens is not on this machine; set TIGHTROPE_DATA to a folder with ml-100k, ml-1m or a larger release.")
-    return found
+    return releases
 
 
 @functools.lru_cache(maxsize=2)  # the trials and those for tuning, which all k and all algorithms share

@@ -23,7 +23,7 @@ def grid(
     """All settings of one algorithm that differ. c: CombLinUCB's third grid, default the same values."""
     p = policies
     pairs = list(itertools.product(values, values))
-    made: dict[str, Callable[[], list[Policy]]] = {
+    grids: dict[str, Callable[[], list[Policy]]] = {
         "greedy": lambda: [p.CombGreedy(lam=a, ties=ties) for a in values],
         "CombLinUCB": lambda: differing_settings(
             [p.CombLinUCB(prior_scale=a**0.5, noise=b**0.5, c=width, ties=ties) for a, b in pairs for width in (values if c is None else c)]
@@ -34,16 +34,16 @@ def grid(
         "round-wise TS": lambda: [p.CombTS(lam=a, v=b, ties=ties) for a, b in pairs],
         "arm-wise TS": lambda: [p.CombTS(lam=a, v=b, randomization="arm", ties=ties) for a, b in pairs],
     }
-    return made[name]()
+    return grids[name]()
 
 
 def differing_settings(settings: list[policies.CombLinUCB]) -> list[Policy]:
     """Those without the ones that choose as an earlier one does: they are C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise."""
-    found: dict[tuple[float, float], Policy] = {}
+    distinct: dict[tuple[float, float], Policy] = {}
     for setting in settings:
         decades = math.log10(setting.noise / setting.prior_scale), math.log10(setting.c * setting.noise)
-        found.setdefault((round(decades[0], 6), round(decades[1], 6)), setting)
-    return list(found.values())
+        distinct.setdefault((round(decades[0], 6), round(decades[1], 6)), setting)
+    return list(distinct.values())
 
 
 def best(values: np.ndarray) -> int:

@@ -21,7 +21,7 @@ ALMOST_TEN_SHARE = 0.05  # a gain from which "almost 10 %" counts: half of it
 
 
 class RewardCell(NamedTuple):
-    """Where, and the reward of every trial after the last round by algorithm."""
+    """Data, reading and k of a cell, and the reward of every trial after the last round by algorithm."""
 
     source: str
     reading: str
@@ -39,9 +39,9 @@ def data(run: Run) -> list[RewardCell]:
     ]
 
 
-def score(found: list[RewardCell]) -> list[Row]:
+def score(cells: list[RewardCell]) -> list[Row]:
     """The paper's claims for every k, in every cell; its claims are judged with the reading that its Figure 3 speaks for."""
-    return [row for cell in found for row in rows_of(cell)]
+    return [row for cell in cells for row in rows_of(cell)]
 
 
 def printed_gain(k: int, ours: tuple[str, ...], rivals: tuple[str, ...]) -> str:
@@ -79,15 +79,15 @@ def rows_of(cell: RewardCell) -> list[Row]:
         rows.append(row_of(key(claim), f"{where}: {text}", "all", ahead_of, everywhere_above(gaps)))
     if source in PAPERS_DATA and reading == PAPERS_READING and k in PRINTED_REWARDS:
         for name, number in zip(NAMES, PRINTED_REWARDS[k], strict=True):
-            seen = estimate(final[name])
-            rows.append(row_of("movielens-rewards", f"{where}: {name}", number, seen, near(seen, number, 0.1)))
+            reward = estimate(final[name])
+            rows.append(row_of("movielens-rewards", f"{where}: {name}", number, reward, near(reward, number, 0.1)))
     return rows
 
 
-def tables(found: list[RewardCell]) -> dict[str, pd.DataFrame]:
+def tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
     """All rewards."""
     rows = []
-    for source, reading, k, final in found:
+    for source, reading, k, final in cells:
         for name, values in final.items():
             mean, se = estimate(values)
             paper = PRINTED_REWARDS[k][NAMES.index(name)] if k in PRINTED_REWARDS else np.nan

@@ -30,7 +30,7 @@ THEOREMS = {"theorem-1": "arm-wise TS", "theorem-2": "round-wise TS", "theorem-3
 
 
 class BoundedRegret(NamedTuple):
-    """How the regret of one algorithm compares with its bound, lam = k or lam = 1."""
+    """The regret of one algorithm and its bound, lam = k or lam = 1."""
 
     name: str
     lam: float
@@ -80,30 +80,30 @@ def world(seed: int) -> SemiBandit:
 def line_up(lam: float) -> dict[str, Policy]:
     """The algorithms with the parameters of their theorems."""
     p = policies
-    told: Arguments = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
+    parameters: Arguments = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
     return {
-        "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBATION, **told), "round-wise TS": p.CombTS(v="theory", **told),
-        "arm-wise TS": p.CombTS(v="theory", randomization="arm", **told),
+        "PC2UCB": p.PC2UCB(alpha="theory", c=PERTURBATION, **parameters), "round-wise TS": p.CombTS(v="theory", **parameters),
+        "arm-wise TS": p.CombTS(v="theory", randomization="arm", **parameters),
     }  # fmt: skip
 
 
 def data(run: Run) -> LemmaCases:
-    """Everything."""
+    """The cases of all theorems and lemmas."""
     rounds, runs = run.at(smoke=(80, 4), laptop=(2000, 20), paper=(8000, 100))
     worlds = [world(seed) for seed in range(runs)]
-    found = []
+    regrets = []
     for lam in (float(SET_SIZE), 1.0):
         options = {"horizon": rounds, "replications": runs, "checkpoints": [rounds // HORIZON_RATIO, rounds]}
         result = run.simulate(f"theory-{lam:g}", worlds, line_up(lam), **options)
         for name in result.policies:
             bound = np.array([regret_bound(name, int(T), ARMS, DIM, SET_SIZE, lam) for T in result.rounds])
-            found.append(BoundedRegret(name, lam, result.regret[name], bound))
+            regrets.append(BoundedRegret(name, lam, result.regret[name], bound))
     rng = generator(run.seed, 6)
     tried, draws = run.at(smoke=(20, 2000), laptop=(500, 100_000), paper=(2000, 1_000_000))
     unit = SemiBandit(np.eye(10), np.linspace(-0.5, 0.5, 10), TopK(3), noise=NOISE)
     alike: dict[str, Policy] = {"round": policies.CombTS(v=0.5), "arm": policies.CombTS(v=0.5, randomization="arm")}
     equal = run.simulate("theory-without-features", unit, alike, horizon=run.at(smoke=20, laptop=200, paper=1000), replications=20)
-    return LemmaCases(found, widths(rng, run.at(smoke=5, laptop=50, paper=500)), kept_within(rng, tried), optimistic(rng, draws), equal)
+    return LemmaCases(regrets, widths(rng, run.at(smoke=5, laptop=50, paper=500)), kept_within(rng, tried), optimistic(rng, draws), equal)
 
 
 def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFrame:
@@ -120,9 +120,9 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
                     scale = 1.0 if lam >= k else lam / k  # lemma 5's design weighs the rewards by lam / k
                     for _ in range(T):
                         squares = (solve_triangular(np.linalg.cholesky(design), X.T, lower=True) ** 2).sum(axis=0)
-                        chosen = rng.choice(N, k, replace=False) if rule == "random sets" else np.argpartition(-squares, k)[:k]
-                        total += float(squares[chosen].sum())
-                        design += scale * X[chosen].T @ X[chosen]
+                        arms = rng.choice(N, k, replace=False) if rule == "random sets" else np.argpartition(-squares, k)[:k]
+                        total += float(squares[arms].sum())
+                        design += scale * X[arms].T @ X[arms]
                     largest = max(largest, total)
                 bound = 2 * d * math.log(1 + k * T / d) * (1.0 if lam >= k else k / lam)
                 rows.append({"d": d, "k": k, "lam": lam, "rule": rule, "largest sum": largest, "bound": bound, "share": largest / bound})
@@ -130,8 +130,8 @@ def widths(rng: np.random.Generator, sequences: int, T: int = 30) -> pd.DataFram
 
 
 def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, tuple[int, int]]:
-    """How many runs of arm-wise Thompson sampling keep lemma 7: theta and every arm's draw in their ellipsoids in all rounds."""
-    found = {}
+    """The runs of arm-wise Thompson sampling that keep lemma 7: theta and every arm's draw in their ellipsoids in all rounds."""
+    counts = {}
     for lam in (float(SET_SIZE), 1.0):
         part, kept = DELTA / (4 * T), 0
         for seed in range(runs):
@@ -142,15 +142,15 @@ def kept_within(rng: np.random.Generator, runs: int, T: int = 20) -> dict[str, t
                 estimated, root = np.linalg.solve(V, b), np.linalg.cholesky(V)
                 beta = radius(t, part, DIM, SET_SIZE, lam)
                 normal = rng.standard_normal((ARMS, DIM))
-                drawn = estimated + beta * solve_triangular(root, normal.T, lower=True, trans="T").T
+                draws = estimated + beta * solve_triangular(root, normal.T, lower=True, trans="T").T
                 off = theta - estimated
                 limit = math.sqrt(2 * DIM * math.log(2 * DIM * ARMS / part)) * beta
-                inside &= math.sqrt(off @ V @ off) <= beta and bool((np.linalg.norm((drawn - estimated) @ root, axis=1) <= limit).all())
-                chosen = np.argpartition(-(X * drawn).sum(axis=1), SET_SIZE)[:SET_SIZE]
-                V, b = V + X[chosen].T @ X[chosen], b + X[chosen].T @ (X[chosen] @ theta + NOISE * rng.standard_normal(SET_SIZE))
+                inside &= math.sqrt(off @ V @ off) <= beta and bool((np.linalg.norm((draws - estimated) @ root, axis=1) <= limit).all())
+                arms = np.argpartition(-(X * draws).sum(axis=1), SET_SIZE)[:SET_SIZE]
+                V, b = V + X[arms].T @ X[arms], b + X[arms].T @ (X[arms] @ theta + NOISE * rng.standard_normal(SET_SIZE))
             kept += inside
-        found[f"lam = {lam:g}"] = kept, runs
-    return found
+        counts[f"lam = {lam:g}"] = kept, runs
+    return counts
 
 
 def optimistic(rng: np.random.Generator, draws: int) -> pd.DataFrame:
@@ -171,17 +171,17 @@ def optimistic(rng: np.random.Generator, draws: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def score(found: LemmaCases) -> list[Row]:
+def score(cases: LemmaCases) -> list[Row]:
     """The theorems' bounds and growth, then the lemmas."""
     rows = []
     for key, name in THEOREMS.items():
-        rows += [row for one in found.bounds if one.name == name for row in bound_rows(key, one)]
-    rows += width_rows(found.widths)
-    for where, (kept, runs) in found.kept.items():
+        rows += [row for one in cases.bounds if one.name == name for row in bound_rows(key, one)]
+    rows += width_rows(cases.widths)
+    for where, (kept, runs) in cases.kept.items():
         text = f"{where}: share of runs with theta and all arms' draws in their ellipsoids in every round"
         rows.append(row_of("lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2)))
-    rows += optimism_rows(found.optimistic)
-    first, second = (found.without_features.pulls[name] for name in ("round", "arm"))
+    rows += optimism_rows(cases.optimistic)
+    first, second = (cases.without_features.pulls[name] for name in ("round", "arm"))
     differ = int((first != second).any(axis=1).sum())
     text = "without features round-wise and arm-wise draws from one stream choose other sets (runs)"
     return [*rows, row_of("same-without-features", text, "none", f"{differ} of {first.shape[0]}", never(differ, first.shape[0]))]
@@ -225,16 +225,16 @@ def optimism_rows(table: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def tables(found: LemmaCases) -> dict[str, pd.DataFrame]:
+def tables(cases: LemmaCases) -> dict[str, pd.DataFrame]:
     """Regret against the bounds, and the lemmas' numbers."""
     rows = [
         {
             "algorithm": one.name, "lam": one.lam, "regret": one.regret[:, 1].mean(), "bound": one.bound[1],
             "growth": one.regret[:, 1].mean() / one.regret[:, 0].mean(), "growth of the bound": one.bound[1] / one.bound[0],
         }
-        for one in found.bounds
+        for one in cases.bounds
     ]  # fmt: skip
-    return {"theorems": pd.DataFrame(rows), "lemmas 5 and 6": found.widths, "lemma 8": found.optimistic}
+    return {"theorems": pd.DataFrame(rows), "lemmas 5 and 6": cases.widths, "lemma 8": cases.optimistic}
 
 
 def notes(_: LemmaCases) -> str:

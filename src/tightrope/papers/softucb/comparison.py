@@ -90,7 +90,7 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     """All policies on the problems of one case."""
     noise = problems[0].noise
     trained = {q.theta.tobytes(): train(q, horizon, trajectories, i) for i, q in enumerate(problems)}
-    betas = {key: found.beta for key, found in trained.items()}
+    betas = {key: training.beta for key, training in trained.items()}
     bounds = {q.theta.tobytes(): float(np.linalg.norm(q.theta)) for q in problems}
     theory = {key: horizon_radius(noise, 0.1, problems[0].theta.size, horizon, 1.0, bound) for key, bound in bounds.items()}
     slug = "-".join([figure, *"".join(c for c in where if c.isalnum() or c in ". ").split()])
@@ -111,8 +111,8 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     long = run.simulate(f"{slug}-long", problems, {
         LINUCB_LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
     }, horizon=horizon * (trajectories + 1), replications=len(problems))  # fmt: skip
-    diverged = sum(found.status.startswith("diverged") for found in trained.values())
-    spent = np.array([found.regret.sum() for found in trained.values()])
+    diverged = sum(training.status.startswith("diverged") for training in trained.values())
+    spent = np.array([training.regret.sum() for training in trained.values()])
     return ComparisonCase(where, slug, result, estimate(list(betas.values())), diverged, spent, long.regret[LINUCB_LONG][:, -1], tuned)
 
 
@@ -125,31 +125,31 @@ def judge(case: ComparisonCase) -> list[Row]:
         ours = f"{better.mean():.1f} against {worse.mean():.1f}{with_}"
         return row_of(key, f"{text}, {case.where}", "below" if key != OURS else "–", ours, below(gap), se=gap.se, remark=remark)
 
-    found = [
+    rows = [
         order("regret-below-rivals", f"{name} below {rival}", final[name], final[rival], "SoftUCB begins with a uniform phase.")
         for name in FORMS
         for rival in RIVALS
     ]
-    found += [
+    rows += [
         order("learned-beta-lowers-regret", "the learned beta lowers regret: SoftUCB with it below SoftUCB with that of Eq 5",
               final[OFFLINE], final[SOFTUCB_EQ5]),
         order("elimination-lowers-regret", "soft elimination itself lowers regret: SoftUCB below LinUCB at the learned beta",
               final[OFFLINE], final[LINUCB_LEARNED], "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too."),
     ]  # fmt: skip
-    found += [
+    rows += [
         order(OURS, f"SoftUCB offline below {name}", final[OFFLINE], final[name], with_=f" at {parameter} = {case.tuned[name]:g}")
         for name, (_, parameter, _) in TUNING.items()
     ]
     text = "training counted: SoftUCB offline with all trajectories below LinUCB (Eq 5) that learns on through as many rounds"
-    return [*found, order(OURS, text, case.training + final[OFFLINE], case.long)]
+    return [*rows, order(OURS, text, case.training + final[OFFLINE], case.long)]
 
 
-def score(found: PolicyComparison) -> list[Row]:
+def score(runs: PolicyComparison) -> list[Row]:
     """The rows of every case."""
-    return [row for case in found.cases for row in judge(case)]
+    return [row for case in runs.cases for row in judge(case)]
 
 
-def tables(found: PolicyComparison) -> dict[str, pd.DataFrame]:
+def tables(runs: PolicyComparison) -> dict[str, pd.DataFrame]:
     """Regret at T of every policy, and what training costs."""
     return {
         case.where: pd.DataFrame([
@@ -160,14 +160,14 @@ def tables(found: PolicyComparison) -> dict[str, pd.DataFrame]:
              "worst": float(values.max())}
             for name, values in (("training of SoftUCB offline, all trajectories", case.training), (LINUCB_LONG, case.long))
         ])
-        for case in found.cases
+        for case in runs.cases
     }  # fmt: skip
 
 
-def plot(found: PolicyComparison) -> dict[str, Figure]:
+def plot(runs: PolicyComparison) -> dict[str, Figure]:
     """Regret of every policy on a log scale, a picture for every case: LinTS with v_t would squeeze the rest on a linear one."""
     pictures = {}
-    for case in found.cases:
+    for case in runs.cases:
         picture = regret_figure(
             case.result,
             policies=[name for name in case.result.policies if name != SOFTUCB_EQ5],
@@ -183,11 +183,11 @@ def plot(found: PolicyComparison) -> dict[str, Figure]:
     return pictures
 
 
-def notes(found: PolicyComparison) -> str:
+def notes(runs: PolicyComparison) -> str:
     """Sizes and settings."""
-    result = found.cases[0].result
+    result = runs.cases[0].result
     return (
-        f"{result.replications} instances, T = {result.rounds[-1]}, every policy meets the same noise. Offline: {found.trajectories} "
+        f"{result.replications} instances, T = {result.rounds[-1]}, every policy meets the same noise. Offline: {runs.trajectories} "
         f"trajectories, eta = {OFFLINE_ETA:g}; online: eta = {ONLINE_ETA:g}, step = {ONLINE_STEP:g}, from beta = 1. Below beta = 0.7 "
         "regret has a heavy tail: compare medians too. Not in the paper: LinTS at v = sigma, LinUCB at the learned beta, SoftUCB at that "
         "of Eq 5, and the tuned rivals, whose one parameter is the best of a grid on these instances with other noise."

@@ -31,7 +31,7 @@ class LearningCurves(NamedTuple):
     """By start: offline training by trajectory, and online learning by checkpoint; the side experiments."""
 
     offline: dict[float, Curve]
-    online: Result  # policies by `online_from`, and LARGE
+    online: Result  # policies by `online_from`, and LARGE_ETA_POLICY
     gradients: pd.DataFrame  # of the reward alone, at fixed betas
     statuses: list[str]  # of training with LARGE_ETA
     uniform: np.ndarray  # (instances,) regret of a round of uniform play
@@ -77,31 +77,31 @@ def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) 
     for beta in BETAS:
         row = {"beta": beta}
         for label, eta in (("gradient", 0.0), ("with eta", OFFLINE_ETA)):
-            found = [train(q, horizon, trajectories, i, eta=eta, step=0.0, beta0=beta) for i, q in enumerate(problems)]
-            slope, cost = estimate([f.gradient.mean() for f in found]), estimate([f.regret.mean() for f in found])
+            trainings = [train(q, horizon, trajectories, i, eta=eta, step=0.0, beta0=beta) for i, q in enumerate(problems)]
+            slope, cost = estimate([f.gradient.mean() for f in trainings]), estimate([f.regret.mean() for f in trainings])
             row |= {label: slope.value, f"{label} se": slope.se, "regret": cost.value, "regret se": cost.se}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def score(found: LearningCurves) -> list[Row]:
+def score(curves: LearningCurves) -> list[Row]:
     """Beta and regret settle, at one place whatever the start; the gradient has an optimum; a large eta diverges."""
-    beta, regret = found.offline[USUAL_START]
-    online, rounds = found.online, found.online.rounds
+    beta, regret = curves.offline[USUAL_START]
+    online, rounds = curves.online, curves.online.rounds
     learned = {start: online.watched[online_from(start)]["beta"] for start in STARTS}
     final = {start: online.regret[online_from(start)] for start in STARTS}
     return [
         drift("beta-converges", "beta settles offline", beta, "of the trajectories"),
-        same_end("beta offline", {start: tail(curve[0]) for start, curve in found.offline.items()}),
+        same_end("beta offline", {start: tail(curve[0]) for start, curve in curves.offline.items()}),
         drift("beta-converges", "beta settles online", learned[USUAL_START], "of the checkpoints"),
         same_end("beta online", {start: tail(curve) for start, curve in learned.items()}),
         drift("regret-converges", "the regret of a trajectory settles offline", regret, "of the trajectories"),
-        same_end("the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in found.offline.items()}),
+        same_end("the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in curves.offline.items()}),
         rate(rounds, final[USUAL_START]),
         same_end("R_T online", {start: curve[:, -1] for start, curve in final.items()}),
-        *optimum(found.gradients),
-        *beginning_rows(rounds, final[USUAL_START], found.uniform),
-        divergence(found.statuses),
+        *optimum(curves.gradients),
+        *beginning_rows(rounds, final[USUAL_START], curves.uniform),
+        divergence(curves.statuses),
         divergence_online(online.watched[LARGE_ETA_POLICY]["beta"], 2 * horizon_radius(NOISE, 0.1, D, int(rounds[-1]), 1.0, 1.0)),
     ]
 
@@ -112,7 +112,7 @@ def tail(curves: np.ndarray) -> np.ndarray:
 
 
 def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
-    """Is the mean end from every other start within SETTLED of that from PLAIN?"""
+    """Whether the mean end from every other start is within SETTLED_SHARE of that from USUAL_START."""
     means = {start: float(values.mean()) for start, values in ends.items()}
     close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
@@ -138,7 +138,7 @@ def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) 
 
 
 def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
-    """Do the last sixth and the one before have the same mean, up to SETTLED?"""
+    """Whether the last sixth and the one before have the same mean, up to SETTLED_SHARE."""
     n = max(1, curves.shape[1] // 6)
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
     change = estimate((late - before) / before.mean())
@@ -147,7 +147,7 @@ def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
 
 
 def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
-    """Is the regret per round of the last quarter below that of the first?"""
+    """Whether the regret per round of the last quarter is below that of the first."""
     quarter = int(np.searchsorted(rounds, rounds[-1] / 4))
     late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
     first = curves[:, quarter] / rounds[quarter]
@@ -158,12 +158,12 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
 
 
 def optimum(table: pd.DataFrame) -> list[Row]:
-    """Does the gradient change sign, so that ascent has a maximum to find: that of Eq 11 with eta, that of the reward alone?"""
+    """Whether the gradient changes sign, so that ascent has a maximum: that of Eq 11 with eta, and that of the reward alone."""
 
     def row(key: str, text: str, column: str, paper: str, remark: str) -> Row:
-        found = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
-        return row_of(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)), found,
-                      remark=remark)  # fmt: skip
+        judgement = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
+        return row_of(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)),
+                      judgement, remark=remark)  # fmt: skip
 
     return [
         row("local-optimum", "the gradient of Eq 11 changes sign on a grid of betas", "with eta", "converges to a local optimum",
@@ -174,7 +174,7 @@ def optimum(table: pd.DataFrame) -> list[Row]:
 
 
 def divergence(statuses: list[str]) -> Row:
-    """How often does a large eta diverge?"""
+    """The share of instances in which a large eta diverges."""
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
     return row_of("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most_of(count, total))
@@ -190,18 +190,18 @@ def divergence_online(beta: np.ndarray, most: float) -> Row:
     return row_of("large-eta-fails", text, "fails", ours, most_of(count, total))
 
 
-def tables(found: LearningCurves) -> dict[str, pd.DataFrame]:
+def tables(curves: LearningCurves) -> dict[str, pd.DataFrame]:
     """The gradient at fixed betas."""
-    return {"gradient at fixed betas": found.gradients}
+    return {"gradient at fixed betas": curves.gradients}
 
 
-def plot(found: LearningCurves) -> dict[str, Figure]:
+def plot(curves: LearningCurves) -> dict[str, Figure]:
     """Beta and regret by trajectory and by round, from every start."""
-    online, rounds = found.online, found.online.rounds
+    online, rounds = curves.online, curves.online.rounds
     label = {start: f"from beta = {start:g}" for start in STARTS}
     learned = {label[start]: online.watched[online_from(start)]["beta"] for start in STARTS}
     regret = {label[start]: online.regret[online_from(start)] for start in STARTS}
-    offline = [{label[start]: curve[part] for start, curve in found.offline.items()} for part in (0, 1)]
+    offline = [{label[start]: curve[part] for start, curve in curves.offline.items()} for part in (0, 1)]
     return {
         "offline": side_by_side(offline[0], offline[1], "trajectory", "regret of the trajectory"),
         "online": side_by_side(learned, regret, "round", "cumulative regret", rounds),
@@ -225,7 +225,7 @@ def side_by_side(
     return fig
 
 
-def notes(found: LearningCurves) -> str:
+def notes(curves: LearningCurves) -> str:
     """Sizes."""
-    instances, horizon = found.online.replications, found.online.rounds[-1]
+    instances, horizon = curves.online.replications, curves.online.rounds[-1]
     return f"Means over {instances} instances, d = {D}, sigma = {NOISE:g}, T = {horizon}, bands of two standard errors."

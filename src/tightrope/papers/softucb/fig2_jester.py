@@ -15,6 +15,6 @@ def data(run: Run) -> comparison.PolicyComparison:
     return comparison.compare(run, "fig2-jester", {"Jester": [comparison.unit_arms(q) for q in problems]}, horizon, trajectories)
 
 
-def notes(found: comparison.PolicyComparison) -> str:
+def notes(runs: comparison.PolicyComparison) -> str:
     """Sizes and what the paper leaves open."""
-    return comparison.notes(found) + RATINGS
+    return comparison.notes(runs) + RATINGS

@@ -18,6 +18,6 @@ def data(run: Run) -> comparison.PolicyComparison:
     return comparison.compare(run, "fig2-synthetic", cases, horizon, trajectories)
 
 
-def notes(found: comparison.PolicyComparison) -> str:
+def notes(runs: comparison.PolicyComparison) -> str:
     """Sizes and what the paper leaves open."""
-    return comparison.notes(found) + " sigma is not stated in the paper: three values."
+    return comparison.notes(runs) + " sigma is not stated in the paper: three values."

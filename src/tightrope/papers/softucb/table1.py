@@ -33,7 +33,7 @@ class LearnedBetas(NamedTuple):
     """By cell: beta by trajectory, its ends after a second training on other noise, and the runs with the first ends."""
 
     paths: dict[Cell, np.ndarray]  # (instances, trajectories + 1)
-    again: dict[Cell, np.ndarray]  # (at most TWICE,), of the cells with T = 2^10
+    second_ends: dict[Cell, np.ndarray]  # (at most INSTANCES_TWICE,), of the cells with T = 2^10
     regrets: dict[Cell, np.ndarray]  # (instances, trajectories) of each trajectory
     results: dict[Cell, Result]
 
@@ -47,32 +47,32 @@ def theory(cell: Cell) -> float:
 def data(run: Run) -> LearnedBetas:
     """Beta-hat of offline training in every cell, twice, with the regret of SoftUCB and of LinUCB at the first one."""
     instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(300, 60))
-    found = LearnedBetas({}, {}, {}, {})
+    runs = LearnedBetas({}, {}, {}, {})
     for d, T in PRINTED_BETAS:
         problems = [synthetic(run.seed, i, d, NOISE) for i in range(instances)]
         trained = [train(q, T, trajectories, i, ETAS[d, T]) for i, q in enumerate(problems)]
         betas = {q.theta.tobytes(): one.beta for q, one in zip(problems, trained, strict=True)}
-        found.paths[d, T], found.regrets[d, T] = (
+        runs.paths[d, T], runs.regrets[d, T] = (
             equal_lengths([one.path for one in trained]),
             equal_lengths([one.regret for one in trained]),
         )
         if T == 2**10:
-            found.again[d, T] = np.array(
+            runs.second_ends[d, T] = np.array(
                 [train(q, T, trajectories, SECOND_SEED_STEP + i, ETAS[d, T]).beta for i, q in enumerate(problems[:INSTANCES_TWICE])]
             )
-        found.results[d, T] = run.simulate(
+        runs.results[d, T] = run.simulate(
             f"table1-{d}-{T}", problems,
             {"SoftUCB": lambda q, b=betas: p.SoftUCB(beta=b[q.theta.tobytes()]),
              "LinUCB, same beta": lambda q, b=betas: p.LinUCB(beta=b[q.theta.tobytes()]),
              "LinUCB, Eq 5": p.LinUCB(width="theorem", noise=NOISE)},
             horizon=T, replications=instances,
         )  # fmt: skip
-    return found
+    return runs
 
 
-def score(found: LearnedBetas) -> list[Row]:
-    """Every cell against theory and against the print; growth with T and d; what the instance and what the noise of training decides."""
-    hats = {cell: path[:, -1] for cell, path in found.paths.items()}
+def score(runs: LearnedBetas) -> list[Row]:
+    """Every cell against theory and against the print; growth with T and d; the spread due to the instance and to the noise of training."""
+    hats = {cell: path[:, -1] for cell, path in runs.paths.items()}
     rows = [theories()]
     for cell, values in hats.items():
         where, mean, tilde = f"d = {cell[0]}, T = {cell[1]}", estimate(values), theory(cell)
@@ -81,7 +81,7 @@ def score(found: LearnedBetas) -> list[Row]:
                            f"{mean.value:.2f} < {tilde:.2f}", below(mean, tilde), se=mean.se))  # fmt: skip
         remark = "Depends on eta and on the instance; neither is given."
         rows.append(row_of("table1-beta-hat", f"beta-hat, {where}", paper, mean, near(mean, paper, CLOSE_SHARE), remark=remark))
-        rows.append(drift("beta-converges", f"beta settles offline, {where}", found.paths[cell], "of the trajectories"))
+        rows.append(drift("beta-converges", f"beta settles offline, {where}", runs.paths[cell], "of the trajectories"))
     for text, low, high, remark in (
         ("beta-hat grows with T (d = 5)", (5, 2**8), (5, 2**10), "Few trajectories leave beta near its start."),
         ("beta-hat grows with d (T = 1024)", (5, 2**10), (15, 2**10),
@@ -91,7 +91,7 @@ def score(found: LearnedBetas) -> list[Row]:
         ours = f"{hats[low].mean():.2f} to {hats[high].mean():.2f}"
         print_of = f"{PRINTED_BETAS[low][0]} to {PRINTED_BETAS[high][0]}"
         rows.append(row_of("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark))
-    return [*rows, adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in found.again.items()})]
+    return [*rows, adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in runs.second_ends.items()})]
 
 
 def theories() -> Row:
@@ -124,23 +124,23 @@ def shared_spread(first: np.ndarray, second: np.ndarray) -> Estimate:
     return Estimate(of(first, second), math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum())))
 
 
-def tables(found: LearnedBetas) -> dict[str, pd.DataFrame]:
+def tables(runs: LearnedBetas) -> dict[str, pd.DataFrame]:
     """Betas and regrets by cell."""
     rows = []
-    for (d, T), path in found.paths.items():
+    for (d, T), path in runs.paths.items():
         hats = path[:, -1]
         mean, (paper, printed) = estimate(hats), PRINTED_BETAS[d, T]
         row = {"d": d, "T": T, "beta-hat": mean.value, "se": mean.se, "median": float(np.median(hats)), "paper": paper,
                "beta-tilde": theory((d, T)), "paper's tilde": printed}  # fmt: skip
-        row["regret in training"] = float(found.regrets[d, T].sum(axis=1).mean())
-        rows.append(row | {f"regret {name}": float(curve[:, -1].mean()) for name, curve in found.results[d, T].regret.items()})
+        row["regret in training"] = float(runs.regrets[d, T].sum(axis=1).mean())
+        rows.append(row | {f"regret {name}": float(curve[:, -1].mean()) for name, curve in runs.results[d, T].regret.items()})
     return {"beta": pd.DataFrame(rows)}
 
 
-def plot(found: LearnedBetas) -> dict[str, Figure]:
+def plot(runs: LearnedBetas) -> dict[str, Figure]:
     """Appendix F: beta and regret by trajectory in every cell."""
     fig, axes = style.figure(2)
-    for ax, curves, name in zip(axes, (found.paths, found.regrets), ("beta", "regret of the trajectory"), strict=True):
+    for ax, curves, name in zip(axes, (runs.paths, runs.regrets), ("beta", "regret of the trajectory"), strict=True):
         looks = style.Palette()
         for (d, T), values in curves.items():
             draw_bands(ax, np.arange(values.shape[1]), {f"d = {d}, T = {T}": values}, palette=looks)
@@ -151,9 +151,9 @@ def plot(found: LearnedBetas) -> dict[str, Figure]:
     return {"learning": fig}
 
 
-def notes(found: LearnedBetas) -> str:
+def notes(runs: LearnedBetas) -> str:
     """Sizes and settings."""
-    instances, length = next(iter(found.paths.values())).shape
+    instances, length = next(iter(runs.paths.values())).shape
     etas = ", ".join(f"{eta:g}" for eta in ETAS.values())
     return (
         f"Means over {instances} instances, sigma = sqrt(0.1), eta by cell {etas}, {length - 1} trajectories, "

@@ -54,7 +54,7 @@ def data(run: Run) -> EliminationRuns:
     } | {name_of(beta): soft(beta=beta, mass=MASS) for beta in GRID}
     monitors = {name: WatchElimination(order=int(name in (LEARNED_BETA, FRESH_GAMMA, SMALL_BETA))) for name in policies}
     result = run.simulate("theory", problems, policies, horizon=horizon, replications=each * instances, monitor=monitors)
-    return EliminationRuns(result, {name: np.array(list(found.values())) for name, found in betas.items()})
+    return EliminationRuns(result, {name: np.array(list(by_problem.values())) for name, by_problem in betas.items()})
 
 
 def final_count(result: Result, name: str, what: str) -> np.ndarray:
@@ -62,14 +62,14 @@ def final_count(result: Result, name: str, what: str) -> np.ndarray:
     return result.watched[name][what][:, 0]
 
 
-def final(found: EliminationRuns, name: str) -> np.ndarray:
+def final(runs: EliminationRuns, name: str) -> np.ndarray:
     """(each, instances) regret at T: replication r plays instance r % instances."""
-    return found.result.regret[name][:, -1].reshape(-1, found.betas[LEARNED_BETA].size)
+    return runs.result.regret[name][:, -1].reshape(-1, runs.betas[LEARNED_BETA].size)
 
 
-def score(found: EliminationRuns) -> list[Row]:
-    """Every statement."""
-    return [*lemmas(found.result), *constraint(found.result), *gradient(found), maximum(found), *theorem(found), small(found)]
+def score(runs: EliminationRuns) -> list[Row]:
+    """The rows of all statements."""
+    return [*lemmas(runs.result), *constraint(runs.result), *gradient(runs), maximum(runs), *theorem(runs), small(runs)]
 
 
 def lemmas(result: Result) -> list[Row]:
@@ -109,13 +109,13 @@ def constraint(result: Result) -> list[Row]:
     ]  # fmt: skip
 
 
-def gradient(found: EliminationRuns) -> list[Row]:
+def gradient(runs: EliminationRuns) -> list[Row]:
     """Eq 12 against finite differences of the reward, both per round; errors over instances."""
-    rounds, rows = float(found.result.rounds[-1]), []
+    rounds, rows = float(runs.result.rounds[-1]), []
     for centre in CENTRES:
         low, high = name_of(round(centre * (1 - STEP), 6)), name_of(round(centre * (1 + STEP), 6))
-        rise = (final(found, low) - final(found, high)).mean(axis=0) / (2 * STEP * centre * rounds)
-        formula = final_count(found.result, name_of(centre), "score").reshape(-1, rise.size).mean(axis=0) / rounds
+        rise = (final(runs, low) - final(runs, high)).mean(axis=0) / (2 * STEP * centre * rounds)
+        formula = final_count(runs.result, name_of(centre), "score").reshape(-1, rise.size).mean(axis=0) / rounds
         real, apart = estimate(rise), paired_mean(formula, rise)
         value = float(formula.mean())
         judgement = within(Estimate(value, apart.se), real.value, CLOSE_SHARE * abs(real.value), partly=value * real.value > 0,
@@ -127,25 +127,25 @@ def gradient(found: EliminationRuns) -> list[Row]:
     return rows
 
 
-def maximum(found: EliminationRuns) -> Row:
+def maximum(runs: EliminationRuns) -> Row:
     """Regret at the learned beta against the best fixed one, which is chosen on half of the runs and judged on the others."""
-    half = len(final(found, LEARNED_BETA)) // 2
-    best = min(GRID, key=lambda beta: float(final(found, name_of(beta))[:half].mean()))
-    learned, fixed = (final(found, name)[half:].mean(axis=0) for name in (LEARNED_BETA, name_of(best)))
+    half = len(final(runs, LEARNED_BETA)) // 2
+    best = min(GRID, key=lambda beta: float(final(runs, name_of(beta))[:half].mean()))
+    learned, fixed = (final(runs, name)[half:].mean(axis=0) for name in (LEARNED_BETA, name_of(best)))
     more = paired_mean(learned, BEST_RATIO * fixed)
     ours = f"{learned.mean():.1f} at beta-hat, {fixed.mean():.1f} at beta = {best:g} everywhere"
     text = f"no fixed beta does better: regret at beta-hat minus {BEST_RATIO:g} times that of the best beta of {len(GRID)}"
     return row_of("beta-maximises-reward", text, "below", ours, below(more), se=more.se)
 
 
-def theorem(found: EliminationRuns) -> list[Row]:
+def theorem(runs: EliminationRuns) -> list[Row]:
     """Eq 16 at all checkpoints, with gamma of Lemma 2; and where eta is small."""
 
     def share(name: str, betas: np.ndarray) -> float:
-        bound = np.array([regret_bound(float(betas.mean()), int(T)) for T in found.result.rounds])
-        return float((found.result.regret[name].mean(axis=0) / bound).max())
+        bound = np.array([regret_bound(float(betas.mean()), int(T)) for T in runs.result.rounds])
+        return float((runs.result.regret[name].mean(axis=0) / bound).max())
 
-    learned, small = share(FRESH_GAMMA, found.betas[LEARNED_BETA]), share(SMALL_BETA, found.betas[SMALL_BETA])
+    learned, small = share(FRESH_GAMMA, runs.betas[LEARNED_BETA]), share(SMALL_BETA, runs.betas[SMALL_BETA])
     text = "largest share of its bound (Eq 16) that the mean regret reaches up to any T"
     return [
         row_of("thm1-regret", text, "at most 1", learned, at_most(learned, 1.0)),
@@ -159,18 +159,18 @@ def regret_bound(beta: float, horizon: int) -> float:
     return 4 * math.sqrt(2) * beta * MASS * math.sqrt(horizon * D * math.log(1 + horizon / D))
 
 
-def small(found: EliminationRuns) -> Row:
+def small(runs: EliminationRuns) -> Row:
     """The best arm is in L more often where eta is a tenth."""
-    few, usual = final_count(found.result, SMALL_BETA, "lost"), final_count(found.result, LEARNED_BETA, "lost")
-    more, rounds = paired_mean(few, usual), float(found.result.rounds[-1])
+    few, usual = final_count(runs.result, SMALL_BETA, "lost"), final_count(runs.result, LEARNED_BETA, "lost")
+    more, rounds = paired_mean(few, usual), float(runs.result.rounds[-1])
     ours = f"{few.mean() / rounds:.1%} of rounds at eta = {SMALL_ETA:g}, {usual.mean() / rounds:.1%} at {OFFLINE_ETA:g}"
     text = "the best arm is in L in more rounds where eta is small"
     return row_of("small-eta-loses-best-arm", text, "more", ours, above(more), se=more.se)
 
 
-def tables(found: EliminationRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
     """Regret, shares of rounds and slopes by policy."""
-    result, rounds, rows = found.result, float(found.result.rounds[-1]), []
+    result, rounds, rows = runs.result, float(runs.result.rounds[-1]), []
     for name in result.policies:
         regret = estimate(result.regret[name][:, -1])
         rows.append({"policy": name, "regret": regret.value, "se": regret.se} | {
@@ -181,12 +181,12 @@ def tables(found: EliminationRuns) -> dict[str, pd.DataFrame]:
     return {"rounds": pd.DataFrame(rows)}
 
 
-def notes(found: EliminationRuns) -> str:
+def notes(runs: EliminationRuns) -> str:
     """Sizes."""
-    instances, result = found.betas[LEARNED_BETA].size, found.result
+    instances, result = runs.betas[LEARNED_BETA].size, runs.result
     return (
         f"d = {D}, sigma = {NOISE:g}, T = {result.rounds[-1]}, {instances} instances, {result.replications} runs. beta-hat is "
-        f"{found.betas[LEARNED_BETA].mean():.2f} on average at eta = {OFFLINE_ETA:g} and "
-        f"{found.betas[SMALL_BETA].mean():.2f} at {SMALL_ETA:g}. "
+        f"{runs.betas[LEARNED_BETA].mean():.2f} on average at eta = {OFFLINE_ETA:g} and "
+        f"{runs.betas[SMALL_BETA].mean():.2f} at {SMALL_ETA:g}. "
         "Columns of the table are shares of rounds, and the slopes of Eqs 12 and 13 per round."
     )

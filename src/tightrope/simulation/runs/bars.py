@@ -21,7 +21,7 @@ class _Words(ProgressColumn):
 
 
 def words(task: Task) -> str:
-    """How far a task is."""
+    """The progress of a task."""
     done, most, unit, seconds = int(task.completed), task.fields["most"], task.fields["unit"], max(task.elapsed or 0.0, 1e-3)
     if task.finished:
         return f"{done:,} {unit} in {seconds:.1f} s"

@@ -69,7 +69,7 @@ class _Digest:
 
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
-        self.seen: dict[int, int] = {}
+        self.places: dict[int, int] = {}
         self.alive: list[object] = []  # an id may be used again once its object is gone
 
     def note(self, kind: str, *parts: bytes) -> None:
@@ -87,10 +87,10 @@ class _Digest:
             self.note(type(value).__name__, value if isinstance(value, bytes) else str(value).encode())
         elif isinstance(value, float | complex):
             self.note(type(value).__name__, repr(value).encode())
-        elif id(value) in self.seen:
-            self.note("again", struct.pack("<q", self.seen[id(value)]))
+        elif id(value) in self.places:
+            self.note("again", struct.pack("<q", self.places[id(value)]))
         else:
-            self.seen[id(value)] = len(self.seen)
+            self.places[id(value)] = len(self.places)
             self.alive.append(value)
             self.structured(value)
 
@@ -211,7 +211,7 @@ def _globals_read(code: types.CodeType) -> set[str]:
 
 def _imported(function: types.FunctionType) -> list[types.ModuleType]:
     """Modules that a function and those inside it import when they are called. Undigestible where one cannot be imported now."""
-    found: dict[str, types.ModuleType] = {}
+    modules: dict[str, types.ModuleType] = {}
     for code in _codes(function.__code__):
         steps = list(dis.get_instructions(code))
         for k, step in enumerate(steps):
@@ -223,11 +223,11 @@ def _imported(function: types.FunctionType) -> list[types.ModuleType]:
                 module = importlib.import_module(name, function.__globals__.get("__package__"))
             except Exception as error:
                 raise Undigestible(f"{checks.show(function)} imports {name}, which cannot be imported now ({error})") from None
-            found[module.__name__] = module
+            modules[module.__name__] = module
             for inner in steps[k - 1].argval or ():  # from a package: its modules
                 if (part := sys.modules.get(f"{module.__name__}.{inner}")) is not None:
-                    found[part.__name__] = part
-    return [found[name] for name in sorted(found)]
+                    modules[part.__name__] = part
+    return [modules[name] for name in sorted(modules)]
 
 
 def _submodules_read(code: types.CodeType, values: list[object]) -> list[types.ModuleType]:

@@ -75,17 +75,17 @@ def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, be
     size = 1
     while size * MOST_CHUNKS < replications:
         size *= 2  # so that asking for more replications later finds most chunks again
-    known = _DigestsByObject()
+    digests = _DigestsByObject()
     common = digest((CODE, experiment.kind, experiment.common())) if digested else ""
     chunks = []
     for name in experiment.names():
         for first in range(begin, replications, size):
             last = min(first + size, replications)
-            parts = known.parts(experiment, name, range(first, min(last, first + experiment.period))) if digested else []
+            parts = digests.parts(experiment, name, range(first, min(last, first + experiment.period))) if digested else []
             chunks.append(Chunk(name, first, last, digest((common, first, last, parts)) if digested else None))
     contents = {}
     for name in experiment.names() if digested else ():
-        parts = known.parts(experiment, name, range(experiment.period))
+        parts = digests.parts(experiment, name, range(experiment.period))
         contents[name] = {part: digest([one[part] for one in parts]) for part in parts[0]}
     return ChunkPlan(experiment, chunks, contents)
 

@@ -178,8 +178,8 @@ def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
 
     def long(keys: Sequence[str], inner: tuple[str, np.ndarray | None] | None = None) -> Tabular:
         codes, table = results.long_table(columns(keys), inner)
-        given = [np.array(sorted(done)) for done in rows.values()]
-        numbers = _numbers(codes, table["replication"], given)
+        by_policy = [np.array(sorted(done)) for done in rows.values()]
+        numbers = _numbers(codes, table["replication"], by_policy)
         return _table({"policy": np.array(list(rows), dtype=object)[codes]} | table | {"replication": numbers})
 
     add("pulls", long(["pulls"], ("arm", None)))
@@ -189,10 +189,10 @@ def _add_unfinished(add: Add, folder: pathlib.Path) -> None:
         add("runs", long(ANSWERS))
 
 
-def _numbers(codes: np.ndarray, places: np.ndarray, given: Sequence[np.ndarray]) -> np.ndarray:
+def _numbers(codes: np.ndarray, places: np.ndarray, by_policy: Sequence[np.ndarray]) -> np.ndarray:
     """Replications by their places among those that each policy has finished."""
     replications = np.empty(places.size, dtype=np.int64)
-    for code, finished in enumerate(given):
+    for code, finished in enumerate(by_policy):
         replications[codes == code] = finished[places[codes == code]]
     return replications
 
@@ -216,13 +216,13 @@ def _verdicts(path: pathlib.Path) -> Tabular:
 
 
 def _estimates(path: pathlib.Path) -> Tabular:
-    told = json.loads(path.read_text())
-    rows = [*told["policies"].values()] if "policies" in told else [told]
+    record = json.loads(path.read_text())
+    rows = [*record["policies"].values()] if "policies" in record else [record]
     columns: dict[str, Sequence[object] | np.ndarray] = {key: [str(row[key]) for row in rows] for key in ("policy", "estimator", "verdict")}
     numbers = {"value": "value", "se": "se", "lower": ("interval", 0), "upper": ("interval", 1), "n": "n"}
     for column, key in numbers.items():
-        found = [row[key] if isinstance(key, str) else row[key[0]][key[1]] for row in rows]
-        columns[column] = np.array([np.nan if one is None else one for one in found], dtype=np.float64)
+        cells = [row[key] if isinstance(key, str) else row[key[0]][key[1]] for row in rows]
+        columns[column] = np.array([np.nan if one is None else one for one in cells], dtype=np.float64)
     return _table(columns)
 
 

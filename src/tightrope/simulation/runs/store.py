@@ -34,7 +34,7 @@ class Store:
         self.out, self.folder = out, out / "chunks"
 
     def path(self, chunk: Chunk) -> pathlib.Path:
-        """Where a chunk lies."""
+        """The file of a chunk."""
         return self.folder / f"{chunk.digest}.parquet"
 
     def read(self, chunk: Chunk, *, warn: bool = True) -> Rows | None:
@@ -113,12 +113,12 @@ def open_store(out: pathlib.Path, plan: ChunkPlan) -> Store:
         files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": origin}, once=True)
     recorded = read_plan(record)
     changed = [key for key in experiment if recorded["experiment"].get(key) != experiment[key]]
-    known = _stored_contents(out, plan)
-    _refuse(out, changed + _differences(plan, known))
-    for name in [name for name in plan.contents if name not in known]:
+    stored = _stored_contents(out, plan)
+    _refuse(out, changed + _differences(plan, stored))
+    for name in [name for name in plan.contents if name not in stored]:
         files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
-        known[name] = _read(_policy(out, name), "contents")["contents"]
-    _refuse(out, _differences(plan, known))  # of another driver's that began at the same time
+        stored[name] = _read(_policy(out, name), "contents")["contents"]
+    _refuse(out, _differences(plan, stored))  # of another driver's that began at the same time
     chunks = {str(chunk.digest): [chunk.name, chunk.first, chunk.last] for chunk in plan.chunks}
     chunks_file = out / "plan" / f"chunks-{digest(chunks)}.json"
     if not chunks_file.exists():
@@ -139,9 +139,9 @@ def _stored_contents(out: pathlib.Path, plan: ChunkPlan) -> dict[str, dict[str, 
     return {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
 
 
-def _differences(plan: ChunkPlan, known: dict[str, dict[str, str]]) -> list[str]:
+def _differences(plan: ChunkPlan, stored: dict[str, dict[str, str]]) -> list[str]:
     """Parts of the plan's policies that are not what their names stand for."""
-    both = [(parts, known[name]) for name, parts in plan.contents.items() if name in known]
+    both = [(parts, stored[name]) for name, parts in plan.contents.items() if name in stored]
     return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]
 
 

@@ -42,13 +42,13 @@ def linear_models(count: int, seed: int) -> Sequence[Problem]:
 
 def set_models(count: int, seed: int) -> Sequence[Problem]:
     """Sets of 3 of N = 20 arms, d = 4, positive unit features, noise 0.1."""
-    found = []
+    models = []
     for number in range(count):
         rng = generator(seed, 4, number)
         X, theta = np.abs(rng.standard_normal((20, 4))), np.abs(rng.standard_normal(4))
         X /= np.linalg.norm(X, axis=1)[:, None]
-        found.append(problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1))
-    return found
+        models.append(problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1))
+    return models
 
 
 def good_set(problem: problems.SemiBandit) -> Arguments:
@@ -57,9 +57,9 @@ def good_set(problem: problems.SemiBandit) -> Arguments:
     return {"baseline": arms, "baseline_mean": float(problem.means[arms].sum())}
 
 
-def safe(inner: Policy, given: Callable[..., Arguments], problem: Problem, **parameters: Any) -> Policy:
+def safe(inner: Policy, arguments: Callable[..., Arguments], problem: Problem, **parameters: Any) -> Policy:
     """The guarantee around another policy."""
-    return policies.Safe(inner, **given(problem), **parameters)
+    return policies.Safe(inner, **arguments(problem), **parameters)
 
 
 def set_budget(problem: problems.SemiBandit) -> Budget:
@@ -82,8 +82,8 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
     runs = run.at(smoke=4, laptop=100, paper=1000)
 
-    def of(make: Callable[..., Policy], *given: object, **parameters: object) -> Callable[..., Policy]:
-        return with_record(partial(make, *given, **parameters), f"{given} with {parameters}")
+    def of(make: Callable[..., Policy], *arguments: object, **parameters: object) -> Callable[..., Policy]:
+        return with_record(partial(make, *arguments, **parameters), f"{arguments} with {parameters}")
 
     theirs: dict[str, object] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
     linear: dict[str, object] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
@@ -102,7 +102,7 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     changing = problems.ContextualSpread(unit_vector(generator(run.seed, 5), 4), arms=8, noise=0.1)
     contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms)}
     watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
-    found = {
+    delay_worlds = {
         "Bernoulli": DelayWorld(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
         "linear": DelayWorld(
             linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs
@@ -114,8 +114,8 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
         watching_sets = dict.fromkeys(sets, with_record(set_budget, "budget beside the good set"))
         set_rounds = run.at(smoke=100, laptop=1500, paper=1500)
         set_runs = run.at(smoke=4, laptop=50, paper=1000)  # of plain Python: 50 under six delays show any chance from 1 %
-        found["sets"] = DelayWorld(set_models(models, run.seed), sets, watching_sets, set_rounds, set_runs)
-    return found
+        delay_worlds["sets"] = DelayWorld(set_models(models, run.seed), sets, watching_sets, set_rounds, set_runs)
+    return delay_worlds
 
 
 class DelayCell(NamedTuple):
@@ -132,19 +132,19 @@ class DelayCell(NamedTuple):
 
 def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
     """The cells of one simulation."""
-    found = []
+    cells = []
     for name in result.policies:
-        seen = result.watched[name]
-        events = seen["events"][:, -1]
+        watched = result.watched[name]
+        events = watched["events"][:, -1]
         explored = float((events.sum(axis=1) - events[:, 2]).mean() / result.rounds[-1])
-        broken = seen["violations"][:, 0] > 0
-        found.append(DelayCell(rule, name, delay, broken, float(seen["minimum"].min()), float(final(result, name).mean()), explored))
-    return found
+        broken = watched["violations"][:, 0] > 0
+        cells.append(DelayCell(rule, name, delay, broken, float(watched["minimum"].min()), float(final(result, name).mean()), explored))
+    return cells
 
 
 def data(run: Run) -> list[DelayCell]:
-    """Every cell. Linear rewards are taken in by order of decision where the delay depends on them."""
-    found = []
+    """The cells of all simulations. Linear rewards are taken in by order of decision where the delay depends on them."""
+    cells = []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
         for name, world in worlds(run, rule).items():
             if run.scale == "smoke" and name not in ("Bernoulli", "sets"):
@@ -154,38 +154,38 @@ def data(run: Run) -> list[DelayCell]:
                 f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=world.runs,
                 monitor=world.monitors, checkpoints=[world.horizon], delay=late, apply="in order" if in_order else "on arrival",
             )  # fmt: skip
-            found += cells_of(result, rule, delay)
-    return found
+            cells += cells_of(result, rule, delay)
+    return cells
 
 
-def score(found: list[DelayCell]) -> list[Row]:
+def score(cells: list[DelayCell]) -> list[Row]:
     """The promise of each rule where its assumption holds, and the counter-example."""
     rows = []
-    fair = {"nothing": [cell for cell in found if cell.rule == "nothing"]}
-    fair["lower"] = [cell for cell in found if cell.rule == "lower" and cell.delay != BIASED]
-    for rule, cells in fair.items():
-        broken, total = sum(int(cell.broken.sum()) for cell in cells), sum(cell.broken.size for cell in cells)
+    fair = {"nothing": [cell for cell in cells if cell.rule == "nothing"]}
+    fair["lower"] = [cell for cell in cells if cell.rule == "lower" and cell.delay != BIASED]
+    for rule, part in fair.items():
+        broken, total = sum(int(cell.broken.sum()) for cell in part), sum(cell.broken.size for cell in part)
         where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
         text = f"open = '{rule}' keeps the promise under {where}"
         rows.append(row_of(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
-    biased = next(cell for cell in found if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
+    biased = next(cell for cell in cells if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
     text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
     count, total = int(biased.broken.sum()), biased.broken.size
     return [*rows, row_of(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
 
 
-def tables(found: list[DelayCell]) -> dict[str, pd.DataFrame]:
-    """Every cell."""
+def tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
+    """A row for each cell."""
     rows = [
         {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
          int(cell.broken.sum()), "lowest budget where verified": cell.lowest, "regret": cell.regret, "share explored": cell.explored}
-        for cell in found
+        for cell in cells
     ]  # fmt: skip
     return {"cells": pd.DataFrame(rows)}
 
 
-def notes(found: list[DelayCell]) -> str:
-    """Sizes."""
+def notes(cells: list[DelayCell]) -> str:
+    """Sizes and settings."""
     return (
         "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
         "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."

@@ -177,7 +177,7 @@ def play(
 
 
 class WorkerCase(NamedTuple):
-    """How workers are told of each other."""
+    """A kind of exchange, the number of workers and the decisions between exchanges."""
 
     kind: str
     workers: int
@@ -210,13 +210,13 @@ def data(run: Run) -> WorkerRuns:
     models = bernoulli_models(number, run.seed)
     alone = run.simulate("alone", models, {"CUCB2": told_baseline("CUCB2", RANK, sigma=SIGMA)}, horizon=horizon, replications=number)
     cases = [WorkerCase(kind, N, every) for kind in KINDS for N in WORKERS for every in (EVERY if kind != "a budget each" else (1,))]
-    found = WorkerRuns({}, {}, final(alone, "CUCB2"), horizon)
+    runs = WorkerRuns({}, {}, final(alone, "CUCB2"), horizon)
     for case in cases:
         regret, lowest = np.zeros(number), np.zeros(number)
         for i, model in enumerate(models):
             regret[i], lowest[i] = play_case(model.means, ranked_baseline(model, RANK)["baseline"], case, horizon, run.seed, i)
-        found.regret[case], found.lowest[case] = regret, lowest
-    return found
+        runs.regret[case], runs.lowest[case] = regret, lowest
+    return runs
 
 
 def play_case(means: np.ndarray, baseline: int, case: WorkerCase, horizon: int, seed: int, number: int) -> tuple[float, float]:
@@ -229,56 +229,56 @@ def play_case(means: np.ndarray, baseline: int, case: WorkerCase, horizon: int, 
     return sum(float(part[-1, 0]) for part in parts), min(float(part[:, 1].min()) for part in parts)
 
 
-def broken_runs(found: WorkerRuns, kind: str) -> np.ndarray:
-    """Which runs of a kind break the promise."""
-    return np.concatenate([lowest < -1e-9 for case, lowest in found.lowest.items() if case.kind == kind])
+def broken_runs(runs: WorkerRuns, kind: str) -> np.ndarray:
+    """(runs,) whether each run of a kind breaks the promise."""
+    return np.concatenate([lowest < -1e-9 for case, lowest in runs.lowest.items() if case.kind == kind])
 
 
-def score(found: WorkerRuns) -> list[Row]:
-    """Who keeps the promise, and what exchanging seldom costs."""
+def score(runs: WorkerRuns) -> list[Row]:
+    """Runs that break the promise, and the regret of rare exchanges."""
     rows = []
     for kind in SOUND:
-        runs = broken_runs(found, kind)
-        rows.append(row_of(OURS, f"{kind}: no run breaks the promise", "not in the paper", f"{int(runs.sum())} of {runs.size} runs",
-                           never(int(runs.sum()), runs.size)))  # fmt: skip
-    free = broken_runs(found, "leases out are free")
+        broken = broken_runs(runs, kind)
+        rows.append(row_of(OURS, f"{kind}: no run breaks the promise", "not in the paper", f"{int(broken.sum())} of {broken.size} runs",
+                           never(int(broken.sum()), broken.size)))  # fmt: skip
+    free = broken_runs(runs, "leases out are free")
     count, total = int(free.sum()), free.size
     text = "leases that are not charged while they are out break it"
     rows.append(row_of(OURS, text, "not in the paper", f"{count} of {total} runs", above(share(count, total))))
     for every in EVERY[1:3]:
-        many = ratio(found.regret[WorkerCase("at once", 64, every)], found.regret[WorkerCase("at once", 1, every)])
+        many = ratio(runs.regret[WorkerCase("at once", 64, every)], runs.regret[WorkerCase("at once", 1, every)])
         text = f"64 workers that exchange every {every:,} decisions have less than twice the regret of one that does"
         rows.append(row_of(OURS, text, "not in the paper", many, below(many, 2.0)))
     for N in WORKERS[1:]:
-        difference = paired_mean(found.regret[WorkerCase("at once", N, 1000)], found.regret[WorkerCase("a budget each", N, 1)])
+        difference = paired_mean(runs.regret[WorkerCase("at once", N, 1000)], runs.regret[WorkerCase("a budget each", N, 1)])
         text = f"{N} workers with leases, every 1,000 decisions, have less regret than {N} with a budget each"
         rows.append(row_of(OURS, text, "not in the paper", difference, below(difference)))
     return rows
 
 
-def tables(found: WorkerRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: WorkerRuns) -> dict[str, pd.DataFrame]:
     """Regret with standard errors, and runs that break the promise, of every case."""
-    rows = [{"kind": "one worker, CUCB2", "workers": 1, "every": 1} | statistics_of(found.alone, None)]
-    rows += [case._asdict() | statistics_of(regret, found.lowest[case]) for case, regret in found.regret.items()]
+    rows = [{"kind": "one worker, CUCB2", "workers": 1, "every": 1} | statistics_of(runs.alone, None)]
+    rows += [case._asdict() | statistics_of(regret, runs.lowest[case]) for case, regret in runs.regret.items()]
     return {"workers": pd.DataFrame(rows)}
 
 
 def statistics_of(regret: np.ndarray, lowest: np.ndarray | None) -> dict[str, float]:
     """Columns of a table for the runs of one case."""
     mean = estimate(regret)
-    told = {"regret": round(mean.value, 1), "±": round(mean.se, 1), "runs": regret.size}
-    return told | (
+    columns = {"regret": round(mean.value, 1), "±": round(mean.se, 1), "runs": regret.size}
+    return columns | (
         {} if lowest is None else {"break the promise": int((lowest < -1e-9).sum()), "lowest budget": round(float(lowest.min()), 2)}
     )
 
 
-def plot(found: WorkerRuns) -> dict[str, Figure]:
+def plot(runs: WorkerRuns) -> dict[str, Figure]:
     """Regret as a multiple of one worker's against how often workers exchange."""
     kinds = [kind for kind in SOUND if kind != "a budget each"]
     fig, axes = style.figure(len(kinds), height=3.8)
     for ax, kind in zip(axes, kinds, strict=True):
         for place, N in enumerate(WORKERS):
-            many = [ratio(found.regret[WorkerCase(kind, N, every)], found.alone) for every in EVERY]
+            many = [ratio(runs.regret[WorkerCase(kind, N, every)], runs.alone) for every in EVERY]
             values, errors = np.array([one.value for one in many]), np.array([one.se for one in many])
             ax.plot(EVERY, values, "o-", color=style.colour(place), label=f"{N} worker{'s' if N > 1 else ''}", markersize=4)
             ax.fill_between(EVERY, values - errors, values + errors, color=style.colour(place), alpha=0.15, linewidth=0)
@@ -295,10 +295,10 @@ def plot(found: WorkerRuns) -> dict[str, Figure]:
     return {"many-workers": fig}
 
 
-def notes(found: WorkerRuns) -> str:
+def notes(runs: WorkerRuns) -> str:
     """Sizes."""
     return (
-        f"K = 10 Bernoulli arms, {found.alone.size} models, n = {found.horizon:,}, baseline the {RANK}th best arm, alpha {ALPHA}, "
+        f"K = 10 Bernoulli arms, {runs.alone.size} models, n = {runs.horizon:,}, baseline the {RANK}th best arm, alpha {ALPHA}, "
         f"delta {DELTA}, sigma {SIGMA}. Requests go to workers at random. Decisions between exchanges are those of all workers together. "
         f"A worker that dies (chance {DEATH_RATE:.0%} between two exchanges) is replaced at once; its log is read "
         f"{UNREAD_ROUNDS:,} decisions later, and its lease is charged until then."

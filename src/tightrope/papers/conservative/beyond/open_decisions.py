@@ -59,7 +59,7 @@ class OpenDecisionRuns(NamedTuple):
     results: dict[int, Result]
 
     def broken_runs(self, rule: str, number: int) -> np.ndarray:
-        """Which runs broke the budget."""
+        """(runs,) whether each run broke the budget."""
         return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
 
 
@@ -72,11 +72,11 @@ def data(run: Run) -> OpenDecisionRuns:
     """CUCB2 by the three rules, with rewards that come so many rounds late that as many decisions are open."""
     horizon = run.at(smoke=6000, laptop=100_000, paper=100_000)
     models = run.at(smoke=4, laptop=100, paper=100)
-    chosen = {"old rule": with_record(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
-    chosen |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
+    players = {"old rule": with_record(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
+    players |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
     results = {
         number: run.simulate(
-            f"open-{number}", bernoulli_models(models, run.seed), chosen, horizon=horizon, replications=models,
+            f"open-{number}", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models,
             monitor=budget_monitor(RANK), delay=Fixed(number - 1),
         )
         for number in OPEN_COUNTS
@@ -84,42 +84,42 @@ def data(run: Run) -> OpenDecisionRuns:
     return OpenDecisionRuns(results)
 
 
-def score(found: OpenDecisionRuns) -> list[Row]:
-    """Who keeps the promise with how many open decisions, and what caution costs."""
+def score(runs: OpenDecisionRuns) -> list[Row]:
+    """Runs that break the promise by number of open decisions, and the regret of caution."""
     rows = []
     for number in OPEN_COUNTS[2:]:
-        broken = found.broken_runs("old rule", number)
+        broken = runs.broken_runs("old rule", number)
         text = f"with {number:,} open decisions the old rule breaks the budget"
         rows.append(row_of(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size)))
     for rule in RULES[1:]:
-        broken = np.concatenate([found.broken_runs(rule, number) for number in OPEN_COUNTS])
+        broken = np.concatenate([runs.broken_runs(rule, number) for number in OPEN_COUNTS])
         count, total = int(broken.sum()), broken.size
         rows.append(row_of(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total)))
-    same = [np.array_equal(found.results[1].regret[rule], found.results[1].regret["nothing"]) for rule in RULES]
+    same = [np.array_equal(runs.results[1].regret[rule], runs.results[1].regret["nothing"]) for rule in RULES]
     differing = same.count(False)
     text = "one at a time all rules are the same"
     rows.append(row_of(OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES))))
-    difference = paired_mean(final(found.results[1000], "lower"), final(found.results[1000], "nothing"))
+    difference = paired_mean(final(runs.results[1000], "lower"), final(runs.results[1000], "nothing"))
     text = "crediting lower bounds costs less than crediting nothing, 1,000 open"
     return [*rows, row_of(OURS, text, "not in the paper", difference, below(difference))]
 
 
-def tables(found: OpenDecisionRuns) -> dict[str, pd.DataFrame]:
+def tables(runs: OpenDecisionRuns) -> dict[str, pd.DataFrame]:
     """Runs that break the budget, lowest budget and regret."""
     rows = []
-    for number, result in found.results.items():
+    for number, result in runs.results.items():
         for rule in RULES:
             rows.append({
-                "open": number, "rule": rule, "runs that break the budget": f"{found.broken_runs(rule, number).mean():.0%}",
+                "open": number, "rule": rule, "runs that break the budget": f"{runs.broken_runs(rule, number).mean():.0%}",
                 "lowest budget": float(result.watched[rule]["lowest"].min()), "regret": float(final(result, rule).mean()),
             })  # fmt: skip
     return {"rules": pd.DataFrame(rows)}
 
 
-def plot(found: OpenDecisionRuns) -> dict[str, Figure]:
+def plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
     """The lowest and the mean budget of all runs against time."""
     fig, axes = style.figure(len(OPEN_COUNTS), height=3.8)
-    for ax, (number, result) in zip(axes, found.results.items(), strict=True):
+    for ax, (number, result) in zip(axes, runs.results.items(), strict=True):
         for place, rule in enumerate(RULES):
             budget = result.watched[rule]["budget"]
             ax.plot(result.rounds, budget.mean(axis=0), color=style.colour(place), label=rule)
@@ -134,9 +134,9 @@ def plot(found: OpenDecisionRuns) -> dict[str, Figure]:
     return {"open-decisions": fig}
 
 
-def notes(found: OpenDecisionRuns) -> str:
+def notes(runs: OpenDecisionRuns) -> str:
     """Sizes."""
-    result = found.results[1]
+    result = runs.results[1]
     return (
         f"K = 10 Bernoulli arms, {result.replications} models, n = {int(result.rounds[-1]):,}, baseline the 4th best arm, alpha 0.05, "
         f"delta 0.01, sigma 1/2. A reward is so many rounds late that the given number of decisions is open."

@@ -49,38 +49,38 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Later
     count = run.at(smoke=2, laptop=8, paper=100)
     theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
     common: Arguments = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
-    told: Arguments = {"lam": LAM, "theta_bound": theta_bound} | common
-    chosen = {ZERO: LinGapE(**told), GAME: LinGame(**told), CLIMB: FrankWolfeSampling(**told)}
-    found = run.identify(f"later-{panel}-{x:g}", problem, chosen, replications=count, max_rounds=at_most_rounds(run))
-    runs: Runs = {name: {key: getattr(found, key)[name] for key in ("rounds", "arm")} for name in chosen}
+    parameters: Arguments = {"lam": LAM, "theta_bound": theta_bound} | common
+    rules = {ZERO: LinGapE(**parameters), GAME: LinGame(**parameters), CLIMB: FrankWolfeSampling(**parameters)}
+    identification = run.identify(f"later-{panel}-{x:g}", problem, rules, replications=count, max_rounds=at_most_rounds(run))
+    runs: Runs = {name: {key: getattr(identification, key)[name] for key in ("rounds", "arm")} for name in rules}
     exact = run.at(smoke=500, laptop=5_000, paper=20_000)
     runs[ADAPTIVE] = adaptive_by_phase(problem, XYAdaptive(**common), count, run.seed, exact)
     runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
     return LaterRuleCase(panel, x, int(problem.means.argmax()), runs)
 
 
-def score(found: list[LaterRuleCase]) -> list[Row]:
+def score(cases: list[LaterRuleCase]) -> list[Row]:
     """LinGapE against both later rules on every problem, and wrong answers."""
     rows = [
         at_least_times(OURS, f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}", "–", factor(case.runs, name, ZERO), 1.0)
-        for case in found
+        for case in cases
         for name in (GAME, CLIMB)
     ]
-    return [*rows, others_err([(case.runs, case.best) for case in found])]
+    return [*rows, others_err([(case.runs, case.best) for case in cases])]
 
 
-def tables(found: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
+def tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
     """Samples of every method on every problem."""
     return {"samples": pd.DataFrame([
         {"problem": case.panel, "x": case.x, "method": name, "samples": samples(item["rounds"]).value,
          "s.e.": samples(item["rounds"]).se, "wrong": int((item["arm"] != case.best).sum()), "runs": item["rounds"].size}
-        for case in found for name, item in case.runs.items()
+        for case in cases for name, item in case.runs.items()
     ])}  # fmt: skip
 
 
-def plot(found: list[LaterRuleCase]) -> dict[str, Figure]:
+def plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
     """Samples of every method, one panel for each family of problems."""
-    table, looks = tables(found)["samples"], palette("lingape")
+    table, looks = tables(cases)["samples"], palette("lingape")
     figure, axes = style.figure(len(PANELS), height=3.8)
     for panel, (family, label) in zip(axes, PANELS.items(), strict=True):
         here = table[table["problem"] == family]
@@ -101,7 +101,7 @@ def plot(found: list[LaterRuleCase]) -> dict[str, Figure]:
     return {"samples": figure}
 
 
-def notes(found: list[LaterRuleCase]) -> str:
+def notes(cases: list[LaterRuleCase]) -> str:
     """Settings."""
     return (
         f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "

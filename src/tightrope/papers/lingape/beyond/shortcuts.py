@@ -97,19 +97,19 @@ def fixed_sequence(
     K, d = X.shape
     rngs = [stream(seed, r, NOISE) for r in range(replications)]
     sums, before, n = np.zeros((replications, K)), np.zeros(K), K
-    found = {
+    runs = {
         name: {"rounds": np.zeros(replications), "arm": np.full(replications, -1), "pulls": np.zeros((replications, K))} for name in stops
     }
-    while any((item["arm"] < 0).any() for item in found.values()):
+    while any((item["arm"] < 0).any() for item in runs.values()):
         pulls = pulls_after(n)
         if problem.rewards:
             pulls = np.round(pulls)
-        running = np.any([item["arm"] < 0 for item in found.values()], axis=0)
+        running = np.any([item["arm"] < 0 for item in runs.values()], axis=0)
         for r in np.flatnonzero(running):
             sums[r] += reward_sums(problem, pulls - before, rngs[r])
         before = pulls
         for name, rule in stops.items():
-            lam, item = rule["lam"], found[name]
+            lam, item = rule["lam"], runs[name]
             A = lam * np.eye(d) + X.T @ (pulls[:, None] * X)
             inverse = np.linalg.inv(A)
             log_det = np.linalg.slogdet(A)[1] - (d * math.log(lam) if lam > 0 else 0.0)
@@ -124,7 +124,7 @@ def fixed_sequence(
                 ends = rows[(bound < rule["epsilon"]) | ((bound == rule["epsilon"]) & (not rule["strict"]))]
                 item["rounds"][ends], item["arm"][ends], item["pulls"][ends] = n, i, pulls
         n = max(n + 1, int(n * grid))
-    return found
+    return runs
 
 
 @jit
@@ -145,7 +145,7 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
     Beside rounds and the arm named: fewest, the smallest number of survivors at the start of a phase, and survivors and rounds of the
     last phase.
     """
-    known: dict[tuple[bytes, float], np.ndarray] = {}
+    cache: dict[tuple[bytes, float], np.ndarray] = {}
     rows = []
     for r in range(replications):
         rng, state, phases = stream(seed, r, NOISE), init(policy, described(problem)), []
@@ -155,12 +155,12 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
                 start = new_pair_ridge(coordinates(state.model.features, 0.0))
                 target = policy.alpha * greedy_until(start, state.survivors, math.inf, 0, stream(seed, 0, POLICY))
             key = (state.survivors.tobytes(), float(target))
-            if key not in known:
+            if key not in cache:
                 model = new_pair_ridge(coordinates(state.model.features, 0.0))
                 top = greedy_until(model, state.survivors, target, exact, stream(seed, 0, POLICY))
-                known[key] = np.ceil(model.pulls * max(top / target, 1.0))
-            _fill(state.model, problem, known[key], rng)
-            phases.append((int(state.survivors.sum()), float(known[key].sum())))
+                cache[key] = np.ceil(model.pulls * max(top / target, 1.0))
+            _fill(state.model, problem, cache[key], rng)
+            phases.append((int(state.survivors.sum()), float(cache[key].sum())))
             end_adaptive(policy, state, widest(state.model.pair_square, state.survivors))
         least = min(survivors for survivors, _ in phases)
         rows.append((sum(pulls for _, pulls in phases), int(state.answer[0]["leader"]), least, *phases[-1]))

@@ -1,4 +1,4 @@
-"""Where chunks are computed. The numbers are the same everywhere."""
+"""Executors, which compute chunks. The numbers are the same everywhere."""
 
 from .pools import ENGINES, Engine, shared_workers
 
