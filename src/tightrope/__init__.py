@@ -33,15 +33,15 @@ def __getattr__(name: str) -> object:
     if (_pathlib.Path(__file__).parent / name).is_dir() or (_pathlib.Path(__file__).parent / f"{name}.py").is_file():
         return _importlib.import_module(f"{__name__}.{name}")
     if name == "Client":
-        return _found(name)
+        return _load_name(name)
     if name in _PLACES:
         for each in __all__:
-            globals()[each] = _found(each)
+            globals()[each] = _load_name(each)
         return globals()[name]
     raise AttributeError(f"module 'tightrope' has no attribute {name!r}.{_meant(name)}")
 
 
-def _found(name: str) -> object:
+def _load_name(name: str) -> object:
     place, called = _PLACES[name]
     module = _importlib.import_module(place if place != "." else f".{called}", __name__)
     return module if place == "." else getattr(module, called)

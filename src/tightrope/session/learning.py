@@ -118,7 +118,7 @@ class Learning:
     table: InFiles
     parts: list[Piece]
     policy: Policy
-    given: JsonObject
+    arguments: JsonObject
     columns: JsonObject
     batch: int  # rows
     kind = "learning"
@@ -139,7 +139,7 @@ class Learning:
 
     def content(self, name: str, replication: int) -> JsonObject:
         """All that the numbers of a part depend on."""
-        return {"policy": self.policy, "given": self.given, "part": self.parts[replication]}
+        return {"policy": self.policy, "given": self.arguments, "part": self.parts[replication]}
 
     def label(self, name: str, replication: int) -> str:
         """The policy and its parameters."""
@@ -147,7 +147,7 @@ class Learning:
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         """The state that has learned a part, flat, and its number of rows."""
-        session, part = Session(self.policy, **self.given), self.parts[replication]
+        session, part = Session(self.policy, **self.arguments), self.parts[replication]
         for batch in self.table.piece(part, _columns_read(self.columns, self.table.names), self.batch):
             if slices.stopping():
                 raise Stopped
