@@ -235,9 +235,9 @@ def test_kernels_that_return_arrays_are_compiled_for_each_way_to_count_reference
 
     halves = kernels.jit(halves)
     x = np.arange(3.0)
-    with pytest.raises(TypeError, match=r"a lean kernel but calls halves, which returns arrays; make halves borrowed"):
+    with pytest.raises(TypeError, match=r"a lean kernel but calls halves, which returns arrays; decorate halves with returns_views"):
         kernels.lean(lean_caller)(x)
-    halves = kernels.borrowed(python_of(halves))
+    halves = kernels.returns_views(python_of(halves))
     before = sys.getrefcount(x)
     assert kernels.lean(lean_caller)(x) == 0.0
     again = kernels.jit(counting_caller)

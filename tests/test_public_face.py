@@ -42,7 +42,7 @@ NOT_IN_SECTIONS = {  # by name, with the reason
     "tightrope.extend.draw_reward": "a kernel, in a sentence",
     "tightrope.extend.jit": "a decorator of kernels, in sentences",
     "tightrope.extend.lean": "a decorator of kernels, in sentences",
-    "tightrope.extend.borrowed": "a decorator of kernels, in sentences",
+    "tightrope.extend.returns_views": "a decorator of kernels, in sentences",
     "tightrope.extend.policy": "a decorator with two forms",
     "tightrope.extend.preset": "a decorator whose call takes what the section names",
     "tightrope.extend.delay": "a decorator that type checkers see in another form",

@@ -4,7 +4,7 @@ A policy is a class made by `@policy` with kernels for init, select and update; 
 docs/how-to/write-a-policy.md and write-a-problem.md show both; `tightrope.testing` checks them.
 """
 
-from .compiled.kernels import borrowed, jit, lean
+from .compiled.kernels import jit, lean, returns_views
 from .core.delay import Delay, delay
 from .core.fields import (
     Matrix,
@@ -55,7 +55,6 @@ from .core.verbs import (
     chances,
     commit,
     describe,
-    either,
     event,
     evidence,
     explain,
@@ -76,6 +75,7 @@ from .core.verbs import (
     stopped,
     tolerance,
     update,
+    value_or,
     watch,
     withdraw,
 )
@@ -110,7 +110,6 @@ __all__ = [
     "admit",
     "allowed",
     "begin",
-    "borrowed",
     "chances",
     "checkpoints",
     "choice",
@@ -119,7 +118,6 @@ __all__ = [
     "derived",
     "describe",
     "draw_reward",
-    "either",
     "event",
     "evidence",
     "explain",
@@ -151,6 +149,7 @@ __all__ = [
     "recipe",
     "recommend",
     "regret",
+    "returns_views",
     "reward_kind",
     "reward_range",
     "scratch",
@@ -159,6 +158,7 @@ __all__ = [
     "tolerance",
     "unchecked",
     "update",
+    "value_or",
     "vector",
     "watch",
     "withdraw",

@@ -30,7 +30,7 @@ from .core.kinds import Record, kind_of
 from .core.matching import check_fit
 from .core.policy import Policy, accepts, is_policy, label
 from .core.problem import Problem
-from .core.registry import built, described, find
+from .core.registry import find, policy_from_spec, policy_to_spec
 from .core.types import Action, Arguments, State
 from .core.verbs import (
     VERBS,
@@ -202,11 +202,11 @@ def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = Tr
 def _check_name(policy: Policy) -> None:
     name = type(policy).__name__
     try:
-        copy = built(json.loads(json.dumps(described(policy))))
+        copy = policy_from_spec(json.loads(json.dumps(policy_to_spec(policy))))
     except (ValueError, TypeError) as error:
         raise Broken(f"{label(policy)} cannot be made again from what a session file or spec says of it: {error}") from None
     if type(copy) is not type(policy) or repr(copy) != repr(policy):
-        raise Broken(f"{name} made again from {described(policy)} is {copy!r}; decode what the fields encode.")
+        raise Broken(f"{name} made again from {policy_to_spec(policy)} is {copy!r}; decode what the fields encode.")
 
 
 def _check_kinds(policy: Policy, problem: Problem, state: State) -> None:

@@ -18,7 +18,7 @@ import tightrope as tr
 from fuzz.values import draw, is_a_sentence, told
 from tightrope.core import checks
 from tightrope.core.policy import is_policy
-from tightrope.core.registry import built, described, named_policies
+from tightrope.core.registry import named_policies, policy_from_spec, policy_to_spec
 from tightrope.session.codec import flatten
 
 X = np.array([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]])
@@ -97,7 +97,7 @@ def constructors(cases: list[np.random.Generator]) -> None:
         made = attempt(number, make, name, wrong)
         if is_policy(made):
             accepted += 1
-            assert repr(built(described(made))) == repr(made), f"case {number}"
+            assert repr(policy_from_spec(policy_to_spec(made))) == repr(made), f"case {number}"
     assert 0.02 * len(cases) < accepted < 0.9 * len(cases)
 
 

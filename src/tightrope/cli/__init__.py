@@ -23,9 +23,9 @@ def main() -> None:
     way_out = WayOut()
     way_out.open()
     try:
-        from .application import carry_out
+        from .application import run_command
 
-        code = carry_out()
+        code = run_command()
     except BaseException as error:
         if way_out.number is None and not isinstance(error, KeyboardInterrupt):  # `CommandStopped` and `Interrupted` are such
             raise

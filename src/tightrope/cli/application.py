@@ -25,7 +25,7 @@ for _command in COMMANDS:
 service.register(app)
 
 
-def carry_out() -> int | None:
+def run_command() -> int | None:
     """Carry out a command and return its exit code."""
     try:
         code: int | None = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising

@@ -99,7 +99,7 @@ def lean(function: F) -> F:
     return kernel
 
 
-def borrowed(function: F) -> F:
+def returns_views(function: F) -> F:
     """For kernels that return arrays of their arguments and are called by other kernels only, whether these count references or not.
 
     Each kind of caller gets code of its own. Python calls run uncompiled.

@@ -107,7 +107,7 @@ class _RefuseArrays(AnalysisPass):
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _RefuseUncounted(AnalysisPass):
     """A kernel that Python may call, too, is compiled once, with its first caller's way to count references. If it returns arrays and its
-    callers count in different ways, memory is freed that is in use; such kernels are `borrowed` and compiled for each way."""
+    callers count in different ways, memory is freed that is in use; `returns_views` compiles such kernels for each way."""
 
     _name = "refuse_uncounted"
 
@@ -120,7 +120,9 @@ class _RefuseUncounted(AnalysisPass):
                 called = state.typemap[call.func.name] if getattr(call, "op", None) == "call" else None
                 if isinstance(called, types.Dispatcher) and not only_numbers(signature.return_type):
                     name, inner = state.func_id.func_name, called.dispatcher.py_func.__name__
-                    raise TypeError(f"{name} is (part of) a lean kernel but calls {inner}, which returns arrays; make {inner} borrowed.")
+                    raise TypeError(
+                        f"{name} is (part of) a lean kernel but calls {inner}, which returns arrays; decorate {inner} with returns_views."
+                    )
         return False
 
 

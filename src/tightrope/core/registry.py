@@ -97,21 +97,23 @@ def load_plugins() -> None:
             warnings.warn(f"{point.value} of the entry-point group {GROUP} was not loaded ({type(error).__name__}: {error}).", stacklevel=2)
 
 
-def described(value: Policy) -> dict[str, object]:
-    """A policy as JSON-ready data that `built` turns back into it."""
+def policy_to_spec(value: Policy) -> dict[str, object]:
+    """A policy as JSON-ready data that `policy_from_spec` turns back into it."""
 
     def plain(item: object) -> object:
-        return described(item) if is_policy(item) else item
+        return policy_to_spec(item) if is_policy(item) else item
 
     return {"policy": type(value).__name__, **{name: plain(item) for name, item in parameters(value).items()}}
 
 
-def built(data: Mapping[str, object]) -> Policy:
-    """The policy that `described` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
+def policy_from_spec(data: Mapping[str, object]) -> Policy:
+    """The policy that `policy_to_spec` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
     if not isinstance(data, dict) or "policy" not in data:
         raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
     parameters = {
-        name: built(item) if isinstance(item, dict) and "policy" in item else item for name, item in data.items() if name != "policy"
+        name: policy_from_spec(item) if isinstance(item, dict) and "policy" in item else item
+        for name, item in data.items()
+        if name != "policy"
     }
     try:
         return find(data["policy"])(**parameters)

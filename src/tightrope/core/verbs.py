@@ -37,7 +37,6 @@ __all__ = [
     "chances",
     "commit",
     "describe",
-    "either",
     "entry_or_none",
     "event",
     "evidence",
@@ -59,6 +58,7 @@ __all__ = [
     "stopped",
     "tolerance",
     "update",
+    "value_or",
     "verb",
     "watch",
     "withdraw",
@@ -154,12 +154,12 @@ def _allowed(eligible, arm):
     return lambda eligible, arm: True
 
 
-def either(value, otherwise):
+def value_or(value, otherwise):
     """`given`, or `otherwise` where a round gives nothing."""
     return otherwise if value is None else value
 
 
-@shared_overload(either, PART, inline="always")
+@shared_overload(value_or, PART, inline="always")
 def _either(value, otherwise):
     if isinstance(value, types.NoneType):
         return lambda value, otherwise: otherwise

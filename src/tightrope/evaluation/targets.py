@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy, is_policy, label
-from ..core.registry import built
+from ..core.registry import policy_from_spec
 from ..logs.arm_labels import check_order
 from ..logs.log import TOLERANCE, Log, Rows
 from ..session.round_propensities import propensities_of_rounds
@@ -198,7 +198,7 @@ def policy_to_judge(data: object, log: Log, argument: str) -> Judged | Policy:
     if not isinstance(data, dict) or len(keys) != 1 or (keys[0] != "policy" and len(data) > 1):
         raise ValueError(f"{argument} must hold exactly one of policy, probabilities and arm; got {checks.show(data)}.")
     if keys == ["policy"]:
-        return built(data)
+        return policy_from_spec(data)
     value = data[keys[0]]
     return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and keys == ["probabilities"] else value
 

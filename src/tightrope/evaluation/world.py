@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled.kernels import borrowed, jit
+from ..compiled.kernels import jit, returns_views
 from ..core.verbs import Arms, Context, commit, entry_or_none, select, update
 
 
@@ -67,7 +67,7 @@ def show(shown, contexts, i):
             shown[k, k * c + j] = contexts[i, j]
 
 
-@borrowed
+@returns_views
 def features_of(features, contexts, shown, i):
     """The arms' features in round i; None where they have none, or fixed ones."""
     if contexts is None:

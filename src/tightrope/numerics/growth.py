@@ -17,21 +17,20 @@ C = TypeVar("C", Counts, FadingCounts)
 S = TypeVar("S", bound=Fields)
 
 
-def longer(values: np.ndarray, count: int) -> np.ndarray:
+def pad_with_zeros(values: np.ndarray, count: int) -> np.ndarray:
     """A vector with zeros after its end."""
     return np.concatenate([values, np.zeros(count - values.size)])
 
 
 def longer_counts(state: C, count: int) -> C:
     """Counts of more arms; the new ones were never pulled."""
-    return state._replace(pulls=longer(state.pulls, count), sums=longer(state.sums, count), scores=np.zeros(count))
+    return state._replace(pulls=pad_with_zeros(state.pulls, count), sums=pad_with_zeros(state.sums, count), scores=np.zeros(count))
 
 
 def longer_moments(state: Moments, count: int) -> Moments:
     """Moments of more arms; the new ones were never pulled."""
-    return Moments(
-        longer(state.pulls, count), longer(state.mean, count), longer(state.spread, count), longer(state.taken, count), state.origin
-    )
+    pulls, mean, spread, taken = (pad_with_zeros(vector, count) for vector in state[:4])
+    return Moments(pulls, mean, spread, taken, state.origin)
 
 
 def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, object]:

@@ -114,7 +114,7 @@ class AnsweringSession(SessionParts):
             admit(self.policy, one.state, seen_context)
         now, learned = self._now, one.counts[REWARDS]
         try:
-            self._stand(one, now.rounds.met(seen_context, False, shown.common))
+            self._stand(one, now.rounds.record_context(seen_context, False, shown.common))
             one.inform(seen_context, action, value)
         except BaseException:
             if one.counts[REWARDS] == learned:
@@ -138,7 +138,7 @@ class AnsweringSession(SessionParts):
         entry = self._unanswered(id)
         if entry.answers:
             raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
-        one, rounds, now = self._agent_for(entry.context), self._rounds.met(entry.context, False), self._now
+        one, rounds, now = self._agent_for(entry.context), self._rounds.record_context(entry.context, False), self._now
         withdrawn = one.counts[WITHDRAWN]
         try:
             if one is not now.agent or rounds is not now.rounds:
@@ -348,7 +348,7 @@ class AnsweringSession(SessionParts):
                 raise
             return
         context, now = entry.context, self._now
-        one, rounds = (now.agent, now.rounds) if context is PLAIN else (self._agent_for(context), now.rounds.met(context, False))
+        one, rounds = (now.agent, now.rounds) if context is PLAIN else (self._agent_for(context), now.rounds.record_context(context, False))
         learned = one.counts[REWARDS]
         try:
             if one is not now.agent or rounds is not now.rounds:

@@ -78,7 +78,7 @@ def described_addition(
         features=None if X is None else np.concatenate([arms.features, X]),
         oracle=arms.oracle if oracle is None else oracle,
     )
-    return longer, Names() if texts is None else called.longer(texts)
+    return longer, Names() if texts is None else called.extended(texts)
 
 
 def check_features(policy: Policy, arms: Arms) -> None:
@@ -112,7 +112,7 @@ class Names:
         self.texts: tuple[str, ...] | None = None if texts is None else checked_names("names", texts)
         self.numbers = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
 
-    def longer(self, more: tuple[str, ...]) -> "Names":
+    def extended(self, more: tuple[str, ...]) -> "Names":
         """With more texts, which were checked; the old ones are not looked at again, however many they are."""
         if self.texts is None:
             return Names()

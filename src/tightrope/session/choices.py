@@ -119,7 +119,7 @@ class DecidingSession(AnsweringSession):
                 return arm
         choice = self._choice(self._checked_round(context, eligible, None))
         entry = self._open(choice, choice.action, None, math.nan, math.nan, unnamed=True)
-        oldest = self._book.too_many()
+        oldest = self._book.surplus()
         if oldest:
             self._close_entries(oldest)
             warnings.warn(
@@ -363,7 +363,9 @@ class DecidingSession(AnsweringSession):
             id, action if single else locked(action), name, p, error, words, number, read_only_context(context), draws, moment
         )
         entry = Entry(decision, context, action, None if single else set(action.tolist()))
-        rounds = before.rounds if context is before.rounds.last and context is PLAIN else before.rounds.met(context, True, common)
+        rounds = (
+            before.rounds if context is before.rounds.last and context is PLAIN else before.rounds.record_context(context, True, common)
+        )
         try:
             self._book.add(entry, unnamed)
             if choice.agent is not before.agent or rounds is not before.rounds:

@@ -392,7 +392,7 @@ class Book:
         """Whether an entry still waits for its answers."""
         return entry is not None and entry.ended is None and entry.decision.id in self.open
 
-    def too_many(self) -> list[Entry]:
+    def surplus(self) -> list[Entry]:
         """The oldest decisions of `select` that wait, as many as there are more than UNNAMED."""
         if len(self.unnamed) > UNNAMED:
             self.unnamed = {id: None for id in self.unnamed if id in self.open}

@@ -153,7 +153,7 @@ class Rounds:
         other.__dict__.update(self.__dict__, **changes)
         return other
 
-    def met(self, context: Context, decided: bool, common: bool = False) -> "Rounds":
+    def record_context(self, context: Context, decided: bool, common: bool = False) -> "Rounds":
         """After a round that was decided, or only learned from. common: all arms were shown one row."""
         features, last = context.features, self.last
         if context is last and not (self.catalogue and features is not None):

@@ -18,7 +18,7 @@ import numpy as np
 from ..compiled.handle import Stream
 from ..core import checks, files, streams
 from ..core.policy import Policy, accepts, is_policy
-from ..core.registry import built, described
+from ..core.registry import policy_from_spec, policy_to_spec
 from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init
 from ..numerics.growth import carried
@@ -85,7 +85,7 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
     header = {
         "format": FORMAT,
         "version": version(),
-        "policy": described(session.policy),
+        "policy": policy_to_spec(session.policy),
         "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks", "common")},
         "oracle": oracle,
         "catalogue": session.catalogue,
@@ -217,7 +217,7 @@ def build(
     if policy is not None and not is_policy(policy):
         raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
     if policy is None:
-        policy = built(within(parts.policy, MOST_NESTED))
+        policy = policy_from_spec(within(parts.policy, MOST_NESTED))
     check_sizes(policy, parts, arrays, size)
     session = cls(
         policy,

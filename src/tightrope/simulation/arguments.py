@@ -61,7 +61,7 @@ def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | 
     if isinstance(policies, list | tuple) and policies and all(map(is_policy, policies)):
         policies = _by_class(policies)
     if is_policy_class(policies):
-        raise ValueError(f"policies = {policies.__name__} is a class of policies; call it to make one: {policies.__name__}().")
+        raise ValueError(f"policies = {policies.__name__} is a class; pass an instance: {policies.__name__}().")
     if not isinstance(policies, Mapping) or not policies:
         forms = "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and policies such as {'UCB': UCB()}"
         raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")
@@ -71,7 +71,7 @@ def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | 
             raise ValueError(f"policies has the name {name!r}, but names must be text.")
         if is_policy_class(policy):
             called = policy.__name__
-            raise ValueError(f"policies[{name!r}] = {called} is a class of policies; call it to make one: {called}().")
+            raise ValueError(f"policies[{name!r}] = {called} is a class; pass an instance: {called}().")
         chosen[name] = PerProblem.of(policy, problems, is_policy)
         for item, problem in zip(chosen[name].items, problems, strict=False):
             if not is_policy(item):

@@ -12,7 +12,7 @@ from ..compiled.kernels import jit
 from ..core.matching import offers, takes_rewards
 from ..core.policy import Policy, accepts, label
 from ..core.problem import Problem
-from ..core.registry import built, examples
+from ..core.registry import examples, policy_from_spec
 from ..core.verbs import describe
 from ..solvers.oracles import TopK
 from .monitors import NoMonitor
@@ -186,4 +186,4 @@ def checked_cases(only: str = "") -> Iterator[tuple[str, Policy, Problem, int]]:
     for name, parameters, problem, rounds in CHECKED:
         key = f"{name} on {problem}"
         if only.lower() in key.lower():
-            yield key, built({"policy": name} | parameters), standard[problem][0], rounds
+            yield key, policy_from_spec({"policy": name} | parameters), standard[problem][0], rounds

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from ..compiled.kernels import OPTIONS, borrowed
+from ..compiled.kernels import OPTIONS, returns_views
 from ..core.policy import Policy, is_policy
 from ..core.problem import Problem
 from ..core.verbs import Arms, allowed, commit, event, mean, observe, play, regret, select, stopped, update
@@ -179,7 +179,7 @@ def _check_action(action, eligible, number):
     return neither
 
 
-@borrowed
+@returns_views
 def check_features(features, rows, dimension):
     if features is None:
         return
@@ -188,7 +188,7 @@ def check_features(features, rows, dimension):
         raise BrokenContract("features", sizes[0], sizes[1])
 
 
-@borrowed
+@returns_views
 def check_mask(eligible, number):
     if eligible is None:
         return
@@ -196,7 +196,7 @@ def check_mask(eligible, number):
         raise BrokenContract("eligible", eligible.size, np.count_nonzero(eligible))
 
 
-@borrowed
+@returns_views
 def check_baseline(baseline, number):
     if baseline is None:
         return

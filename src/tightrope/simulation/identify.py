@@ -12,7 +12,7 @@ from ..core import checks
 from ..core.matching import check_question
 from ..core.policy import Policy, label
 from ..core.problem import Problem
-from ..core.registry import described
+from ..core.registry import policy_to_spec
 from ..core.streams import PROBLEM, stream
 from ..core.verbs import describe, evidence, mean, observe, recommend, stopped, tolerance
 from ..results.results import ANSWERS, Identification
@@ -134,7 +134,7 @@ def identify(
     limit = max_rounds if budget is None else as_rounds("budget", budget)
     checks.fits_in_memory("replications", replications, 8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)))
     settings = {
-        "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
+        "policies": {name: provenance.record(item.function, item.items, policy_to_spec) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "seed": seed, "max_rounds": max_rounds, "budget": budget, "versions": provenance.versions(),
     }  # fmt: skip

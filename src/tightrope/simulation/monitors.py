@@ -12,7 +12,7 @@ from ..core import checks
 from ..core.fields import checkpoints, real, unchecked
 from ..core.monitor import Monitor, monitor
 from ..core.types import Given, Stored
-from ..core.verbs import either, event, mean
+from ..core.verbs import event, mean, value_or
 from ..numerics.checkpoints import is_checkpoint
 
 EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
@@ -111,7 +111,7 @@ class Budget(Monitor):
 
     # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
-        baseline = either(context.baseline, self.baseline)
+        baseline = value_or(context.baseline, self.baseline)
         gain = whole(mean(problem, context, action)) - (1.0 - self.alpha) * whole(mean(problem, context, baseline))
         why = BASELINE if same_arms(action, baseline) else event(policy, state, action)
         record(self, tally, baseline, gain, why, t, checkpoint)

@@ -4,7 +4,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..compiled.kernels import PART, borrowed, jit, python_of
+from ..compiled.kernels import PART, jit, python_of, returns_views
 from ..compiled.parts import shared_overload
 from ..core import checks
 from ..core.delay import Delay, lateness
@@ -65,7 +65,7 @@ def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> No
     checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
 
 
-@borrowed
+@returns_views
 def keep(kept, slot, value):
     """Copy one round's part, where rounds have it."""
     if kept is not None:

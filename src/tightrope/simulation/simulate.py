@@ -17,7 +17,7 @@ from ..core.matching import ORDERS
 from ..core.monitor import Monitor
 from ..core.policy import Policy, label
 from ..core.problem import Problem
-from ..core.registry import described
+from ..core.registry import policy_to_spec
 from ..core.types import JsonObject
 from ..core.verbs import begin, describe, lower_bound
 from ..results.results import Result
@@ -184,7 +184,7 @@ def simulate(
         check_room(late, in_order, horizon, first_round(problems[0]))
     checks.fits_in_memory("replications" if until is None else "until: most", count, _bytes_left(experiment))
     settings = {
-        "policies": {name: provenance.record(item.function, item.items, described) for name, item in chosen.items()},
+        "policies": {name: provenance.record(item.function, item.items, policy_to_spec) for name, item in chosen.items()},
         "problem": provenance.problem_record(problems),
         "horizon": horizon,
         "replications": count,

@@ -21,7 +21,7 @@ from ..core.monitor import Monitor
 from ..core.names import RECIPES, ProblemRecipe
 from ..core.policy import Policy
 from ..core.problem import Problem
-from ..core.registry import built, load_module, load_plugins
+from ..core.registry import load_module, load_plugins, policy_from_spec
 from ..core.types import Arguments
 from .monitors import Budget, SetValue
 from .stopping import Ranking
@@ -158,7 +158,7 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], di
     policies = {}
     for name, item in spec.policies.items():
         try:
-            policies[name] = built(item)
+            policies[name] = policy_from_spec(item)
         except ValueError as error:
             raise ValueError(f"{path.name}: policies.{name}: {error}") from None
     return spec, made_problem(spec.problem, path.parent), policies

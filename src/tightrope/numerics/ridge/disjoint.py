@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiled.kernels import borrowed, jit
+from ...compiled.kernels import jit, returns_views
 from ...core.kinds import Count, Finite, NonNegative, Scratch
-from ...core.verbs import Arms, Context, allowed, either
+from ...core.verbs import Arms, Context, allowed, value_or
 from ..posterior import best_of_normals
 from .contexts import ContextRidge, shown_features
 from .factors import anchor_of, column_of, mean_square, predict_arm, regained_by
@@ -42,14 +42,14 @@ class DisjointRidge(NamedTuple):
 
     @jit
     def predict(self, context):
-        shown = either(context.features, self.features)
+        shown = value_or(context.features, self.features)
         column, anchor = column_of(self, shown) if self.intercept else 0.0, anchor_of(self)
         for k in range(self.features.shape[0]):
             predict_arm(self, k, self.inverse[k], self.theta[k], shown, column, anchor)
 
     @jit
     def learn(self, context, arm, reward):
-        shown = either(context.features, self.features)
+        shown = value_or(context.features, self.features)
         learned = learn(regression_of(self, arm), Context(shown, None, None, None), arm, reward)
         measure(self, arm)
         self.pulls[arm] += 1.0
@@ -140,7 +140,7 @@ def new_disjoint_ridge(
     return model
 
 
-@borrowed
+@returns_views
 def regression_of(model, arm):
     """The regression of one arm, in the arrays of all."""
     return ContextRidge(

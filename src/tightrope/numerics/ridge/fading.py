@@ -13,7 +13,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.kinds import Finite, NonNegative, Scratch
-from ...core.verbs import Arms, either
+from ...core.verbs import Arms, value_or
 from ..cholesky import definite_cholesky, log_det, require_finite, solve_lower, solve_lower_transposed
 from ..selection import argmax
 from .contexts import shown_features
@@ -46,7 +46,7 @@ class FadingRidge(NamedTuple):
 
     @jit
     def predict(self, context):
-        shown, anchor = either(context.features, self.features), anchor_of(self)
+        shown, anchor = value_or(context.features, self.features), anchor_of(self)
         column = column_of(self, shown) if self.intercept else 0.0
         for i in range(self.theta.shape[0]):
             self.anchored[i] = self.theta[i] + anchor * self.side[i]
@@ -55,7 +55,7 @@ class FadingRidge(NamedTuple):
 
     @jit
     def learn(self, context, arm, reward):
-        fill_row(self, either(context.features, self.features), arm)
+        fill_row(self, value_or(context.features, self.features), arm)
         x, d, growth = self.row, self.theta.shape[0], reward * reward
         for i in range(d):  # the least sum is sum w r^2 - theta_hat' sum w r x, before and after
             growth += self.forget * self.theta[i] * self.response[i]

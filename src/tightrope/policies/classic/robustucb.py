@@ -23,7 +23,7 @@ from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
-from ...numerics.growth import longer
+from ...numerics.growth import pad_with_zeros
 from ...numerics.selection import argmax, one_hot
 
 LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays below 90
@@ -81,7 +81,7 @@ class RobustUCB(Policy):
     def grow(self, state, arms):
         sums = np.zeros((arms.number, LEVELS))
         sums[: state.pulls.size] = state.sums
-        return state._replace(pulls=longer(state.pulls, arms.number), sums=sums)
+        return state._replace(pulls=pad_with_zeros(state.pulls, arms.number), sums=sums)
 
     def reward_range(self):
         return -LARGEST_REWARD, LARGEST_REWARD

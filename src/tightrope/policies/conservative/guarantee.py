@@ -26,7 +26,7 @@ from ...core.policy import Policy, is_policy, label
 from ...core.types import Arguments, Given, Stored
 from ...core.verbs import Arms, Context, allowed
 from ...numerics.checkpoints import remaining
-from ...numerics.growth import longer, longer_ridge
+from ...numerics.growth import longer_ridge, pad_with_zeros
 from ...numerics.ridge import ArmRidge, Ridge, check_context, new_ridge, sum_size
 from ...numerics.selection import argmax, largest
 from .independent import Independent
@@ -147,11 +147,11 @@ def longer_state(policy: Guaranteed, state: Independent | LinearLedger, arms: Ar
         )
     bounds = Bounds(*(np.concatenate([old, new[K:]]) for old, new in zip(state.bounds, fresh.bounds, strict=True)))
     if isinstance(state, Independent):
-        counts = (longer(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
+        counts = (pad_with_zeros(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
         return Independent(state.ledger, bounds, *counts)
     model = longer_ridge(state.model, arms, policy.lam)
     weights: Arguments = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
-    return state._replace(bounds=bounds, open=longer(state.open, count), model=model, cross=np.zeros(count), **weights)
+    return state._replace(bounds=bounds, open=pad_with_zeros(state.open, count), model=model, cross=np.zeros(count), **weights)
 
 
 def longer_sum(total: np.ndarray, old: Ridge, model: Ridge) -> np.ndarray:
@@ -159,7 +159,7 @@ def longer_sum(total: np.ndarray, old: Ridge, model: Ridge) -> np.ndarray:
     size = sum_size(model)
     if not isinstance(old, ArmRidge):
         return total
-    return longer(total, size) if isinstance(model, ArmRidge) else np.asarray(total @ old.features)
+    return pad_with_zeros(total, size) if isinstance(model, ArmRidge) else np.asarray(total @ old.features)
 
 
 def check_norms(policy: Guaranteed, features: np.ndarray) -> None:

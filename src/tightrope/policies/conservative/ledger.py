@@ -13,7 +13,7 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.dispatch import lean_verb, verb
 from ...core.kinds import ArmIndexOrNone, Count, Extended, Finite, Kind, Record, Scratch
-from ...core.verbs import either
+from ...core.verbs import value_or
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)
 CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)
@@ -106,8 +106,8 @@ def value_of(pair):
 @lean
 def baseline_of(policy, context):
     """This round's baseline arm and its known mean (NaN: unknown). `admit` refuses a round without one."""
-    arm = either(context.baseline, policy.baseline)
-    return arm, either(context.baseline_mean, policy.baseline_mean)
+    arm = value_or(context.baseline, policy.baseline)
+    return arm, value_or(context.baseline_mean, policy.baseline_mean)
 
 
 @lean
@@ -115,7 +115,7 @@ def floor_of(policy, context):
     """mu_l, what the baseline earns at least in each round to come; NaN: its unknown mean."""
     if not math.isnan(policy.baseline_floor):
         return policy.baseline_floor
-    changes = either(context.baseline_mean, -1.0) >= 0.0
+    changes = value_or(context.baseline_mean, -1.0) >= 0.0
     return 0.0 if changes else policy.baseline_mean
 
 

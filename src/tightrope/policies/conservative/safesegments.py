@@ -22,8 +22,8 @@ from ...core.kinds import Kind, StateOf
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
 from ...core.types import Given, State, Stored
-from ...core.verbs import Arms, Context, admit, commit, either, explain, grow, inform, init, propensity, select, update, withdraw
-from ...numerics.growth import longer as longer_counts
+from ...core.verbs import Arms, Context, admit, commit, explain, grow, inform, init, propensity, select, update, value_or, withdraw
+from ...numerics.growth import pad_with_zeros
 from ..bases import Wrapper
 from .guarantee import check_round, longer_state, new_state
 from .independent import Independent
@@ -150,7 +150,7 @@ def longer_segment(guard: Safe, one: Independent | TrivialLedger, arms: Arms) ->
         return longer
     fresh, K = new_segment(guard, arms), one.open.size
     bounds = Bounds(*(np.concatenate([old, new[K:]]) for old, new in zip(one.bounds, fresh.bounds, strict=True)))
-    return TrivialLedger(one.ledger, bounds, longer_counts(one.open, arms.number))
+    return TrivialLedger(one.ledger, bounds, pad_with_zeros(one.open, arms.number))
 
 
 def all_segments(ledgers: list[Independent | TrivialLedger]) -> Independent | TrivialLedger:
@@ -180,7 +180,7 @@ def shown_round(policy: SafeSegments, state: SegmentState, context: Context) -> 
 @lean
 def segment_of(policy, context):
     """The round's segment; with one segment rounds need not name it."""
-    s = either(context.segment, 0)
+    s = value_or(context.segment, 0)
     if s < 0 or s >= policy.segments:
         raise ValueError("segment is not one of the policy's segments, which are numbered from 0.")
     return s
@@ -198,7 +198,7 @@ def segment_context(policy, context):
     mean = policy.guard.baseline_mean
     if policy.baseline_means.shape[0] > 0:
         mean = policy.baseline_means[segment_of(policy, context)]
-    return Context(context.features, context.eligible, context.baseline, either(context.baseline_mean, mean), context.segment)
+    return Context(context.features, context.eligible, context.baseline, value_or(context.baseline_mean, mean), context.segment)
 
 
 def example():

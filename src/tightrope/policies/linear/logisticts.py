@@ -19,7 +19,7 @@ from ...core.fields import flag, optional_flag, real
 from ...core.policy import Policy, policy
 from ...core.sampled import Sampled
 from ...core.types import Given
-from ...core.verbs import either
+from ...core.verbs import value_or
 from ...numerics.logistic import Logistic, draw_scores, learn_reward, log_odds, longer_logistic, new_logistic, regression_of
 from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import ALIKE, REFRESH
@@ -58,12 +58,12 @@ class LogisticTS(Policy):
 
     @jit
     def select(self, state, context, rng):
-        draw_scores(state.model, either(context.features, state.model.features), self.width, rng)
+        draw_scores(state.model, value_or(context.features, state.model.features), self.width, rng)
         return argmax(state.model.scores, context.eligible)
 
     @jit
     def update(self, state, context, action, reward):
-        learn_reward(state.model, either(context.features, state.model.features), action, reward)
+        learn_reward(state.model, value_or(context.features, state.model.features), action, reward)
         return state
 
     def grow(self, state, arms):
@@ -100,7 +100,7 @@ def chance(log_odds: np.ndarray) -> np.ndarray:
 def law(policy: LogisticTS, state, context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means and deviations (K,) of the log odds that are drawn, and a root of their covariance, (K, n), or (K,) where it is diagonal."""
     model = state.model
-    shown = either(context.features, model.features)
+    shown = value_or(context.features, model.features)
     K, each = len(shown), regression_of(model, 1) == 1
     mean, root = np.empty(K), np.empty((K, model.row.size))
     for k in range(K):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ...core import checks
 from ...core.kinds import Finite
-from ...core.verbs import Arms, either
+from ...core.verbs import Arms, value_or
 from ...numerics.ridge import ALIKE
 
 ACCEPTED = (
@@ -92,7 +92,7 @@ class Outside(NamedTuple):
     regressions: np.ndarray  # (1,) or (K,) of objects
 
     def predict(self, context):
-        self.features[:] = either(context.features, self.features)
+        self.features[:] = value_or(context.features, self.features)
         parts = np.array_split(self.features, self.regressions.size)
         predictions = [
             checks.floats("model's predictions", one.scores(rows)).reshape(-1) for one, rows in zip(self.regressions, parts, strict=True)
@@ -103,7 +103,7 @@ class Outside(NamedTuple):
         self.mean[:] = scores
 
     def learn(self, context, arm, reward):
-        row = np.array(either(context.features, self.features)[arm])
+        row = np.array(value_or(context.features, self.features)[arm])
         one = self.regressions[arm % self.regressions.size]
         error = float(reward) - float(np.asarray(one.scores(row[None]), dtype=np.float64).reshape(-1)[0])
         one.take_in(row, float(reward))

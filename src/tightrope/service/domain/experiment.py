@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.registry import built, described
+from ...core.registry import policy_from_spec, policy_to_spec
 from ...core.types import JsonObject
 from ...core.verbs import Context
 from ...numerics.states import copied
@@ -57,7 +57,7 @@ class Experiment:
     def begin(self, event: events.Created) -> None:
         """Become the experiment that an event began. Raises ValueError in the library's words."""
         spec = event.completed
-        policy = former_policy(spec) if event.policy is None else built(former.policy_as_recorded(event.policy))
+        policy = former_policy(spec) if event.policy is None else policy_from_spec(former.policy_as_recorded(event.policy))
         self.adopt(event, made_session(spec, policy))
         self.status = "running"
 
@@ -218,7 +218,7 @@ class Experiment:
 def created(spec: ExperimentSpec) -> events.Created:
     """The event that begins an experiment, with every parameter that it will ever use. Raises ValueError where there can be none."""
     check_spec(spec)
-    return events.Created(spec.plain(), spec.defaults(), described(made_policy(spec)))
+    return events.Created(spec.plain(), spec.defaults(), policy_to_spec(made_policy(spec)))
 
 
 # What each event does ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from ...core import checks
 from ...core.durations import LONGEST, seconds_of
 from ...core.policy import Policy, accepts
-from ...core.registry import built, find
+from ...core.registry import find, policy_from_spec
 from ...core.types import JsonObject, Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
 from ...core.verbs import reward_range
@@ -351,8 +351,8 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
                 "floor was given, but this policy keeps a budget that a floor would break; name the policy that it should guard."
             )
         own = parameters | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
-        return built(own | described)
-    policy = built(described)
+        return policy_from_spec(own | described)
+    policy = policy_from_spec(described)
     if spec.floor is not None:
         policy = find("Explore")(policy, floor=spec.floor)
     if spec.alpha is None:

@@ -26,7 +26,7 @@ MOST_WEBHOOKS = 100
 T = TypeVar("T")
 
 
-def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
+def webhook_answer(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
     """A webhook as the API shows it."""
     mine = counts.get(hook.id, {})
     return {
@@ -96,7 +96,7 @@ async def create_webhook(webhook: WebhookRequest, request: Request, service: Ser
         return hook
 
     hook = await service.in_thread("names", work)
-    return answer(described(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
+    return answer(webhook_answer(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
 
 
 @router.get("", dependencies=[needs("admin")], responses=replies(WebhooksAnswer))
@@ -106,7 +106,9 @@ async def list_webhooks(request: Request, service: Served) -> Response:
     def work() -> list[JsonObject]:
         with service.database.read() as connection:
             counts = webhooks.counts(connection)
-            return [described(hook, counts) for hook in webhooks.all_webhooks(connection) if request.state.key.covers_all(hook.experiments)]
+            return [
+                webhook_answer(hook, counts) for hook in webhooks.all_webhooks(connection) if request.state.key.covers_all(hook.experiments)
+            ]
 
     return answer({"webhooks": await service.in_thread("reading", work)})
 
@@ -114,7 +116,7 @@ async def list_webhooks(request: Request, service: Served) -> Response:
 @router.get("/{webhook}", dependencies=[needs("admin")], responses=replies(WebhookAnswer, 404))
 async def read_webhook(webhook: Number, request: Request, service: Served) -> Response:
     """One webhook."""
-    return answer(await with_webhook(request, service, webhook, lambda at, hook: described(hook, webhooks.counts(at))))
+    return answer(await with_webhook(request, service, webhook, lambda at, hook: webhook_answer(hook, webhooks.counts(at))))
 
 
 @router.delete("/{webhook}", status_code=204, dependencies=[needs("admin")], responses=replies(None, 404, success=204))

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ...core.registry import described
+from ...core.registry import policy_to_spec
 from ...core.types import JsonObject
 from ...session.session import Session
 from ..domain import events
@@ -59,7 +59,7 @@ def summary(journal: ExperimentJournal) -> JsonObject:
         "status": experiment.status,
         "mode": experiment.rollout.mode,
         "spec": experiment.began.spec,
-        "policy": described(experiment.session.policy),
+        "policy": policy_to_spec(experiment.session.policy),
         "arms": list(experiment.arms()),
         "decisions": experiment.session.decided,
         "rewards": experiment.session.rounds,

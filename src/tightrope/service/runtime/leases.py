@@ -134,19 +134,19 @@ class Leases:
         return [name for name, item in owned.items() if mine.get(item.row) != item.fence]
 
     def extend(self, connection: Connection) -> None:
-        """Put off the end of every lease of this process."""
+        """Renew every lease of this process."""
         until = self.database.now(connection) + self.seconds
         connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
 
     def start(self) -> None:
-        """Put it off again and again, from a thread that waits for nothing else: the writer may replay, or compile, for longer than a
+        """Start renewing the lease, from a thread that waits for nothing else: the writer may replay, or compile, for longer than a
         lease."""
         if not self.database.sqlite:
             self._thread = threading.Thread(target=self._beat, name="leases", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """Put it off no more."""
+        """Stop renewing the lease."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
