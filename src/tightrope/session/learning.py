@@ -23,7 +23,7 @@ from ..simulation.replication import Interrupted, Progress, Slices, Stopped
 from ..simulation.runs.orchestrator import run_experiment
 from ..simulation.runs.plan import Rows
 from ..simulation.runs.progress import showing
-from .codec import flatten
+from .codec import flatten, restore
 from .session import Session
 
 MOST_PARTS = 64  # more would keep more states at once
@@ -163,7 +163,10 @@ def _session_of(policy: Policy, arguments: JsonObject, rows: Rows) -> Session:
     """The session whose state was flattened."""
     session, rounds = Session(policy, **arguments), int(rows["rounds"])
     if rounds:
-        session.adopt({key: value for key, value in rows.items() if key != "rounds"}, rounds)
+        arms = session.arms._replace(number=session.arms.blocks) if session.catalogue else session.arms
+        template = session._sized(arms.number).state if session.catalogue else session.state
+        state = restore(template, {key: value for key, value in rows.items() if key != "rounds"}, policy, arms)
+        session._stand(session._agent_of(state, arms, rounds - session.rounds), session._rounds.changed(arms=arms))
     return session
 
 

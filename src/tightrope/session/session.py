@@ -29,7 +29,6 @@ from . import batches, store
 from .agent import PROPOSED, Agent, agent
 from .arms import described_addition
 from .choices import DecidingSession
-from .codec import restore
 from .decisions import Book, Entry
 from .encoders import Transformer, encoded_rows
 from .forecast import forecast_range
@@ -400,26 +399,6 @@ class Session(DecidingSession):
         now, self._book = self._now.agent, Book()
         one = agent(self.policy, now.state, now.stream, self.arms, now.tally, np.zeros_like(now.waiting))
         self._stand(one, self._rounds.changed(last=PLAIN))
-
-    def adopt(self, arrays: dict[str, np.ndarray], rounds: int) -> None:
-        """Take over the state of a session like this one, which had learned so many rewards and decided nothing.
-
-        Parameters
-        ----------
-        arrays : dict of str to array
-            What `flatten` made of that state.
-        rounds : int >= 0
-            The rewards that it had learned.
-
-        Raises
-        ------
-        ValueError
-            Where the arrays are no state of this session's policy.
-        """
-        arms = self.arms._replace(number=self.arms.blocks) if self.catalogue else self.arms
-        template = self._sized(arms.number).state if self.catalogue else self.state
-        one = self._agent_of(restore(template, arrays, self.policy, arms), arms, rounds - self.rounds)
-        self._stand(one, self._rounds.changed(arms=arms))
 
     # Arms that come and go -----------------------------------------------------------------------------------------------
 
