@@ -1,5 +1,6 @@
 """The measures of the conservative reproduction on runs whose answers are known by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -118,9 +119,16 @@ def test_one_violation_is_enough_to_break_the_promise(result):
 
 def test_the_worst_of_draws_is_the_worst_of_resampled_models(result):
     """Of two models, the worse is the worst of a draw of two in three draws of four."""
-    found = worst_of_draws(result, ["new"], "new", "old", 2, draws=4000)["new"]
+    found = worst_of_draws([(result, 2)], ["new"], "new", "old", 2, draws=4000)["new"]
     assert set(np.round(found, 9)) == {10.0, 50.0}
     assert np.mean(found < 30) == pytest.approx(0.75, abs=4 * math.sqrt(0.75 * 0.25 / 4000))
+
+
+def test_draws_take_the_models_of_all_results(result):
+    """Where the worse model is one of four and not of two, fewer draws of two have it: 7 in 16."""
+    better = dataclasses.replace(result, regret=result.regret | {"new": 0.5 * result.regret["old"]})
+    drawn = worst_of_draws([(result, 2), (better, 2)], ["new"], "new", "old", 2, draws=4000)["new"]
+    assert np.mean(drawn < 30) == pytest.approx(7 / 16, abs=4 * math.sqrt(7 / 16 * 9 / 16 / 4000))
 
 
 def budget_result(regret, budget):

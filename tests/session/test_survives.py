@@ -164,7 +164,7 @@ def interrupted_at(name, call):
         sys.settrace(None)
 
 
-@pytest.mark.parametrize("place", ["met", "add", "_stand", "take"])
+@pytest.mark.parametrize("place", ["record_context", "add", "_stand", "take"])
 def test_an_interrupted_decision_was_not_made(place):
     session, twin = (tr.Session(tr.LinTS(), dimension=3, seed=0) for _ in range(2))
     X = np.random.default_rng(0).normal(size=(9, 3)) / 3

@@ -137,7 +137,7 @@ def improvement(runs: LinearRuns) -> list[Row]:
     """The paper's number beside the worst of 70 models over draws of 70."""
     names = ("CLUCB-S", "CLUCB2")
     worst = runs.picked["worst"]
-    gains = worst_of_draws(runs.result, names, "CLUCB2", "CLUCB", runs.models)
+    gains = worst_of_draws([(runs.result, runs.models)], names, "CLUCB2", "CLUCB", runs.models)
     rows = []
     for name in names:
         low, high = np.quantile(gains[name], (0.05, 0.95))

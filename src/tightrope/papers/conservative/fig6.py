@@ -16,4 +16,4 @@ def score(runs: fig3_mab.BernoulliRuns) -> list[Row]:
 
 def plot(runs: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
     """Budgets of the worst, average and best model."""
-    return budget_panels(*runs, "UCB", fig3_mab.DRAWN_POLICIES)
+    return budget_panels(runs.result, runs.models, runs.picked, "UCB", fig3_mab.DRAWN_POLICIES)

@@ -49,14 +49,15 @@ def by_model(result: Result, improved: str, plain: str, models: int) -> list[Est
 
 
 def worst_of_draws(
-    result: Result, names: Sequence[str], improved: str, plain: str, models: int, *, draws: int = 4000
+    results: Sequence[tuple[Result, int]], names: Sequence[str], improved: str, plain: str, models: int, *, draws: int = 4000
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """By name the reduction of the regret of `plain` in per cent, on the worst model of each of so many draws of models.
 
-    A draw takes as many models as there are, with replacement; the worst is where the gain of `improved` is smallest.
+    A draw takes so many models, with replacement, of all those of the results, each with its number of models; the worst is where the
+    gain of `improved` is smallest.
     """
-    gained = {name: 100 * np.array(gains(result, name, plain, models)) for name in {*names, improved}}
-    samples = np.random.default_rng(0).integers(models, size=(draws, models))
+    gained = {name: 100 * np.array([gain for one in results for gain in gains(one[0], name, plain, one[1])]) for name in {*names, improved}}
+    samples = np.random.default_rng(0).integers(gained[improved].size, size=(draws, models))
     worst = samples[np.arange(draws), gained[improved][samples].argmin(axis=1)]
     return {name: gained[name][worst] for name in names}
 
