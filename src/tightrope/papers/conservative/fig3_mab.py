@@ -38,7 +38,7 @@ class BernoulliRuns(NamedTuple):
 def data(run: Run) -> BernoulliRuns:
     """All algorithms on the same models, and the improvements on others: how far the worst of a draw of models varies between draws."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
-    more, repeats = run.at(smoke=(2, 2), laptop=(0, 0), paper=(140, 5))
+    more, repeats = run.at(smoke=(2, 2), laptop=(0, 0), paper=(140, 14))
     worlds = bernoulli_models(models + more, run.seed)
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
