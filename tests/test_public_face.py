@@ -38,7 +38,7 @@ NOT_IN_SECTIONS = {  # by name, with the reason
     "tightrope.extend.Sampled": "made by kernels of policies, in a sentence",
     "tightrope.extend.VERBS": "a dict",
     "tightrope.extend.allowed": "a kernel, in a sentence",
-    "tightrope.extend.either": "a kernel, in a sentence",
+    "tightrope.extend.value_or": "a kernel, in a sentence",
     "tightrope.extend.draw_reward": "a kernel, in a sentence",
     "tightrope.extend.jit": "a decorator of kernels, in sentences",
     "tightrope.extend.lean": "a decorator of kernels, in sentences",
