@@ -211,7 +211,7 @@ def page(lines, kinds, sizes, to):
         f"mistakes in all {ROUNDS:,} rounds, in {SEEDS} orders of the rows that all policies meet alike (3 "
         f"for the libraries other than Vowpal "
         "Wabbit). Every policy has its defaults. Our widths were chosen on the development sets and on the development worlds of "
-        "`benchmarks/widths.py`; the confirmation sets were played after that, five times, as the script changed; no default changed "
+        "`benchmarks/widths.py`; the confirmation sets were played after that, six times, as the script changed; no default changed "
         "between or after them.", "",
         "![Loss relative to the best, by policy](../images/bakeoff.svg)", "",
         "## Wins minus losses", "",
