@@ -16,10 +16,11 @@ ROOMS = (
 # An oracle and the problem that it is for, on which users rely; one policy in two forms, which specs know by one name; and the state of
 # a policy, which each of them declares inside itself.
 KNOWN_PAIRS = {"Promotions", "SquareCB", "State"}
-KNOWN_PARTICIPLES = {"Given", "Broken", "Stream.moved", "AnsweringSession.answered", "AnsweringSession.known"}
-KNOWN_PARTICIPLES |= {"Remembering.answered"}  # with those above: what users call and catch
-KNOWN_PARTICIPLES |= {"Decided", "Rewarded", "Closed"}  # events, each named by what happened, as its kind in the log is
-KNOWN_PARTICIPLES |= {"Refused"}  # the service's error, by which every module of it refuses a request
+KNOWN_PARTICIPLES = {
+    "Given", "Broken", "Stream.moved", "AnsweringSession.answered", "AnsweringSession.known", "Remembering.answered",  # of users
+    "Decided", "Rewarded", "Closed",  # events, each named by what happened, as its kind in the log is
+    "Refused",  # the service's error, by which every module of it refuses a request
+}  # fmt: skip
 KNOWN_VARIABLES = {  # fields that stand in logs of the service, its answers, session files or tables of users
     ("service/domain/events.py", "made"), ("service/domain/events.py", "given"), ("service/http/answers.py", "held"),
     ("session/header.py", "held"), ("numerics/batch_ridge.py", "seen"), ("logs/log.py", "given"),

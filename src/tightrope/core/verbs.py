@@ -160,7 +160,7 @@ def value_or(value, otherwise):
 
 
 @shared_overload(value_or, PART, inline="always")
-def _either(value, otherwise):
+def _value_or(value, otherwise):
     if isinstance(value, types.NoneType):
         return lambda value, otherwise: otherwise
     return lambda value, otherwise: value

@@ -77,6 +77,7 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]
     """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
     result, models = runs.result, runs.models
     pools = [(result, models)] if runs.others is None else [(result, models), runs.others]
+    worst_models = [(one, number, extreme_models(one, names["CUCB2"], "CUCB", number)["worst"]) for one, number in pools]
     gains = worst_of_draws(pools, list(names.values()), names["CUCB2"], "CUCB", models)
     chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
     rows = []
@@ -85,10 +86,7 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
         low, high = np.quantile(gains[names[name]], (0.05, 0.95))
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
-        noise = max(
-            in_per_cent(relative(one, names[name], "CUCB", extreme_models(one, names["CUCB2"], "CUCB", number)["worst"], number)).se
-            for one, number in pools
-        )
+        noise = max(in_per_cent(relative(one, names[name], "CUCB", worst, number)).se for one, number, worst in worst_models)
         judged = among_draws(gains[names[name]], paper, noise, at_least=one_sided)
         rows.append(row_of(key, text, words, f"{low:.0f} to {high:.0f} %", judged))
         for label, model in chosen.items():
