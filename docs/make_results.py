@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fresh_seeds import FRESH_NUMBERS, FreshNumbers
+
 from tightrope.papers import all_papers, names
 from tightrope.papers.experiment import (
     HOW_CLAIMS_STAND,
@@ -66,22 +68,7 @@ COLOUR_OF = {
 CELLS, CELL, STEP = 24, 13, 16  # of the overview: claims in a line, their size and distance
 ALT = "All claims as cells by paper and verdict; the numbers are in the table of the page on claims"
 CONTRADICTIONS = "contradictions"  # below PAGES: a page for every claim that is contradicted, written by hand
-FRESH = "fresh-seeds"  # below KEPT: FIGURE-SEED.json of linear worlds on seeds other than 0
-LINEAR_FIGURES = ("fig3-linear", "fig7", "e2")
-LINEAR_NUMBERS = (  # what, the figure and the row that has it, as printed, as found from outside on seed 0 (70 models of 40 runs)
-    ("CLUCB-S, worst model, %", "fig3-linear", "CLUCB-S lowers CLUCB's regret, worst model (shifted)", "38", "34.2 ± 0.2"),
-    ("CLUCB2, worst model, %", "fig3-linear", "CLUCB2 lowers CLUCB's regret, worst model (shifted)", "38", "30.7 ± 0.2"),
-    ("CLUCB-M / CLUCB, worst model", "fig7", "CLUCB-M's regret is CLUCB's, worst model", "about 1", "0.777"),
-    ("CLUCB-S / CLUCB2, worst model", "fig3-linear", "CLUCB-S matches CLUCB2, worst model", "about 1", "0.96"),
-    ("CLUCB-S / CLUCB-Or, worst model", "fig3-linear", "CLUCB-S matches CLUCB-Or, worst model", "below 1", "0.93"),
-    ("CLUCB2 / CLUCB-Or, worst model", "fig7", "CLUCB2 has less regret than CLUCB-Or, worst model", "below 1", "0.96"),
-    ("CLUCB-M / CLUCB, average", "fig3-linear", "CLUCB-M has less regret than CLUCB, average", "below 1", "0.702"),
-    ("CLUCB-S / CLUCB, average", "fig3-linear", "CLUCB-S has less regret than CLUCB, average", "below 1", "0.696"),
-    ("CLUCB2 / CLUCB, average", "fig3-linear", "CLUCB2 has less regret than CLUCB, average", "below 1", "0.569"),
-    ("violations of the paper's algorithms", "fig3-linear", "conservative algorithms never violate", "0 runs", "0 of 25,200 runs"),
-    ("E2 of CLUCB-S, %", "e2", "share of E2 rounds in the first 5000, 3rd best arm as baseline (shifted, CLUCB-S)", "38.7 ± 9", "38.2"),
-    ("E2 of CLUCB2, %", "e2", "share of E2 rounds in the first 5000, 3rd best arm as baseline (shifted, default)", "38.7 ± 9", "18.5"),
-)
+FRESH = "fresh-seeds"  # below KEPT: PAPER/FIGURE-SEED.json on seeds other than 0
 BEFORE = "before.json"  # in KEPT: how claims stood at the first reading, when the worst row over all readings decided
 
 
@@ -108,7 +95,7 @@ def taken_in(folders: list[pathlib.Path]) -> None:
         for name, saved in found.items():
             kept = KEPT / paper / f"{name}.json"
             if saved["seed"] != 0:
-                kept = KEPT / FRESH / f"{name}-{saved['seed']}.json"
+                kept = KEPT / FRESH / paper / f"{name}-{saved['seed']}.json"
             if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(saved["scale"]):
                 continue
             kept.parent.mkdir(parents=True, exist_ok=True)
@@ -328,30 +315,36 @@ def shown_at(paper: str, key: str) -> str:
 
 
 def fresh_seeds() -> list[str]:
-    """The figures of linear worlds on other seeds, beside those of the paper and of a check from outside."""
-    kept: dict[str, dict[str, Any]] = {
-        "0": {name: json.loads((KEPT / "conservative" / f"{name}.json").read_text()) for name in LINEAR_FIGURES}
-    }
-    for path in sorted((KEPT / FRESH).glob("*.json")):
-        name, _, seed = path.stem.rpartition("-")
-        kept.setdefault(seed, {})[name] = json.loads(path.read_text())
-    columns = ["", "paper", "outside check"] + [f"seed {seed}, {found[LINEAR_FIGURES[0]]['scale']}" for seed, found in kept.items()]
+    """The figures of the readings on other seeds, beside those of the paper and of a check from outside."""
+    lines = ["## The readings on fresh seeds", ""]
+    lines += paragraph(
+        "Readings were found on seed 0. Here their figures are played by our engine on three seeds more, with `--seed 1` to `3`, beside "
+        "what a check from outside found, which shares no code with ours. Where a number has no error the row gives a range or a word."
+    )
+    for one in FRESH_NUMBERS:
+        lines += fresh_table(one)
+    return lines
+
+
+def fresh_table(numbers: FreshNumbers) -> list[str]:
+    """The numbers of one reading by seed."""
+    names = dict.fromkeys(figure for _, figure, *_ in numbers.numbers)
+    kept: dict[str, dict[str, Any]] = {}
+    for name in names:
+        kept.setdefault("0", {})[name] = json.loads((KEPT / numbers.paper / f"{name}.json").read_text())
+        for path in sorted((KEPT / FRESH / numbers.paper).glob(f"{name}-*.json")):
+            kept.setdefault(path.stem.rpartition("-")[2], {})[name] = json.loads(path.read_text())
     rows = []
-    for label, figure, text, printed, outside in LINEAR_NUMBERS:
+    for label, figure, text, printed, outside in numbers.numbers:
         cells = []
         for found in kept.values():
             (row,) = [row for row in found[figure]["rows"] if row["text"].startswith(text)]
             cells.append(row["ours"] if isinstance(row["ours"], str) else with_error(float(row["ours"]), row["se"]))
         rows.append([label, printed, outside, *cells])
-    words = (
-        "The reading “shifted” was found on seed 0. Seeds 1 to 3 draw other models, at laptop scale: 35 models of 4 runs, where "
-        "paper scale has 70 of 40, so that their worst model is the worst of half as many. The outside check shares no code "
-        "with ours, at 70 models of 40 runs. Per cent are reductions of CLUCB's regret, and of E2 shares of rounds; the other "
-        "numbers are ratios of regrets. `tightrope reproduce conservative --figure fig3-linear --figure fig7 --figure e2 "
-        "--scale laptop --seed 1` takes 64 s of one core, and so do the other seeds."
-    )
-    lines = ["## Linear worlds on fresh seeds", "", *paragraph(words)]
-    return [*lines, *table(columns, rows)]
+    first = next(iter(names))
+    columns = ["", "paper", "outside check"] + [f"seed {seed}, {found[first]['scale']}" for seed, found in kept.items()]
+    command = f"`tightrope reproduce {numbers.paper} {' '.join(f'--figure {name}' for name in names)} --scale laptop --seed 1`"
+    return [f"### {numbers.title}", "", *paragraph(f"{numbers.words} {command}."), *cards("fresh", columns, rows)]
 
 
 def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, Any]]) -> list[str]:

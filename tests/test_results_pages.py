@@ -1,9 +1,10 @@
 """The pages of results say what the stored rows say: every claim a cell, every chip a link that leads somewhere, no folder of a machine."""
 
-import importlib.util
+import importlib
 import json
 import pathlib
 import re
+import sys
 
 import pytest
 
@@ -15,14 +16,8 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs"
 RESULTS = DOCS / "results"
 
 
-def loaded(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make_results = loaded(DOCS / "make_results.py")
+sys.path += [str(DOCS), str(DOCS / "_extensions")]  # folders of scripts, which import each other
+make_results = importlib.import_module("make_results")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +72,7 @@ def test_stored_rows_name_no_folder():
 
 
 def test_pictures_have_twins_for_dark_paper():
-    twins = loaded(DOCS / "_extensions" / "dark_pictures.py")
+    twins = importlib.import_module("dark_pictures")
     drawing = (make_results.DRAWN / make_results.OVERVIEW).read_text()
     light, dark = (set(re.findall(r"#[0-9a-f]{6}", text)) for text in (drawing, twins.darkened(drawing)))
     assert len(dark) == len(light)

@@ -131,6 +131,7 @@ def test_forced_exploration_bad_runs_and_orders_are_judged_by_paired_differences
     steady = np.full(60, 200.0)
     assert discrete.robustness("x", ended(**{"CKL-UCB": few, "OSLB": many}), steady.mean()).verdict == YES
     assert discrete.robustness("x", ended(**{"CKL-UCB": many, "OSLB": few}), steady.mean()).verdict == NO
+    assert discrete.robustness("x", ended(**{"CKL-UCB": steady, "OSLB": steady}), steady.mean()).verdict == OPEN  # no run is bad
     assert order("continuous", "x", ended(a=forced, b=heavy), "a", "b").verdict == YES
     assert order("continuous", "x", ended(a=heavy, b=forced), "a", "b").verdict == NO
     assert order("continuous", "x", ended(a=rng.permutation(forced), b=forced), "a", "b").verdict == OPEN

@@ -14,12 +14,15 @@ from tightrope.papers.conservative.measures import (
     final,
     gains,
     lower,
+    lower_in_draws,
+    most_often,
     parallel,
     reduced_by_more,
     reduction,
     relative,
     safety,
     summary,
+    worst_models_of_draws,
     worst_of_draws,
 )
 from tightrope.papers.scoring import Estimate
@@ -119,16 +122,33 @@ def test_one_violation_is_enough_to_break_the_promise(result):
 
 def test_the_worst_of_draws_is_the_worst_of_resampled_models(result):
     """Of two models, the worse is the worst of a draw of two in three draws of four."""
-    found = worst_of_draws([(result, 2)], ["new"], "new", "old", 2, draws=4000)["new"]
+    worst = worst_models_of_draws(result, "new", "old", 2, 2, draws=4000)
+    found = worst_of_draws(result, "new", "old", 2, worst)
+    assert most_often(worst) == 1
     assert set(np.round(found, 9)) == {10.0, 50.0}
     assert np.mean(found < 30) == pytest.approx(0.75, abs=4 * math.sqrt(0.75 * 0.25 / 4000))
 
 
-def test_draws_take_the_models_of_all_results(result):
+def test_draws_may_be_smaller_than_the_pool(result):
     """Where the worse model is one of four and not of two, fewer draws of two have it: 7 in 16."""
-    better = dataclasses.replace(result, regret=result.regret | {"new": 0.5 * result.regret["old"]})
-    drawn = worst_of_draws([(result, 2), (better, 2)], ["new"], "new", "old", 2, draws=4000)["new"]
+    better = {"new": 0.5 * result.regret["old"], "old": result.regret["old"]}
+    # Replication r plays model r % models: rounds of the two models, then of the two better ones.
+    pooled = {
+        name: np.stack([own.reshape(-1, 2, 2), best.reshape(-1, 2, 2)], axis=1).reshape(-1, 2)
+        for name, own, best in ((name, result.regret[name], better[name]) for name in better)
+    }
+    pool = dataclasses.replace(result, regret=pooled)
+    drawn = worst_of_draws(pool, "new", "old", 4, worst_models_of_draws(pool, "new", "old", 4, 2, draws=4000))
     assert np.mean(drawn < 30) == pytest.approx(7 / 16, abs=4 * math.sqrt(7 / 16 * 9 / 16 / 4000))
+
+
+def test_an_order_on_the_worst_model_is_judged_over_draws(result):
+    """ "free" has .3 and "new" .5 or .9 of the regret of "old"; on the worst of a draw "half", at .6 on both, is below "new" in three of four."""
+    result.regret["half"] = 0.6 * result.regret["old"]
+    worst = worst_models_of_draws(result, "new", "old", 2, 2)
+    assert lower_in_draws("key", "half below new", result, "half", "new", 2, worst).verdict == "partly"
+    assert lower_in_draws("key", "free below new", result, "free", "new", 2, worst).verdict == "reproduced"
+    assert lower_in_draws("key", "new below free", result, "new", "free", 2, worst).verdict == "not reproduced"
 
 
 def budget_result(regret, budget):

@@ -130,6 +130,13 @@ CASES = [
     ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 9.0), OPEN),  # the noise of runs alone would make such a range
     ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, INF), OPEN),  # so may that of a single run
     ("among_draws", (np.full(31, 43.0), 43.0, 1.0), OPEN),  # one world is no distribution
+    ("in_most_draws", (np.linspace(-0.2, -0.1, 31), 0.01), YES),
+    ("in_most_draws", (np.linspace(-0.2, 0.1, 31), 0.01), PARTLY),
+    ("in_most_draws", (np.linspace(0.1, 0.2, 31), 0.01), NO),
+    ("in_most_draws", (np.linspace(-0.2, 0.1, 31), 0.1), OPEN),  # the noise of runs alone would make such a range
+    ("in_most_draws", (np.linspace(-0.2, -0.1, 31), 0.1), OPEN),
+    ("in_most_draws", (np.linspace(0.1, 0.2, 31), 0.1), OPEN),
+    ("in_most_draws", (np.linspace(-0.2, -0.1, 31), INF), OPEN),
     ("both_signs", ([e(-1.0, 0.2), e(1.0, 0.2)],), YES),
     ("both_signs", ([e(-1.0, 0.2), e(0.5, 0.2)],), NO),
     ("both_signs", ([e(-1.0, 0.2), e(-2.0, 0.2)],), NO),
@@ -278,9 +285,11 @@ def test_partly_is_no_verdict_of_a_claim():
     """What a rule calls partly is a setting, an open place, or the wrong size, by the rule that says it."""
     cases = scoring.every([True, False])
     places = scoring.everywhere_above([e(1.0, 0.2), e(0.5, 0.2)])
+    draws = scoring.in_most_draws(np.linspace(-0.2, 0.1, 31), 0.01)
     size = scoring.above(e(45.7, 0.4), 50.0, partly=0.0)
-    assert {cases.verdict, places.verdict, size.verdict} == {PARTLY}
+    assert {cases.verdict, places.verdict, draws.verdict, size.verdict} == {PARTLY}
     assert standing([row("key", PARTLY, cases.test)]) == DEPENDS
+    assert standing([row("key", PARTLY, draws.test)]) == DEPENDS
     assert standing([row("key", PARTLY, places.test)]) == UNDECIDED
     assert standing([row("key", PARTLY, size.test)]) == CONTRADICTED
     assert standing([row("key", PARTLY, scoring.most(3, 10).test)]) == CONTRADICTED

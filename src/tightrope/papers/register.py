@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from .scoring import ALL_CASES, EVERY_PLACE, NOT_JUDGED, OURS, Row
+from .scoring import ALL_CASES, EVERY_PLACE, MOST_DRAWS, NOT_JUDGED, OURS, Row
 
 Kind = Literal["value", "inequality", "order", "shape", "guarantee"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -136,7 +136,8 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
 def verdict_of(row: Row) -> str:
     """The standing of a claim by one row alone."""
     if row.verdict == "partly":
-        return DEPENDS if ALL_CASES in row.test else UNDECIDED if EVERY_PLACE in row.test else CONTRADICTED
+        some = ALL_CASES in row.test or MOST_DRAWS in row.test
+        return DEPENDS if some else UNDECIDED if EVERY_PLACE in row.test else CONTRADICTED
     return CONTRADICTED if row.verdict == "not reproduced" else row.verdict
 
 

@@ -22,9 +22,10 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 NOT_JUDGED: Final = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
 MARGIN = 4.0  # standard errors
 ROUNDING = 1e-9  # share of two numbers below which their difference is rounding, which differs between processors
-# How two rules say what "partly" means: that it holds in some cases and not in others, and that nothing speaks against it. Elsewhere it
+# How three rules say what "partly" means: that it holds in some cases and not in others, and that nothing speaks against it. Elsewhere it
 # means the right direction and the wrong size.
 ALL_CASES = "in all cases; partly if in some"
+MOST_DRAWS = "in at least 95% of the draws of worlds; partly if in at least 5%"
 EVERY_PLACE = "at every place; partly if at some and nowhere below by them"
 
 
@@ -255,6 +256,21 @@ def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool
     where = f"{side} the {tail:.0%} to {1 - tail:.0%} range over draws of worlds"
     test = f"{target:g} is {where}; undecided if 0 is in it as well, or noise as wide"
     return _judgement(inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside)
+
+
+def in_most_draws(gaps: ArrayLike, noise: float, *, tail: float = 0.05) -> Judgement:
+    """An order on an extreme of random worlds, over draws of them.
+
+    gaps: what should be below 0, one for each draw. noise: the standard error of such a value, infinite where there is one run of a world.
+    Reproduced: below 0 in at least a share 1 - `tail` of the draws. Partly: in at least `tail` of them. Undecided: where the noise may
+    have made that range.
+    """
+    x = np.asarray(gaps, dtype=np.float64)
+    share = float((x < 0).mean())
+    low, high = (float(q) for q in np.quantile(x, (tail, 1 - tail)))
+    blind = low <= MARGIN * noise if share < tail else high >= -MARGIN * noise if share > 1 - tail else high - low <= MARGIN * noise
+    test = f"below 0 {MOST_DRAWS}; undecided if noise as wide would do it"
+    return _judgement(share >= 1 - tail and not blind, share >= tail, test, f"It is in {share:.0%} of the draws.", open_=blind)
 
 
 def both_signs(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:

@@ -4,6 +4,7 @@
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,20 @@ from matplotlib.figure import Figure
 from ...results.results import Result
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, among_draws, below, everywhere_above, in_reading, paired_mean, row_of
-from .measures import by_model, even_checkpoints, extreme_models, final, in_per_cent, lower, panels, relative, summary, worst_of_draws
+from .measures import (
+    by_model,
+    even_checkpoints,
+    extreme_models,
+    final,
+    in_per_cent,
+    lower,
+    most_often,
+    panels,
+    relative,
+    summary,
+    worst_models_of_draws,
+    worst_of_draws,
+)
 from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
 
 RANK = 4
@@ -27,67 +41,87 @@ SLACK_SHARE = 0.05  # "never worse" is read as: by no more than this share of CU
 
 
 class BernoulliRuns(NamedTuple):
-    """The runs, how many models they go round, which of them the paper would show, and runs on others, with how many these are."""
+    """The runs, how many models they go round, which of them the paper would show; and at paper scale two sets of runs beside them.
+
+    shown: on the worst and the best of the models, many each. pool: the improvements on more models, the same among them, with how many.
+    """
 
     result: Result
     models: int
     picked: dict[str, int]
-    others: tuple[Result, int] | None = None
+    shown: Result | None = None
+    pool: tuple[Result, int] | None = None
+
+    def on_extremes(self) -> tuple[Result, dict[str, int], int]:
+        """The runs that say most about the worst and the best model, which models of them these are, and how many models they have."""
+        return (self.result, self.picked, self.models) if self.shown is None else (self.shown, {"worst": 0, "best": 1}, 2)
+
+    def on_most_models(self) -> tuple[Result, int]:
+        """The runs of the improvements on most models, and how many these are."""
+        return self.pool or (self.result, self.models)
 
 
 def data(run: Run) -> BernoulliRuns:
-    """All algorithms on the same models, and the improvements on others: how far the worst of a draw of models varies between draws."""
+    """All algorithms on the same models; then what decides, without curves: the extreme models again, and more models."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
-    more, repeats = run.at(smoke=(2, 2), laptop=(0, 0), paper=(140, 14))
-    worlds = bernoulli_models(models + more, run.seed)
+    more, repeats, of_extremes = run.at(smoke=(4, 2, 2), laptop=(0, 0, 0), paper=(210, 40, 1000))
+    worlds = bernoulli_models(max(models, more), run.seed)
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
     players = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
+    papers = dict(players)
     players[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
     players[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
     result = run.simulate(
         "fig3-mab-rounds", worlds[:models], players, horizon=horizon, replications=models * runs,
         checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
     )  # fmt: skip
-    others = None
-    if more:
-        drawn = {
-            name: players[name] for name in ("CUCB", "CUCB-S", *(f"{one}{reading}" for one in SCALED for reading in ("", f", {OTHER}")))
-        }
-        others = run.simulate(
-            "fig3-mab-other-models", worlds[models:], drawn, horizon=horizon, replications=more * repeats, checkpoints=[horizon]
-        ), more  # fmt: skip
-    return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models), others)
+    picked = extreme_models(result, "CUCB2", "CUCB", models)
+    if not more:
+        return BernoulliRuns(result, models, picked)
+    extremes = [worlds[picked[label]] for label in ("worst", "best")]
+    shown = run.simulate(
+        "fig3-mab-extremes", extremes, papers, horizon=horizon, replications=len(extremes) * of_extremes, checkpoints=[horizon]
+    )
+    improved = {name: players[name] for name in ("CUCB", *NUMBERS, *(f"{one}, {OTHER}" for one in SCALED))}
+    pool = run.simulate("fig3-mab-pool", worlds, improved, horizon=horizon, replications=more * repeats, checkpoints=[horizon])
+    return BernoulliRuns(result, models, picked, shown, (pool, more))
 
 
 def score(runs: BernoulliRuns) -> list[Row]:
     """The gain of each improvement, alone and together; what is said of every model; the cost of safety."""
     plain = {name: name for name in NUMBERS}
     other = plain | {name: f"{name}, {OTHER}" for name in SCALED}
+    result, models = runs.result, runs.models
+    shown, which, number = runs.on_extremes()
+    worst = extreme_models(result, other["CUCB2"], "CUCB", models)["worst"]
     return [
         *numbers(runs, plain, "psi with 1/2"),
-        *orders(runs, plain["CUCB2"], "psi with 1/2"),
+        *orders(lambda name: final(shown, name, which["worst"], number), plain["CUCB2"], "psi with 1/2"),
         *every_model(runs),
         *costs(runs),
-        *in_reading(OTHER, numbers(runs, other, "psi with 1/sqrt 2") + orders(runs, other["CUCB2"], "psi with 1/sqrt 2")),
-    ]
+        *in_reading(OTHER, [
+            *numbers(runs, other, "psi with 1/sqrt 2"),
+            *orders(lambda name: final(result, name, worst, models), other["CUCB2"], "psi with 1/sqrt 2"),
+        ]),
+    ]  # fmt: skip
 
 
 def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]:
     """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
     result, models = runs.result, runs.models
-    pools = [(result, models)] if runs.others is None else [(result, models), runs.others]
-    worst_models = [(one, number, extreme_models(one, names["CUCB2"], "CUCB", number)["worst"]) for one, number in pools]
-    gains = worst_of_draws(pools, list(names.values()), names["CUCB2"], "CUCB", models)
+    pool, more = runs.on_most_models()
+    worst = worst_models_of_draws(pool, names["CUCB2"], "CUCB", more, models)
     chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
     rows = []
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
-        low, high = np.quantile(gains[names[name]], (0.05, 0.95))
+        gains = worst_of_draws(pool, names[name], "CUCB", more, worst)
+        low, high = np.quantile(gains, (0.05, 0.95))
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
-        noise = max(in_per_cent(relative(one, names[name], "CUCB", worst, number)).se for one, number, worst in worst_models)
-        judged = among_draws(gains[names[name]], paper, noise, at_least=one_sided)
+        noise = in_per_cent(relative(pool, names[name], "CUCB", most_often(worst), more)).se
+        judged = among_draws(gains, paper, noise, at_least=one_sided)
         rows.append(row_of(key, text, words, f"{low:.0f} to {high:.0f} %", judged))
         for label, model in chosen.items():
             ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
@@ -95,34 +129,33 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]
     return rows
 
 
-def orders(runs: BernoulliRuns, both: str, where: str) -> list[Row]:
-    """The order of regret on the worst model; both: the name of CUCB2."""
-    result, models = runs.result, runs.models
-    worst = extreme_models(result, both, "CUCB", models)["worst"]
+def orders(on_worst: Callable[[str], np.ndarray], both: str, where: str) -> list[Row]:
+    """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both: the name of CUCB2."""
     few = "The worst of other models, with other runs."
-
-    def on_worst(name: str) -> np.ndarray:
-        return final(result, name, worst, models)
-
-    rest = paired_mean(on_worst(both) - on_worst("CUCB-Or"), 0.5 * (on_worst("CUCB") - on_worst("CUCB-Or")))
-    closer = f"CUCB2 is less than half as far above CUCB-Or as CUCB, worst model ({where}) (regret)"
-    key = "mab-cucb2-near-oracle"
+    farther = distance_left(on_worst(both), on_worst("CUCB"), on_worst("CUCB-Or"))
+    closer = f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)"
     return [
         lower("mab-s-below-l", f"CUCB-S has less regret than CUCB-L, worst model ({where})", on_worst("CUCB-S"), on_worst("CUCB-L"),
               remark=few),
-        lower(key, f"CUCB-Or has less regret than CUCB2, worst model ({where})", on_worst("CUCB-Or"), on_worst(both), remark=few),
-        row_of(key, closer, "much closer", rest, below(rest), remark=few),
+        row_of("mab-cucb2-near-oracle", closer, "much closer", farther, below(farther), remark=few),
+        lower(OURS, f"CUCB-Or has less regret than CUCB2, worst model ({where})", on_worst("CUCB-Or"), on_worst(both), remark=few),
     ]  # fmt: skip
+
+
+def distance_left(both: np.ndarray, plain: np.ndarray, oracle: np.ndarray) -> Estimate:
+    """How much farther from the oracle CUCB2 is than half of CUCB's distance, on whichever side of it."""
+    gap, half = both - oracle, 0.5 * (plain - oracle)
+    return max(paired_mean(gap, half), paired_mean(-gap, half))
 
 
 def every_model(runs: BernoulliRuns) -> list[Row]:
     """The claims on all models, and on the worst, the average and the best one."""
-    result, models = runs.result, runs.models
-    better = by_model(result, "CUCB2", "CUCB", models)
-    never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(result, "CUCB-S", "CUCB", models)]
-    best, middle, least = (
-        in_per_cent(relative(result, "CUCB2", "CUCB", model, models)) for model in (runs.picked["best"], None, runs.picked["worst"])
-    )
+    pool, models = runs.on_most_models()
+    shown, which, number = runs.on_extremes()
+    better = by_model(pool, "CUCB2", "CUCB", models)
+    never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(pool, "CUCB-S", "CUCB", models)]
+    best, least = (in_per_cent(relative(shown, "CUCB2", "CUCB", which[label], number)) for label in ("best", "worst"))
+    middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
     skew = Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se))
     near_best = "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst - 2 average, per cent)"
     all_models, no_worse = (
@@ -164,11 +197,17 @@ def plot(runs: BernoulliRuns) -> dict[str, Figure]:
 
 def notes(runs: BernoulliRuns) -> str:
     """Sizes and settings."""
-    others = "" if runs.others is None else f", and of {runs.others[1]} others, {runs.others[0].replications // runs.others[1]} runs each,"
+    further = ""
+    if runs.shown is not None and runs.pool is not None:
+        pool, more = runs.pool
+        further = (
+            f" What is said of every model and of draws of models is judged on {more} models, {pool.replications // more} runs each; "
+            f"orders on the worst model, and how the worst and the best compare, on {runs.shown.replications // 2} runs of each."
+        )
     return sizes(runs.result, runs.models) + (
         " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are those of Wu et al. with sigma = 1, "
         "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index without the constraint. A number of the worst of 70 models is "
-        f"compared with its 5 to 95 % range over draws of 70 of these{others} with replacement."
+        f"compared with its 5 to 95 % range over draws of 70, with replacement.{further}"
     )
 
 

@@ -13,7 +13,24 @@ from ...plots import style
 from ...plots.curves import PAIRED_LEGEND, draw_bands, line_styles
 from ...results.results import Result
 from ..colours import palette
-from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, gain, most, near, never, paired_mean, ratio, row_of
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    above,
+    at_most,
+    below,
+    estimate,
+    every,
+    gain,
+    in_most_draws,
+    most,
+    near,
+    never,
+    paired_mean,
+    ratio,
+    row_of,
+)
 
 EARLY_SHARE = 0.2  # a minimum "at the beginning" lies in this share of the rounds
 PARALLEL_SHARE = 0.05  # slopes of budgets that differ by no more than this share are parallel
@@ -48,18 +65,24 @@ def by_model(result: Result, improved: str, plain: str, models: int) -> list[Est
     ]  # fmt: skip
 
 
-def worst_of_draws(
-    results: Sequence[tuple[Result, int]], names: Sequence[str], improved: str, plain: str, models: int, *, draws: int = 4000
-) -> dict[str, np.ndarray]:  # fmt: skip
-    """By name the reduction of the regret of `plain` in per cent, on the worst model of each of so many draws of models.
+def worst_models_of_draws(result: Result, improved: str, plain: str, models: int, drawn: int, *, draws: int = 4000) -> np.ndarray:
+    """The worst model of each of so many draws, where the gain of `improved` over `plain` is smallest.
 
-    A draw takes so many models, with replacement, of all those of the results, each with its number of models; the worst is where the
-    gain of `improved` is smallest.
+    A draw takes `drawn` models, with replacement, of the result's.
     """
-    gained = {name: 100 * np.array([gain for one in results for gain in gains(one[0], name, plain, one[1])]) for name in {*names, improved}}
-    samples = np.random.default_rng(0).integers(gained[improved].size, size=(draws, models))
-    worst = samples[np.arange(draws), gained[improved][samples].argmin(axis=1)]
-    return {name: gained[name][worst] for name in names}
+    gained = np.array(gains(result, improved, plain, models))
+    samples = np.random.default_rng(0).integers(models, size=(draws, drawn))
+    return np.asarray(samples[np.arange(draws), gained[samples].argmin(axis=1)])
+
+
+def most_often(worst: np.ndarray) -> int:
+    """The model that is the worst of most draws."""
+    return int(np.bincount(worst).argmax())
+
+
+def worst_of_draws(result: Result, name: str, plain: str, models: int, worst: np.ndarray) -> np.ndarray:
+    """The reduction of the regret of `plain` by `name` in per cent, on the worst model of each draw."""
+    return 100 * np.array(gains(result, name, plain, models))[worst]
 
 
 def reduction(key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
@@ -82,6 +105,14 @@ def in_per_cent(ours: Estimate) -> Estimate:
 def lower(key: str, text: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "", paper: str = "lower") -> Row:
     """A claimed order of two regrets: judged by their paired difference, shown as a ratio."""
     return row_of(key, text, paper, ratio(better, worse), below(paired_mean(better, worse)), remark=remark)
+
+
+def lower_in_draws(key: str, text: str, result: Result, better: str, worse: str, models: int, worst: np.ndarray) -> Row:
+    """A claimed order of two regrets on the worst model of a draw of models, judged by how often a draw has it."""
+    ratios = 1 - worst_of_draws(result, better, worse, models, worst) / 100
+    noise = relative(result, better, worse, most_often(worst), models).se
+    low, high = np.quantile(ratios, (0.05, 0.95))
+    return row_of(key, text, "lower", f"{low:.3f} to {high:.3f}", in_most_draws(ratios - 1.0, noise))
 
 
 def safety(result: Result, free: str, where: str = "") -> list[Row]:

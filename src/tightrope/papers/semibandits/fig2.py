@@ -52,12 +52,13 @@ class AngleRuns(NamedTuple):
 
 
 def data(run: Run) -> AngleRuns:
-    """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at two angles below paper scale."""
+    """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at fewer angles."""
     angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.6, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
+    fewer = run.at(smoke=(LEAST_ANGLE, 1.0), laptop=(LEAST_ANGLE, 1.0), paper=(0.1, LEAST_ANGLE, 0.6, 1.0))
     rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
     runs = AngleRuns({}, {})
     for rule in rules:
-        for angle in angles if rule in AS_IN_THE_PAPER or run.scale == "paper" else (LEAST_ANGLE, 1.0):
+        for angle in angles if rule in AS_IN_THE_PAPER else fewer:
             cells, largest = play(run, rule, angle)
             runs.cells.update({(rule, angle, name): cell for name, cell in cells.items()})
             runs.best[rule, angle] = largest
