@@ -4,7 +4,6 @@ import importlib
 import json
 import pathlib
 import re
-import sys
 
 import pytest
 
@@ -16,7 +15,6 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs"
 RESULTS = DOCS / "results"
 
 
-sys.path += [str(DOCS), str(DOCS / "_extensions")]  # folders of scripts, which import each other
 make_results = importlib.import_module("make_results")
 
 

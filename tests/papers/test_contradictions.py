@@ -1,6 +1,6 @@
 """Contradicted claims, held against their counterexamples: every test would fail if the claim were true."""
 
-import importlib.util
+import importlib
 import math
 import pathlib
 import re
@@ -24,14 +24,7 @@ PAGES = sorted((DOCS / "results" / "contradictions").glob("*.md"))
 SCREEN = 55  # lines of a page
 
 
-def loaded(name):
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-found, results = loaded("make_contradictions"), loaded("make_results")
+found, results = importlib.import_module("make_contradictions"), importlib.import_module("make_results")
 
 
 def test_every_contradicted_claim_has_a_page_and_no_other_has():
