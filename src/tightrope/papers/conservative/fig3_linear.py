@@ -11,22 +11,20 @@ from ... import problems
 from ...core.policy import Policy
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, among_draws, near, paired_mean, rare, row_of
+from ..scoring import OURS, Estimate, Row, above, near, paired_mean, rare, row_of
 from .bounds import BoundConstants, allowance, clucb2_plays, clucb2_regret
 from .measures import (
     even_checkpoints,
     extreme_models,
     final,
-    in_per_cent,
     lower,
-    most_often,
     panels,
+    reduced_in_draws,
     reduction,
     relative,
     safety,
     summary,
     worst_models_of_draws,
-    worst_of_draws,
 )
 from .settings import ALPHA, DELTA, DRAW, LINEAR, Instance, budget_monitor, line_up, linear_models, ranked_baseline, told_baseline
 
@@ -164,16 +162,13 @@ def improvement(runs: LinearRuns) -> list[Row]:
     """The paper's number beside the worst of 70 models over draws of 70."""
     pool, models = runs.on_most_models()
     worst = worst_models_of_draws(pool, "CLUCB2", "CLUCB", models, runs.models)
-    rows = []
-    for name in ("CLUCB-S", "CLUCB2"):
-        gains = worst_of_draws(pool, name, "CLUCB", models, worst)
-        low, high = np.quantile(gains, (0.05, 0.95))
-        text = f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})"
-        noise = in_per_cent(relative(pool, name, "CLUCB", most_often(worst), models)).se
-        rows.append(
-            row_of("linear-improvement", text, f"{IMPROVEMENT:g} %", f"{low:.0f} to {high:.0f} %", among_draws(gains, IMPROVEMENT, noise))
+    return [
+        reduced_in_draws(
+            "linear-improvement", f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})", f"{IMPROVEMENT:g} %",
+            IMPROVEMENT, pool, name, "CLUCB", models, worst,
         )
-    return rows
+        for name in ("CLUCB-S", "CLUCB2")
+    ]  # fmt: skip
 
 
 def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:

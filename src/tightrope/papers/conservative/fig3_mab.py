@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ...results.results import Result
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, among_draws, below, everywhere_above, in_reading, paired_mean, row_of
+from ..scoring import OURS, Estimate, Row, above, below, everywhere_above, in_reading, paired_mean, row_of
 from .measures import (
     by_model,
     even_checkpoints,
@@ -21,12 +21,11 @@ from .measures import (
     final,
     in_per_cent,
     lower,
-    most_often,
     panels,
+    reduced_in_draws,
     relative,
     summary,
     worst_models_of_draws,
-    worst_of_draws,
 )
 from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
 
@@ -117,12 +116,8 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
-        gains = worst_of_draws(pool, names[name], "CUCB", more, worst)
-        low, high = np.quantile(gains, (0.05, 0.95))
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
-        noise = in_per_cent(relative(pool, names[name], "CUCB", most_often(worst), more)).se
-        judged = among_draws(gains, paper, noise, at_least=one_sided)
-        rows.append(row_of(key, text, words, f"{low:.0f} to {high:.0f} %", judged))
+        rows.append(reduced_in_draws(key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided))
         for label, model in chosen.items():
             ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
             rows.append(row_of(OURS, f"{name} lowers CUCB's regret, {label} model ({where})", words, ours, above(ours)))

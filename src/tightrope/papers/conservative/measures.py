@@ -18,6 +18,7 @@ from ..scoring import (
     Estimate,
     Row,
     above,
+    among_draws,
     at_most,
     below,
     estimate,
@@ -105,6 +106,17 @@ def in_per_cent(ours: Estimate) -> Estimate:
 def lower(key: str, text: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "", paper: str = "lower") -> Row:
     """A claimed order of two regrets: judged by their paired difference, shown as a ratio."""
     return row_of(key, text, paper, ratio(better, worse), below(paired_mean(better, worse)), remark=remark)
+
+
+def reduced_in_draws(
+    key: str, text: str, words: str, paper: float, result: Result, name: str, plain: str, models: int, worst: np.ndarray, *,
+    at_least: bool = False,
+) -> Row:  # fmt: skip
+    """A claimed reduction of regret on the worst model of a draw of models, in per cent, beside its range over draws."""
+    gained = worst_of_draws(result, name, plain, models, worst)
+    low, high = np.quantile(gained, (0.05, 0.95))
+    noise = in_per_cent(relative(result, name, plain, most_often(worst), models)).se
+    return row_of(key, text, words, f"{low:.0f} to {high:.0f} %", among_draws(gained, paper, noise, at_least=at_least))
 
 
 def lower_in_draws(key: str, text: str, result: Result, better: str, worse: str, models: int, worst: np.ndarray) -> Row:
