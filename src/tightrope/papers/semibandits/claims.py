@@ -40,7 +40,7 @@ CLAIMS = register_claims([
         'algorithms": PC2UCB above C2UCB, arm-wise above round-wise Thompson sampling, both above all but greedy', "", "order"),
     Claim("artificial-angle", "Section VII-A1, Section VII-C, Figure 2",
         'the inner product of features is "a crucial property to the performance": the larger the angle, the worse does choosing from '
-        "one cluster", "", "shape", core_hours=1.2, price="fig2 at paper scale, 1,000 fresh trials"),
+        "one cluster", "", "shape"),
     Claim("artificial-greedy", "Section VII-C, Figure 2",
         'greedy performs well because it "chooses various feature vectors in the first round"', "", "order"),
     # Section VII-C: MovieLens

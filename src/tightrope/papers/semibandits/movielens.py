@@ -36,8 +36,8 @@ class MovieLensRelease(NamedTuple):
     name: str
     path: pathlib.Path
     ks: tuple[int, ...]
-    trials: int  # below paper scale, for the reading that claims are judged with
-    others: int  # for the other readings; 0: below paper scale they are left out
+    trials: int  # for the reading that claims are judged with; twice as many at paper scale
+    others: int  # for the other readings; 0: as many, and below paper scale they are left out
 
 
 def sources(run: Run) -> list[MovieLensRelease]:
@@ -94,7 +94,8 @@ def curves(run: Run, source: MovieLensRelease, k: int, reading: str, settings: l
 def tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, name: str, fresh: int = 0) -> np.ndarray:
     """(trials, rounds) cumulative reward of an algorithm's best setting (see NOTES). fresh: at paper scale on so many other trials."""
     settings = grid(name, run.at(smoke=GRID[1:3], laptop=GRID, paper=GRID), c=run.at(smoke=(1.0,), laptop=(1.0,), paper=None))
-    trials = range(run.at(smoke=2, laptop=source.trials if reading == PAPERS_READING else source.others, paper=2 * source.trials))
+    own = source.trials if reading == PAPERS_READING else source.others
+    trials = range(run.at(smoke=2, laptop=own, paper=2 * (own or source.trials)))
     if run.scale == "paper":
         every = curves(run, source, k, reading, settings, trials, name)
         chosen = best(every[:, :, -1])
