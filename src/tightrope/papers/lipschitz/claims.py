@@ -23,8 +23,7 @@ CLAIMS = register_claims([
         'lambda^k is "the most confusing reward vector" of those that satisfy the Lipschitz condition and make arm k optimal (17 arms in '
         "the figure)", "", "guarantee"),
     Claim("theorem-3-1", "Theorem 3.1",
-        "a uniformly good algorithm has liminf R(T) / log T >= C(theta), the value of a linear program", "C(theta)", "guarantee",
-        core_hours=1.6, price="17,700 runs of OSLB"),
+        "a uniformly good algorithm has liminf R(T) / log T >= C(theta), the value of a linear program", "C(theta)", "guarantee"),
     Claim("gain-of-structure", "Section 3",
         'the bound is "smaller than the lower bound derived in [lai1985]" for unrelated arms, and the difference "quantifies the gain '
         'one may expect": blind policies grow faster than C(theta) log T', "", "inequality"),
