@@ -70,8 +70,8 @@ CLAIMS = register_claims([
         data="Table I is of ML-20M, which is not at hand; rows on smaller ones are shown."),
     Claim("movielens-early", "Section VII-C, Figure 4",
         '"our algorithms outperform the existing algorithms in early rounds" (average reward up to each round)', "", "order",
-        data="Figure 4 is of ML-20M, which is not at hand. On ML-1M (rated or not, no stars) it does not hold for arm-wise Thompson sampling, "
-        "which earns less than CombLinUCB in 200 fresh trials; these rows are shown."),
+        data="Figure 4 is of ML-20M, which is not at hand. On ML-1M (rated or not, no stars) it does not hold for arm-wise Thompson "
+        "sampling, which earns less than CombLinUCB in 200 fresh trials; these rows are shown."),
     # Appendix: lemmas
     Claim("lemmas-5-6", "Lemmas 5 and 6",
         "the sum of squared widths of all arms chosen is at most 2d log(1 + kT/d) for lam >= k, and (2kd / lam) log(1 + kT/d) in the "
