@@ -1,10 +1,11 @@
 """The pages of results say what the stored rows say: every claim a cell, every chip a link that leads somewhere, no folder of a machine."""
 
-import importlib
 import json
 import pathlib
 import re
 
+import dark_pictures
+import make_results
 import pytest
 
 from tightrope.papers import names
@@ -13,9 +14,6 @@ from tightrope.papers.register import CONTRADICTED, UNDECIDED
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 RESULTS = DOCS / "results"
-
-
-make_results = importlib.import_module("make_results")
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +68,7 @@ def test_stored_rows_name_no_folder():
 
 
 def test_pictures_have_twins_for_dark_paper():
-    twins = importlib.import_module("dark_pictures")
     drawing = (make_results.DRAWN / make_results.OVERVIEW).read_text()
-    light, dark = (set(re.findall(r"#[0-9a-f]{6}", text)) for text in (drawing, twins.darkened(drawing)))
+    light, dark = (set(re.findall(r"#[0-9a-f]{6}", text)) for text in (drawing, dark_pictures.darkened(drawing)))
     assert len(dark) == len(light)
     assert not dark & {"#22303c", "#2a9d6f"}

@@ -1,10 +1,11 @@
 """Contradicted claims, held against their counterexamples: every test would fail if the claim were true."""
 
-import importlib
 import math
 import pathlib
 import re
 
+import make_contradictions
+import make_results
 import numpy as np
 import pytest
 
@@ -24,17 +25,14 @@ PAGES = sorted((DOCS / "results" / "contradictions").glob("*.md"))
 SCREEN = 55  # lines of a page
 
 
-found, results = importlib.import_module("make_contradictions"), importlib.import_module("make_results")
-
-
 def test_every_contradicted_claim_has_a_page_and_no_other_has():
     contradicted = {
         (paper, one.claim.key)
         for paper in names()
-        for one in claim_standings(paper, results.outcomes_of(paper, results.known(paper)))
+        for one in claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper)))
         if one.verdict == CONTRADICTED
     }
-    assert results.written_up().keys() == contradicted
+    assert make_results.written_up().keys() == contradicted
 
 
 def test_pages_are_short_have_their_picture_and_stand_in_the_index():
@@ -49,7 +47,7 @@ def test_pages_are_short_have_their_picture_and_stand_in_the_index():
         assert "**Repair.**" in text
         assert "`tightrope reproduce " in text
         shown |= set(re.findall(r"\(\.\./figures/contradictions/([\w-]+)\.svg\)", text))
-    assert shown == found.PICTURES.keys() == {path.stem for path in found.DRAWN.glob("*.svg")}
+    assert shown == make_contradictions.PICTURES.keys() == {path.stem for path in make_contradictions.DRAWN.glob("*.svg")}
 
 
 def test_lemma_8_fails_from_three_equal_arms_on_and_holds_with_a_wider_draw():
@@ -65,8 +63,8 @@ def test_lemma_8_fails_from_three_equal_arms_on_and_holds_with_a_wider_draw():
         for scale, claimed in ((1.0, k < 3), (math.sqrt(k), True)):
             drawn = k * (x @ estimate) + scale * beta * width * normal.sum(axis=1)
             share = float((drawn >= k * (x @ theta)).mean())
-            assert abs(share - found.optimism(k, scale)) < 5 * math.sqrt(0.25 / runs)
-            assert (found.optimism(k, scale) >= OPTIMISM_PROBABILITY) == claimed, (k, scale)
+            assert abs(share - make_contradictions.optimism(k, scale)) < 5 * math.sqrt(0.25 / runs)
+            assert (make_contradictions.optimism(k, scale) >= OPTIMISM_PROBABILITY) == claimed, (k, scale)
 
 
 def test_the_wider_draw_is_optimistic_for_unequal_arms_too():
@@ -75,7 +73,7 @@ def test_the_wider_draw_is_optimistic_for_unequal_arms_too():
         k = int(rng.integers(1, 12))
         widths = rng.uniform(0.01, 2, k)
         short = widths.sum()  # theta_hat is too low by the width of each arm
-        assert 0.5 * math.erfc(short / (math.sqrt(k) * np.linalg.norm(widths)) / math.sqrt(2)) >= found.optimism(1) - 1e-12
+        assert 0.5 * math.erfc(short / (math.sqrt(k) * np.linalg.norm(widths)) / math.sqrt(2)) >= make_contradictions.optimism(1) - 1e-12
 
 
 def test_no_number_is_an_index_in_the_first_two_rounds():
@@ -99,11 +97,11 @@ def test_an_index_exceeds_the_leader_with_no_arm_to_explore():
 
 
 def test_eq_12_has_the_other_sign_than_the_slope_and_stops_elsewhere():
-    assert found.exact_slope(0.5) > 0.005
-    assert found.exact_softucb(0.5)[1] < -0.005
+    assert make_contradictions.exact_slope(0.5) > 0.005
+    assert make_contradictions.exact_softucb(0.5)[1] < -0.005
     grid = np.linspace(0.1, 1.0, 19)
-    rewards = [found.exact_softucb(beta)[0] for beta in grid]
-    zero = next(beta for beta in grid if found.exact_softucb(beta)[1] < 0)
+    rewards = [make_contradictions.exact_softucb(beta)[0] for beta in grid]
+    zero = next(beta for beta in grid if make_contradictions.exact_softucb(beta)[1] < 0)
     best = grid[int(np.argmax(rewards))]
     assert (zero, best) == pytest.approx((0.4, 0.55))
 
@@ -111,34 +109,36 @@ def test_eq_12_has_the_other_sign_than_the_slope_and_stops_elsewhere():
 def test_the_exact_reward_is_that_of_simulated_runs():
     rng, beta, runs = np.random.default_rng(3), 0.5, 40_000
     plays, wins, total = np.zeros((runs, 2)), np.zeros((runs, 2)), 0.0
-    for _ in range(found.EXACT_ROUNDS):
+    for _ in range(make_contradictions.EXACT_ROUNDS):
         gap = (wins[:, 0] - 0.0) / (1 + plays[:, 0]) - wins[:, 1] / (1 + plays[:, 1])
         gap += beta * (1 / np.sqrt(1 + plays[:, 0]) - 1 / np.sqrt(1 + plays[:, 1]))
-        arm = (rng.random(runs) > 1 / (1 + np.exp(-found.SHARPNESS * gap))).astype(int)
-        won = rng.random(runs) < found.TWO_ARMS[arm]
+        arm = (rng.random(runs) > 1 / (1 + np.exp(-make_contradictions.SHARPNESS * gap))).astype(int)
+        won = rng.random(runs) < make_contradictions.TWO_ARMS[arm]
         plays[np.arange(runs), arm] += 1
         wins[np.arange(runs), arm] += won
         total += won.mean()
-    assert total / found.EXACT_ROUNDS == pytest.approx(found.exact_softucb(beta)[0], abs=5 * 0.5 / math.sqrt(runs))
+    assert total / make_contradictions.EXACT_ROUNDS == pytest.approx(
+        make_contradictions.exact_softucb(beta)[0], abs=5 * 0.5 / math.sqrt(runs)
+    )
 
 
 def test_the_learned_width_is_no_bound_and_that_of_eq_5_is():
-    assert found.uncovered(found.LEARNED_BETA) > 0.7
-    assert found.uncovered(4.57) == 0.0
+    assert make_contradictions.uncovered(make_contradictions.LEARNED_BETA) > 0.7
+    assert make_contradictions.uncovered(4.57) == 0.0
 
 
 def test_softucb_has_more_regret_than_linucb_at_one_beta():
     for beta in (1.0, 2.0):
-        regret = found.elimination(beta)
+        regret = make_contradictions.elimination(beta)
         gap = regret["SoftUCB"] - regret["LinUCB"]
         assert gap.mean() > 4 * gap.std(ddof=1) / math.sqrt(gap.size)
 
 
 def test_the_martingale_term_is_above_the_width_at_first():
-    assert found.width_of_one_arm(25, 1) < 0.5 * found.martingale(1)
-    first = next(m for m in range(1, 100) if found.width_of_one_arm(25, m) > found.martingale(m))
+    assert make_contradictions.width_of_one_arm(25, 1) < 0.5 * make_contradictions.martingale(1)
+    first = next(m for m in range(1, 100) if make_contradictions.width_of_one_arm(25, m) > make_contradictions.martingale(m))
     assert first == 24
-    assert all(found.width_of_one_arm(25, m) > found.martingale(m, bounded=False) for m in range(1, 1000))
+    assert all(make_contradictions.width_of_one_arm(25, m) > make_contradictions.martingale(m, bounded=False) for m in range(1, 1000))
 
 
 @pytest.mark.parametrize(("told", "kept"), [(UPPER_QUANTILE, False), (LOWER_QUANTILE, True)])
@@ -149,22 +149,22 @@ def test_a_quantile_of_the_gap_keeps_the_promise_only_if_it_is_the_lower_one(tol
     seen = tr.simulate(problem, {"told": policy}, horizon=look, replications=200, seed=4, monitor=guard(1, 0.05, [look], problem))
     broken = (seen.watched["told"]["violations"][:, 0] > 0).mean()
     assert (broken == 0.0) if kept else (broken > 10 * DELTA)
-    assert (found.budget_at(look, told) >= 0) == kept
+    assert (make_contradictions.budget_at(look, told) >= 0) == kept
 
 
 def test_the_determinant_grows_with_the_square():
-    assert found.growth_of_determinant(10.0) < 1.0
-    assert found.growth_of_determinant(1e5) == pytest.approx(2.0, abs=0.01)
+    assert make_contradictions.growth_of_determinant(10.0) < 1.0
+    assert make_contradictions.growth_of_determinant(1e5) == pytest.approx(2.0, abs=0.01)
 
 
 def test_xy_adaptive_is_less_than_five_times_worse_at_a_small_gap():
-    value, se = found.adaptive_over_static(0.2)
+    value, se = make_contradictions.adaptive_over_static(0.2)
     assert value > 1 + 4 * se
     assert value < 5 - 4 * se
 
 
 def test_the_worst_linear_model_is_not_as_printed():
-    reductions = {(draw, name): (value, se) for draw, name, value, se in found.worst_models()}
+    reductions = {(draw, name): (value, se) for draw, name, value, se in make_contradictions.worst_models()}
     value, se = reductions["shifted", "CLUCB-M"]
     assert value > 10 + 4 * se  # "no significant improvement"
     assert len(reductions) == 7
