@@ -49,6 +49,7 @@ from .core.verbs import (
     reward_range,
     select,
     update,
+    with_rewards,
 )
 from .numerics.sampling import unit_rows
 from .session.codec import flatten
@@ -377,7 +378,7 @@ def session_on(policy: Policy, problem: Problem, seed: int, horizon: int | None)
         arguments = {"points": arms.points} if arms.points is not None else {"distances": arms.distances}
     if arms.features is None and arms.dimension:
         arguments["dimension"] = arms.dimension
-    return Session(policy, **arguments, oracle=arms.oracle, horizon=horizon, seed=seed, after_stop="explore")
+    return Session(with_rewards(policy, arms), **arguments, oracle=arms.oracle, horizon=horizon, seed=seed, after_stop="explore")
 
 
 def answer(session: Session, action: Action, reward: float | np.ndarray, context: Context | None) -> None:

@@ -29,12 +29,16 @@ class Naive:
 
     def __init__(
         self, K, features=None, *, alpha, delta, sigma, bound, selection, baseline_index, clip,
-        lam=1.0, B=1.0, D=1.0, freedman=True, T=1, listed=None, min_gap=None, floor=None, true_means=None,
-        open_rule="nothing", fixed=True, martingale_sigma=None, index="interval",
+        lam=1.0, B=1.0, D=1.0, martingale="freedman", T=1, listed=None, min_gap=None, floor=None, true_means=None,
+        open_rule="nothing", fixed=True, martingale_sigma=None, index="interval", rewards=None, constants="paper", learned=False,
     ):  # fmt: skip
         self.K, self.X = K, features
         self.alpha, self.delta, self.sigma, self.lam, self.B, self.D = alpha, delta, sigma, lam, B, D
-        self.bound, self.selection, self.baseline_index, self.clip, self.freedman = bound, selection, baseline_index, clip, freedman
+        self.bound, self.selection, self.baseline_index, self.clip = bound, selection, baseline_index, clip
+        self.freedman = martingale != "subgaussian"
+        self.bernoulli = martingale == "bernoulli" or (martingale is None and rewards is not None)
+        self.low, self.high = rewards or (0.0, 1.0)
+        self.span, self.share_delta = self.high - self.low, (rewards, constants, learned)
         self.T, self.listed, self.min_gap, self.floor, self.true_means = T, listed, min_gap, floor, true_means
         self.open_rule, self.fixed, self.index = open_rule, fixed, index
         self.martingale_sigma = sigma if martingale_sigma is None else martingale_sigma
@@ -50,8 +54,38 @@ class Naive:
             return min([c - t for c in self.listed if c >= t], default=0)
         return math.ceil(t / self.T) * self.T - t
 
-    def width(self, pulls):
-        return self.sigma * math.sqrt(2 * math.log(self.K * pulls**3 / self.delta) / pulls)
+    def deltas(self):
+        """(probability that the bound of the sum fails, the same of all arms' bounds), as the guarantee's explanation shares delta."""
+        rewards, constants, learned = self.share_delta
+        summed, d = self.bound == "martingale", 0 if self.X is None else self.X.shape[1]
+        more = self.K / (self.K + 1) if learned and self.X is None else 1.0
+        if self.bernoulli:
+            return (self.delta / 2, self.delta / 2 * more) if summed else (None, self.delta * more)
+        if constants == "paper":
+            return self.delta, self.delta
+        left = 1 - math.pi**2 / 18 if summed else 1.0
+        if self.X is not None:
+            enough = not summed or (d >= 3 and self.delta <= 0.1) or (d == 2 and self.freedman)
+            return self.delta, self.delta if enough else left * self.delta
+        if rewards is not None and self.sigma * math.sqrt(2 * math.log(self.K / self.delta)) >= self.span:
+            return self.delta, self.delta
+        return self.delta, left * self.delta * more / sum(s**-3 for s in range(1, 20_000))
+
+    def least(self, total, m, error):
+        """Lower bound of the sum of m means in [0, 1]: the best of 32 slopes."""
+        L = math.log(32 / error)
+        bounds = [m * (math.exp((slope * total - L) / m) - 1) / (math.exp(slope) - 1) for slope in np.geomspace(0.002, 4, 32)]
+        return min(max(*bounds, 0.0), m)
+
+    def mean_bounds(self, rewards):
+        """Lower and upper bound of an arm's mean."""
+        n, error = len(rewards), self.deltas()[1]
+        if not self.bernoulli:
+            width = self.sigma * math.sqrt(2 * math.log(self.K * n**3 / error) / n)
+            return max(np.mean(rewards) - width, self.low), np.mean(rewards) + width
+        y = [(reward - self.low) / self.span for reward in rewards]
+        lower, upper = (self.least(total, n, error / self.K) / n for total in (sum(y), n - sum(y)))
+        return self.low + self.span * lower, self.high - self.span * upper
 
     def awaited(self):
         """Decisions of the learner without a reward."""
@@ -62,25 +96,24 @@ class Naive:
         data = [(h.row, h.arm, h.reward) for h in self.history if h.reward is not None and (h.own or unknown)] + self.elsewhere
         waiting = [h.arm for h in self.history if h.reward is None and (h.own or unknown)]
         if self.X is None:
-            lower, upper, highest = np.zeros(self.K), np.full(self.K, np.inf), np.full(self.K, np.inf)
+            lower, upper, highest = np.full(self.K, self.low), np.full(self.K, np.inf), np.full(self.K, np.inf)
             for k in range(self.K):
                 rewards = [reward for _, arm, reward in data if arm == k]
                 if rewards:
-                    upper[k] = np.mean(rewards) + self.width(len(rewards))
+                    upper[k] = self.mean_bounds(rewards)[1]
                 low, high = list(rewards), list(rewards)
-                if self.open_rule == "nothing":  # open rewards are at least 0, for the worst baseline at most 1
-                    low += [0.0] * waiting.count(k)
-                    high += [1.0] * waiting.count(k)
+                if self.open_rule == "nothing":  # open rewards are the lowest, for the worst baseline the highest
+                    low += [self.low] * waiting.count(k)
+                    high += [self.high] * waiting.count(k)
                 if low:
-                    lower[k] = max(np.mean(low) - self.width(len(low)), 0.0)
-                    highest[k] = np.mean(high) + self.width(len(high))
+                    lower[k] = self.mean_bounds(low)[0]
+                    highest[k] = self.mean_bounds(high)[1]
             return lower, upper, highest
         d = self.X.shape[1]
         V = self.lam * np.eye(d) + sum((np.outer(x, x) for x, _, _ in data), np.zeros((d, d)))
         theta = np.linalg.solve(V, sum((reward * x for x, _, reward in data), np.zeros(d)))
-        beta = self.sigma * math.sqrt(d * math.log((1 + self.D**2 * (1 + len(data)) / self.lam) / self.delta)) + self.B * math.sqrt(
-            self.lam
-        )
+        growth = d * math.log(1 + self.D**2 * (1 + len(data)) / self.lam)
+        beta = self.sigma * math.sqrt(growth + max(d, 2) * math.log(1 / self.deltas()[1])) + self.B * math.sqrt(self.lam)
         norm = np.sqrt(np.einsum("ki,ki->k", self.X, np.linalg.solve(V, self.X.T).T))
         return self.X @ theta - beta * norm, self.X @ theta + beta * norm, (theta, V, beta)
 
@@ -98,9 +131,12 @@ class Naive:
         clip_arm = clip_sum or self.selection == "constrained" or self.X is None
         m = len(closed) if self.open_rule == "lower" else len(own)
         L = math.log(3 * max(m, 1) ** 2 / self.delta)
-        psi = self.martingale_sigma * math.sqrt(2 * m * L) + (2 / 3 * L if self.freedman else 0.0)
-        martingale = sum(h.reward for h in closed) - psi
-        martingale = max(martingale, 0.0) if clip_sum else martingale
+        psi = self.martingale_sigma * math.sqrt(2 * m * L) + (2 / 3 * L * self.span if self.freedman else 0.0)
+        martingale = sum(h.reward for h in closed) + self.low * (m - len(closed)) - psi
+        martingale = max(martingale, self.low * m) if clip_sum else martingale
+        if self.bernoulli and self.bound == "martingale":
+            total = sum((h.reward - self.low) / self.span for h in closed)
+            martingale = self.low * m + (self.span * self.least(total, m, self.deltas()[0]) if m else 0.0)
         nothing = np.zeros(0 if self.X is None else self.X.shape[1])
 
         def minimum(v):
@@ -108,13 +144,13 @@ class Naive:
             return v @ theta - beta * math.sqrt(v @ np.linalg.solve(V, v))
 
         def arm_bound(a):
-            return max(lower[a], 0.0) if clip_arm else lower[a]
+            return max(lower[a], self.low) if clip_arm else lower[a]
 
         charge = 0.0
         if self.open_rule == "lower" and self.X is not None and not self.fixed:
-            charge = max(minimum(sum((h.row for h in self.awaited()), nothing)), 0.0)
+            charge = max(minimum(sum((h.row for h in self.awaited()), nothing)), self.low * len(self.awaited()))
         elif self.open_rule == "lower":
-            charge = sum(max(lower[h.arm], 0.0) for h in self.awaited())
+            charge = sum(max(lower[h.arm], self.low) for h in self.awaited())
         martingale += charge
         z = sum((h.row for h in own), nothing) if self.X is not None else None
         if not unknown:
@@ -122,7 +158,7 @@ class Naive:
             slack = sum(h.mu for h in conserved) + self.alpha * rem * mu_l - (1 - self.alpha) * (sum(h.mu for h in self.history) + mu)
         elif self.X is None:
             c = len(conserved) - (1 - self.alpha) * t + self.alpha * rem
-            slack = min(c * lower[b], c * min(model[b], 1.0)) if c < 0 else c * lower[b]
+            slack = min(c * max(lower[b], 0.0), c * min(model[b], self.high)) if c < 0 else c * max(lower[b], 0.0)
         else:
             slack = 0.0
         values = np.zeros(self.K)
@@ -141,9 +177,9 @@ class Naive:
             elif self.clip == "paper":
                 values[a] = minimum(z + self.X[a])
             elif self.clip == "joint":
-                values[a] = max(minimum(z + self.X[a]), 0.0)
+                values[a] = max(minimum(z + self.X[a]), self.low * (len(own) + 1))
             else:
-                values[a] = max(minimum(z), 0.0) + max(lower[a], 0.0)
+                values[a] = max(minimum(z), self.low * len(own)) + max(lower[a], self.low)
         safe = values + slack >= -1e-9
         if self.index == "rounds":
             rewards = [[h.reward for h in closed if h.arm == k] for k in range(self.K)]

@@ -219,7 +219,7 @@ def optional_integer(default: None = None, *, least: int = 1, most: int | None =
                  lambda stored: None if stored < least else stored, schema=int | None)  # fmt: skip
 
 
-def choice(*options: str, default: str | None = None, kw_only: bool = False) -> Declared:
+def choice(*options: str, default: str | None = None, kw_only: bool = False, none: str = "") -> Declared:
     """Field: one of a few words, stored as its place.
 
     Parameters
@@ -230,17 +230,49 @@ def choice(*options: str, default: str | None = None, kw_only: bool = False) -> 
         Where none is given, default the first.
     kw_only : bool
         Whether the parameter must be given by its name, default False.
+    none : str
+        What None means, which is then the default and stored as -1.
 
     Returns
     -------
     Field
     """
-    usual = options[0] if default is None else default
-    if usual not in options:
+    usual = options[0] if default is None and not none else default
+    if usual is not None and usual not in options:
         raise TypeError(f"default = {usual!r} is not one of {', '.join(map(repr, options))}.")
     return Field(
-        usual, " or ".join(map(repr, options)), lambda name, value: checks.choice(name, value, options), lambda stored: options[stored],
-        schema=Literal[options], named=kw_only,
+        usual, " or ".join(map(repr, options)) + (f", or None ({none})" if none else ""),
+        lambda name, value: -1 if none and value is None else checks.choice(name, value, options),
+        lambda stored: None if stored < 0 else options[stored], schema=Literal[options] | None if none else Literal[options], named=kw_only,
+    )  # fmt: skip
+
+
+def reward_ends(default: None = None, *, words: str) -> Declared:
+    """Field: the lowest and the highest reward, or None, which is stored as (-inf, inf).
+
+    Parameters
+    ----------
+    default : None
+        Where none is given.
+    words : str
+        What None means, for messages.
+
+    Returns
+    -------
+    Field
+    """
+
+    def encode(name: str, value: object) -> tuple[float, float]:
+        if value is None:
+            return -math.inf, math.inf
+        ends = checks.floats(name, value)
+        if ends.shape != (2,) or not -math.inf < ends[0] < ends[1] < math.inf:
+            raise ValueError(f"{name} = {checks.show(value)} is not the lowest and the highest reward, two finite numbers such as (0, 1).")
+        return float(ends[0]), float(ends[1])
+
+    return Field(
+        default, f"(lowest, highest), or None ({words})", encode, lambda stored: None if math.isinf(stored[0]) else stored,
+        schema=tuple[float, float] | None,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from .fields import (
     optional_real,
     real,
     real_or,
+    reward_ends,
     vector,
 )  # fmt: skip
 from .names import REGISTRY, add, check_free
@@ -60,7 +61,8 @@ def inner_policy(*, kw_only: Literal[False] = False) -> Declared:
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
-    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, inner_policy))  # fmt: skip
+    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, reward_ends,
+    inner_policy))  # fmt: skip
 class Policy:
     """The base of every policy class, which `@policy` makes a NamedTuple of its parameters with these verbs.
 
@@ -146,6 +148,10 @@ class Policy:
         """(lowest, highest) reward the policy can take in; by default every finite one."""
         return -math.inf, math.inf
 
+    def with_rewards(self, arms):
+        """The policy for arms that pay such rewards, where it needs their range and does not say it itself; by default itself."""
+        return self
+
     def admit(self, state, context):
         """Raise ValueError where a round breaks what the policy relies on; its kernels need not look."""
         return
@@ -227,7 +233,8 @@ def compiled(policy: Policy) -> bool:
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
-    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, inner_policy))  # fmt: skip
+    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, reward_ends,
+    inner_policy))  # fmt: skip
 def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True, public: bool = True) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a policy.
 

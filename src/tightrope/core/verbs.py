@@ -6,7 +6,7 @@ each verb means and what answers where a class does not.
 
 | who answers | must | may |
 | --- | --- | --- |
-| a policy | init, select, update | commit, withdraw, inform, explain, propensity, chances, grow, merge, reward_range, admit, event |
+| a policy | init, select, update | the other methods of `Policy` but those of the next line |
 | a policy that stops | and stopped, recommend, evidence | tolerance |
 | a problem | play, and describe, observe, mean, regret where it has no `means` | private, lower_bound |
 | a monitor | begin, watch | admit |
@@ -61,6 +61,7 @@ __all__ = [
     "value_or",
     "verb",
     "watch",
+    "with_rewards",
     "withdraw",
 ]
 
@@ -78,6 +79,7 @@ chances = verb(Policy.chances)
 grow = verb(Policy.grow, compiled=False)
 merge = verb(Policy.merge, compiled=False)
 reward_range = verb(Policy.reward_range, compiled=False)
+with_rewards = verb(Policy.with_rewards, compiled=False)
 admit = verb(Policy.admit, compiled=False)
 stopped = verb(Policy.stopped)
 recommend = verb(Policy.recommend)
@@ -132,8 +134,8 @@ watch = verb(Monitor.watch)
 VERBS: dict[str, Verb] = {
     item.verb.name: item.verb
     for item in (
-        init, select, commit, withdraw, update, inform, event, explain, propensity, chances, grow, merge, reward_range, admit, stopped,
-        recommend, evidence, tolerance, describe, private, _observed, play, mean, regret, lower_bound, begin, watch,
+        init, select, commit, withdraw, update, inform, event, explain, propensity, chances, grow, merge, reward_range, with_rewards,
+        admit, stopped, recommend, evidence, tolerance, describe, private, _observed, play, mean, regret, lower_bound, begin, watch,
     )
 }  # fmt: skip
 

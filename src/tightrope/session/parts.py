@@ -16,7 +16,7 @@ from ..core.matching import ORDERS, check_fit, check_question
 from ..core.policy import Policy, is_policy
 from ..core.rounds import PLAIN
 from ..core.types import Action, Oracle, State
-from ..core.verbs import Arms, Context, admit, init, propensity, recommend, reward_range
+from ..core.verbs import Arms, Context, admit, init, propensity, recommend, reward_range, with_rewards
 from ..numerics.growth import carried
 from ..numerics.states import same_form
 from .agent import DECIDED, PLAYED, REWARDS, Agent, agent, new_tally
@@ -80,7 +80,6 @@ class SessionParts:
     ) -> None:
         if not is_policy(policy):
             raise ValueError(f"policy = {checks.show(policy)} is not a policy; pass an instance such as UCB().")
-        self.policy = policy
         self.encoder = encoder
         dimension = checked_encoder(encoder, dimension, arms, points is not None or distances is not None)
         features: object = arms
@@ -88,6 +87,7 @@ class SessionParts:
             features, names = named_arms(arms, names)
         described = describe_arms(features, points, distances, dimension, oracle, horizon)
         check_features(policy, described)
+        self.policy = policy = with_rewards(policy, described)
         check_fit(policy, described)
         if type(policy).TRAITS.stops:
             check_question(policy, described)

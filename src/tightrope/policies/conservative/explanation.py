@@ -11,7 +11,7 @@ from ...numerics.checkpoints import remaining
 from ...numerics.counts import intervals
 from .guarantee import TOLERANCE, Guaranteed
 from .independent import Independent
-from .ledger import BASELINE, EVENTS, LOWER, MARTINGALE, OWN, UNSAFE, baseline_of, bound_open, budget_bound, noise_radius
+from .ledger import BASELINE, EVENTS, LOWER, MARTINGALE, OWN, UNSAFE, baseline_of, bound_open, budget_bound, charged_noise
 from .linear import LinearLedger
 from .trivial import TrivialLedger
 
@@ -39,7 +39,7 @@ def explanation(policy: Guaranteed, state: ArmLedger, context: Context, first: i
         "slack": slack,
         "total": total,
         "budget_bound": budget,
-        "psi": float(noise_radius(policy, ledger)),
+        "psi": float(charged_noise(policy, ledger)),
         "beta": beta,
         "event": EVENTS[event],
         "checkpoint_in": int(ahead),

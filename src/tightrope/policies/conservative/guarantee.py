@@ -4,9 +4,10 @@ D and S^b are the rounds decided so far where a learner's arm and where the base
 
     TOT(a) + slack >= -1e-9,   slack = sum_{S^b} mu_b + alpha rem mu_l - (1 - alpha) sum_{i <= t} mu_{b_i},
 
-TOT(a) a lower bound of the learner's reward including a, by `bound` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020); what it takes open
-decisions for is said in `ledger`. A policy inherits its parameters from `Guaranteed`, makes its state by `new_state`, calls `bound_round`
-before its choice and answers commit, withdraw, update and inform by `open_round`, `withdraw_round`, `close_round` and `learn_reward`.
+TOT(a) a lower bound of the learner's reward including a, by `bound` and `martingale` (Eq 2, 4, 5-7, 12 of Garcelon et al. 2020, or that of
+`ledger` for rewards of a known range, which also says what open decisions count for). A policy inherits its parameters from
+`Guaranteed`, makes its state by `new_state`, calls `bound_round` before its choice and answers commit, withdraw, update and inform by
+`open_round`, `withdraw_round`, `close_round` and `learn_reward`.
 
 A reward says of which arm it is, not of which decision. So the open rounds that play their baseline are all of one kind, D or S^b: while
 anything is open the baseline's index is its known mean, not its UCB, and while a decision of D for the baseline is open a further round
@@ -15,25 +16,28 @@ of the baseline counts to D as well. Either kind keeps the promise, since the ba
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
-from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, scale_bound, vector
+from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, reward_ends, vector
 from ...core.policy import Policy, is_policy, label
 from ...core.types import Arguments, Given, Stored
-from ...core.verbs import Arms, Context, allowed
+from ...core.verbs import Arms, Context, allowed, reward_range
 from ...numerics.checkpoints import remaining
 from ...numerics.growth import longer_ridge, pad_with_zeros
 from ...numerics.ridge import ArmRidge, Ridge, check_context, new_ridge, sum_size
 from ...numerics.selection import argmax, largest
 from .independent import Independent
 from .ledger import (
+    ANY_REWARD,
     BASELINE,
+    BERNOULLI,
     CONFIDENCE,
     CONSTRAINED,
+    FREEDMAN,
     INDEPENDENT,
     ORACLE,
     OWN,
@@ -47,9 +51,12 @@ from .ledger import (
     bound_totals,
     close_decision,
     count_decision,
+    known,
     learn_reward,
     new_bounds,
     new_ledger,
+    premises,
+    usual_sigma,
 )
 from .linear import LinearLedger
 
@@ -61,10 +68,10 @@ class Guaranteed(Policy):
     """Parameters of the guarantee, shared by all policies of the family (see `Conservative`)."""
 
     baseline: Given[int | None, int] = optional_integer(default=None, least=0, words="every round brings its own")
-    baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, most=1, words="learn it")
+    baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: float = scale_bound(default=1.0, least=0)
+    sigma: Given[float | None, float] = optional_real(default=None, least=0, words="half the range of rewards, at least 1 if not declared")
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
@@ -74,26 +81,65 @@ class Guaranteed(Policy):
     )
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
     min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
-    baseline_floor: Given[float | None, float] = optional_real(
-        default=None, least=0, most=1, words="baseline_mean if that is fixed, else 0"
-    )
+    baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is fixed, else 0")
     clip: Given[Literal["both", "paper", "joint"], int] = choice("both", "paper", "joint", default="both")
-    martingale: Given[Literal["freedman", "subgaussian"], int] = choice("freedman", "subgaussian", default="freedman")
+    martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
+        "bernoulli", "freedman", "subgaussian", none="bernoulli if the range of rewards is known, else freedman"
+    )
+    rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(words="the inner policy's or the problem's")
+    constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")
     martingale_sigma: Given[float | None, float] = optional_real(default=None, least=0, words="sigma")
-    true_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, most=1, words="(K,) true means, for bound='oracle'")
+    true_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, words="(K,) true means, for bound='oracle'")
     model: Given[Literal["linear", "independent"], int] = choice("linear", "independent", default="linear")
     open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse checkpoints closer than min_gap, and policies that forget."""
-        refuse_forgetting(stored.get("inner"))
-        listed, gap = stored["checkpoint"], stored["min_gap"]
-        if gap > 0 and listed[0] != -1:
-            nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
-            if nearest < gap:
-                raise ValueError(f"min_gap = {gap} exceeds {nearest}, the smallest gap of checkpoint; give at most that.")
+        """Refuse what `check_premises` refuses, and means that no reward allows."""
+        check_premises(stored)
+        low, high = (0.0, 1.0) if stored["rewards"] == ANY_REWARD else stored["rewards"]
+        for name in ("baseline_mean", "baseline_floor", "true_means"):
+            for mean in np.atleast_1d(stored[name]):
+                if mean < low or mean > high:
+                    raise ValueError(
+                        f"{name} = {mean:g} is outside [{low:g}, {high:g}], where rewards are; give rewards=(lowest, highest) for others."
+                    )
         return stored
+
+    def reward_range(self):
+        return declared_range(self)
+
+    def with_rewards(self, arms):
+        return with_range(self, arms)
+
+
+def declared_range(policy: Any) -> tuple[float, float]:
+    """The rewards that a guarantee can take in: those that are declared, and that its inner policy takes."""
+    inner = reward_range(policy.inner) if hasattr(policy, "inner") else ANY_REWARD
+    return max(policy.rewards[0], inner[0]), min(policy.rewards[1], inner[1])
+
+
+def with_range(policy: Any, arms: Arms) -> Any:
+    """A guarantee for arms that pay such rewards. Where nobody says which, arms without features are taken to pay rewards in [0, 1], unless
+    the bound of the policy does not need them bounded."""
+    if known(reward_range(policy)):
+        return policy
+    if arms.rewards is not None and not known(arms.rewards):
+        return policy._replace(martingale=FREEDMAN) if policy.martingale < 0 else policy
+    if arms.rewards is None and (arms.dimension or arms.oracle is not None or policy.martingale > BERNOULLI):
+        return policy
+    low, high = arms.rewards or (0.0, 1.0)
+    return policy._replace(rewards=(low, high), sigma=usual_sigma(low, high) if math.isnan(policy.sigma) else policy.sigma)
+
+
+def check_premises(stored: Stored) -> None:
+    """Refuse checkpoints closer than min_gap, and policies that forget."""
+    refuse_forgetting(stored.get("inner"))
+    listed, gap = stored["checkpoint"], stored["min_gap"]
+    if gap > 0 and listed[0] != -1:
+        nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
+        if nearest < gap:
+            raise ValueError(f"min_gap = {gap} exceeds {nearest}, the smallest gap of checkpoint; give at most that.")
 
 
 def refuse_forgetting(inner: object) -> None:
@@ -117,10 +163,11 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
         raise ValueError(f"true_means has length {policy.true_means.size}, but bound = 'oracle' needs the {K} true means.")
     if policy.bound == ORACLE and arms.dimension and arms.features is None:
         raise ValueError("bound = 'oracle' needs arms whose means do not change; these come with new features every round.")
-    ledger, bounds = new_ledger(K), new_bounds(K)
-    if policy.model == INDEPENDENT or not arms.dimension:
-        bounds.upper[:] = np.inf
-        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)))
+    linear = policy.model != INDEPENDENT and arms.dimension
+    ledger, bounds = new_ledger(K, premises(policy, arms.rewards, arms.dimension if linear else 0, K)), new_bounds(K)
+    if not linear:
+        bounds.upper[:], bounds.lower[:] = np.inf, ledger["low"]
+        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)), np.zeros((2, K), dtype=np.int64))
     if arms.features is not None:
         check_norms(policy, arms.features)
     if arms.common and K > 1:
@@ -137,18 +184,18 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
 
 
 def longer_state(policy: Guaranteed, state: Independent | LinearLedger, arms: Arms) -> Independent | LinearLedger:
-    """The ledger and its estimates with more arms, of which nothing is known but that they earn at least 0; see `Independent` for what that
+    """The ledger and its estimates with more arms, of which nothing is known but the lowest reward; see `Independent` for what that
     means where each arm has a width of its own. The ledger does not care which arm earned what. O(K), or that of a new factorisation."""
     fresh, K, count = new_state(policy, arms), state.bounds.lower.size, arms.number
     if policy.bound == CONFIDENCE and isinstance(state, Independent):
         raise ValueError(
-            "bound = 'confidence' adds up lower bounds of arms, and those of new arms would stay at 0; take bound = 'martingale' to add "
-            "arms."
+            "bound = 'confidence' adds up lower bounds of arms, and those of new arms would stay at the lowest reward; take "
+            "bound = 'martingale' to add arms."
         )
     bounds = Bounds(*(np.concatenate([old, new[K:]]) for old, new in zip(state.bounds, fresh.bounds, strict=True)))
     if isinstance(state, Independent):
         counts = (pad_with_zeros(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
-        return Independent(state.ledger, bounds, *counts)
+        return Independent(state.ledger, bounds, *counts, np.pad(state.slopes, ((0, 0), (0, count - K))))
     model = longer_ridge(state.model, arms, policy.lam)
     weights: Arguments = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
     return state._replace(bounds=bounds, open=pad_with_zeros(state.open, count), model=model, cross=np.zeros(count), **weights)
@@ -179,8 +226,9 @@ def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: 
         raise ValueError("baseline is missing; give the policy an arm, or every round its baseline in Context(baseline=...).")
     if context.baseline is not None and not 0 <= context.baseline < K:
         raise ValueError(f"baseline = {context.baseline} is not an arm; the arms are 0 to {K - 1}.")
-    if context.baseline_mean is not None and not 0 <= context.baseline_mean <= 1:
-        raise ValueError(f"baseline_mean = {context.baseline_mean} is not a number in [0, 1].")
+    highest = float(state.ledger["low"][0] + state.ledger["span"][0])
+    if context.baseline_mean is not None and not 0 <= context.baseline_mean <= highest:
+        raise ValueError(f"baseline_mean = {context.baseline_mean} is not a number in [0, {highest:g}].")
     if (
         context.baseline is not None
         and context.baseline_mean is None

@@ -11,11 +11,11 @@ from ...numerics.batch_ridge import solve
 from .explanation import ArmLedger, open_decisions
 from .guarantee import Guaranteed, bound_round
 from .independent import Independent
-from .ledger import CONFIDENCE, COUNT_NOTHING, FREEDMAN, LOWER, MARTINGALE, baseline_of, budget_bound, value_of
+from .ledger import CONFIDENCE, COUNT_NOTHING, LOWER, MARTINGALE, SUBGAUSSIAN, baseline_of, budget_bound, value_of
 from .linear import LinearLedger, martingale_and_open
 from .safe import SafeState
 from .safesegments import SafeSegments, SegmentState, segment_ledger
-from .set_guarantee import GuardsSets, SetState, norm, set_beta, set_radius
+from .set_guarantee import GuardsSets, SetState, norm, set_beta, sets_bound
 from .trivial import TrivialLedger
 
 
@@ -39,14 +39,22 @@ def holdings(policy: Any, state: State) -> Explanation | None:
         return None
     sets = isinstance(kept, SetState)
     bound, opened = bound_of_sets(policy, kept) if isinstance(kept, SetState) else bound_of_arms(policy, kept)
-    report = {"budget_bound": bound, "open": opened} | {name: getattr(policy, name) for name in ("alpha", "delta", "sigma")}
-    return report | {
+    ledger = kept.ledger[0]
+    bernoulli = bool(ledger.level > 0.0)
+    return {
+        "budget_bound": bound,
+        "open": opened,
+        "alpha": policy.alpha,
+        "delta": policy.delta,
+        "sigma": float(ledger.sigma),
+        "rewards": [float(ledger.low), float(ledger.low + ledger.span)],
+        "bernoulli": bernoulli,
         "checkpoint": policy.checkpoint.tolist(),
         "min_gap": policy.min_gap,
         "sets": sets,
         "norms": [policy.theta_bound, policy.arm_bound] if isinstance(kept, LinearLedger | SetState) else None,
         "estimates": not isinstance(kept, TrivialLedger),
-        "freedman": policy.martingale == FREEDMAN and (sets or policy.bound == MARTINGALE),
+        "freedman": not bernoulli and policy.martingale != SUBGAUSSIAN and (sets or policy.bound == MARTINGALE),
         "lower": not sets and policy.open == LOWER,
         "baseline_mean": None if math.isnan(policy.baseline_mean) else policy.baseline_mean,
         "learned": math.isnan(policy.baseline_mean) and (isinstance(kept, SetState) or not means_are_known(policy, kept)),
@@ -83,15 +91,16 @@ def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanati
     context = Context(features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None)
     bound_round(policy, kept, context)
     bound = float(budget_bound(kept, policy, context, *baseline_of(policy, context)))
-    bound += max(-own_bound(policy, kept, context), 0.0)
+    ledger = kept.ledger[0]
+    bound += max(float(ledger.low * ledger.explored) - own_bound(policy, kept, context), 0.0)
     if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(policy.baseline_mean):
-        bound += float(kept.ledger[0].baseline_open) * policy.baseline_mean  # what is known of open rounds of the baseline
+        bound += float(ledger.baseline_open) * (policy.baseline_mean - ledger.low)  # what is known of open rounds of the baseline
     return bound, open_decisions(policy, kept)
 
 
 def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
-    """The part of the bound that is about the learner's own arms. Means are at least 0, so what was earned is too, also where the policy
-    decides by a bound below (clip = "paper": psi is charged before anything was explored)."""
+    """The part of the bound that is about the learner's own arms. They earn at least the lowest reward, also where the policy decides by a
+    bound below (clip = "paper": psi is charged before anything was explored)."""
     if isinstance(kept, LinearLedger) and math.isnan(baseline_of(policy, context)[1]):
         return 0.0 if policy.bound == CONFIDENCE else float(martingale_and_open(kept, policy))
     return float(kept.ledger[0].bound)
@@ -100,7 +109,7 @@ def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
 def bound_of_sets(policy: GuardsSets, kept: SetState) -> tuple[float, Explanation]:
     """The bound, and how many arms are open, for sets."""
     ledger = kept.ledger[0]
-    bound = max(float(value_of(ledger.rewards)) - set_radius(policy, kept, float(ledger.explored)), 0.0)
+    bound = sets_bound(policy, kept)
     if math.isnan(policy.baseline_mean):
         theta, factor = solve(kept.model)
         bound += float((theta * kept.owed).sum()) - set_beta(policy, kept) * norm(factor, kept.owed)

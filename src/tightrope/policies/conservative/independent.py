@@ -1,10 +1,10 @@
 """The guarantee's estimates for independent arms: a width per arm that changes when the arm is played. O(1) a round, select O(K).
 
 With n_a pulls whose reward is in and open decisions of the arm besides, UCB_a comes from the n_a. LCB_a comes from all of them, an open
-reward taken as 0, where open = "nothing": rewards are >= 0, so it stays a lower bound whatever decides when rewards arrive.
+reward taken as the lowest one, where open = "nothing", so that it stays a lower bound whatever decides when rewards arrive.
 
 delta is shared by the arms that there were from the start. Nothing of it is left for arms that are added, so their lower bound stays the
-trivial one, 0: they are played from what is in hand, and what they earn counts in the ledger like any other reward.
+trivial one, the lowest reward: they are played from what is in hand, and what they earn counts in the ledger like any other reward.
 """
 
 import math
@@ -18,13 +18,16 @@ from .ledger import (
     LOWER,
     MARTINGALE,
     ORACLE,
+    SLOPES,
     Bounds,
     Ledger,
+    Slope,
     bound_open,
     bounds_of_segment,
     floor_of,
     known_slack,
     martingale_bound,
+    sum_bound,
     value_of,
 )
 
@@ -37,6 +40,7 @@ class Independent(NamedTuple):
     pulls: Count  # (K,) rewards in the estimates
     sums: RewardSum  # (K,) of these rewards
     mean: Extended  # (K,)
+    slopes: Slope  # (2, K) positions of the best slopes of LCB and UCB by "bernoulli"
 
     @lean
     def bound_arms(self, policy, context):
@@ -110,7 +114,9 @@ class Independent(NamedTuple):
     @jit
     def in_segment(self, s):
         bounds = bounds_of_segment(self.bounds, s)
-        return Independent(self.ledger[s : s + 1], bounds, self.open[s], self.own[s], self.pulls[s], self.sums[s], self.mean[s])
+        return Independent(
+            self.ledger[s : s + 1], bounds, self.open[s], self.own[s], self.pulls[s], self.sums[s], self.mean[s], self.slopes[s]
+        )
 
     @lean
     def budget_bound(self, policy, context, baseline, mean):
@@ -129,6 +135,20 @@ def pull_radius(sigma, delta, n_arms, pulls):
 
 
 @lean
+def mean_bound(state, arm, pulls, total, upper):
+    """Lower bound (upper: upper bound) of an arm's mean, from so many rewards that add up to `total`."""
+    ledger, K = state.ledger[0], state.ledger[0].arms
+    if ledger.level > 0.0:
+        level, y, slopes = math.log(SLOPES.shape[0] * K / ledger.arm_delta), (total - ledger.low * pulls) / ledger.span, state.slopes
+        side = 1 if upper else 0
+        bound, slope = sum_bound(pulls - y if upper else y, pulls, level, slopes[side, arm])
+        slopes[side, arm] = slope
+        return ledger.low + ledger.span * (1.0 - bound / pulls if upper else bound / pulls)
+    width = pull_radius(ledger.sigma, ledger.arm_delta, K, pulls)
+    return total / pulls + width if upper else max(total / pulls - width, ledger.low)
+
+
+@lean
 def counted_open(state, policy, arm):
     """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean is learned are among them."""
     learned = arm == policy.baseline and math.isnan(policy.baseline_mean)
@@ -138,32 +158,29 @@ def counted_open(state, policy, arm):
 @lean
 def bound_arm(state, policy, arm):
     """LCB and UCB of one arm."""
-    bounds, K, n = state.bounds, state.ledger[0].arms, state.pulls[arm]
-    width = 0.0
+    bounds, ledger, n, total = state.bounds, state.ledger[0], state.pulls[arm], state.sums[arm]
     if n > 0.0:
-        width = pull_radius(policy.sigma, policy.delta, K, n)
-        bounds.upper[arm] = state.mean[arm] + width
-        if arm < K:
-            bounds.lower[arm] = max(state.mean[arm] - width, 0.0)
-    if arm >= K:
+        bounds.upper[arm] = mean_bound(state, arm, n, total, True)
+    if arm >= ledger.arms:
         return
-    waiting = counted_open(state, policy, arm)
-    if policy.open == COUNT_NOTHING and waiting > 0.0:
-        n += waiting
-        bounds.lower[arm] = max(state.sums[arm] / n - pull_radius(policy.sigma, policy.delta, K, n), 0.0)
+    if policy.open == COUNT_NOTHING:
+        waiting = counted_open(state, policy, arm)
+        n, total = n + waiting, total + ledger.low * waiting
+    if n > 0.0:
+        bounds.lower[arm] = mean_bound(state, arm, n, total, False)
 
 
 @lean
 def worst_baseline(state, policy, weight, baseline):
-    """Smallest weight mu_b over [LCB_b, min(UCB_b, 1)]; where open = "nothing" UCB_b takes open rewards as 1."""
+    """Smallest weight mu_b over [LCB_b, UCB_b], 0 <= mu_b <= highest; where open = "nothing" UCB_b takes open rewards as the highest."""
     if weight >= 0.0:
-        return weight * state.bounds.lower[baseline]
-    upper, waiting = state.bounds.upper[baseline], counted_open(state, policy, baseline)
+        return weight * max(state.bounds.lower[baseline], 0.0)
+    ledger, upper, waiting = state.ledger[0], state.bounds.upper[baseline], counted_open(state, policy, baseline)
+    highest = ledger.low + ledger.span
     if policy.open == COUNT_NOTHING and waiting > 0.0:
         n = state.pulls[baseline] + waiting
-        width = pull_radius(policy.sigma, policy.delta, state.ledger[0].arms, n)
-        upper = (state.sums[baseline] + waiting) / n + width
-    return weight * min(upper, 1.0)
+        upper = mean_bound(state, baseline, n, state.sums[baseline] + highest * waiting, True)
+    return weight * min(upper, highest)
 
 
 @lean

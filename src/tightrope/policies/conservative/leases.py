@@ -20,7 +20,7 @@ def leased_bound(rewards, explored, owed, leased, charge, sigma, delta, freedman
     rewards: S, of exploring decisions. explored: m, known ones. owed: (n_b - (1 - alpha) t) mu_b of the known rounds. leased: G. charge:
     (1 - alpha) mu_b, what a leased decision takes at most.
     """
-    own = rewards - martingale_radius(sigma, delta, explored + leased, freedman)
+    own = rewards - martingale_radius(sigma, delta, explored + leased, 1.0 if freedman else 0.0)
     return max(own, 0.0) + owed - charge * leased
 
 

@@ -3,26 +3,38 @@ r"""The ledger and the arms of a conservative policy, and the sums that its guar
 D are the learner's own decisions so far, O those of them whose reward is in, P = D \\ O the open ones; S^b are the baseline's
 rounds, which count, and earn their known mean, when they are decided. Two states keep a ledger: `Independent` with a width per arm,
 `LinearLedger` with a ridge regression; each answers the verbs of this file in its own. Equation numbers: Garcelon et al. 2020.
+
+Rewards in [low, high] are counted as y = (r - low) / (high - low) by martingale = "bernoulli". Since e^(l y) is convex,
+E e^(l y) <= 1 + mu (e^l - 1), so exp(l S_n - sum ln(1 + mu_i (e^l - 1))) is a supermartingale for every slope l, whatever chose the
+arms. By Ville's inequality l S_n - L <= sum ln(1 + mu_i (e^l - 1)) <= n ln(1 + mean(mu) (e^l - 1)) at all n at once, but with
+probability e^-L; solved for n mean(mu), with a union over 32 slopes, that is `sum_bound`.
 """
 
 import math
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.dispatch import lean_verb, verb
-from ...core.kinds import ArmIndexOrNone, Count, Extended, Finite, Kind, Record, Scratch
-from ...core.verbs import value_or
+from ...core.kinds import ArmIndexOrNone, Count, Derived, Extended, Finite, Kind, Record, Scratch
+from ...core.matching import LARGEST_REWARD
+from ...core.verbs import reward_range, value_or
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)
 CONSTRAINED, TWO_STEP, LARGEST_LOWER = range(3)
 CLIP_BOTH, CLIP_PAPER, CLIP_JOINT = range(3)
-FREEDMAN = 0
+BERNOULLI, FREEDMAN, SUBGAUSSIAN = range(3)  # -1: BERNOULLI where the range of rewards is known, else FREEDMAN
+PROVED, PAPER = range(2)
 LINEAR, INDEPENDENT = range(2)
 COUNT_NOTHING, LOWER = range(2)
 OWN, SAFE_OTHER, BASELINE, UNSAFE = range(4)
+ANY_REWARD = (-math.inf, math.inf)
 EVENTS = ("ucb", "safe-other", "baseline", "unsafe")
+SLOPES = np.array([0.002 * math.exp(i * math.log(2000.0) / 31.0) for i in range(32)])  # .002 to 4, enough for 30 to 10^7 rewards
+GROWTHS = np.array([math.expm1(slope) for slope in SLOPES])
+PSI_SHARE = math.pi**2 / 18.0  # of delta, with which psi fails: sum of 1 / (3 m^2)
+ZETA_3 = 1.2020569031595942  # of delta, with which widths ln(K s^3 / delta) fail: sum of 1 / s^3
 
 # A record, because compiled code counts references to every array of a state: all these numbers in one array cost as much as one.
 LEDGER = np.dtype(
@@ -47,20 +59,29 @@ LEDGER = np.dtype(
         ("beta", "f8"),  # radius of the ellipsoid
         ("arms", "f8"),  # that there were from the start: they share delta
         ("stale", "f8"),  # arm whose bounds a decision has changed, -1: none
+        ("low", "f8"),  # lowest reward
+        ("span", "f8"),  # highest less lowest reward
+        ("sigma", "f8"),  # sub-Gaussian scale of a reward
+        ("level", "f8"),  # L of the sum's bound by "bernoulli"; 0: psi
+        ("arm_delta", "f8"),  # probability with which the arms' bounds may fail, all of them together
+        ("slope", "f8"),  # position of the best slope of the sum
+        ("bounded", "f8", (3,)),  # |D|, S and the sum's bound by "bernoulli", when it was computed last
     ],
     align=True,
 )
 Checkpoint: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: policy.checkpoint.size)]
 Event: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=UNSAFE)]
+Slope: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=SLOPES.size - 1)]
 Ledger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, closed=Count, conserved=Count, conserved_open=Finite, baseline_open=Finite, learned=Finite,
     rewards=Finite, earned=Finite, promised=Finite, truth=Finite,
     place=Checkpoint, event=Event, choice=ArmIndexOrNone, stale=ArmIndexOrNone,
+    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived, slope=Slope, bounded=Finite,
 )]  # fmt: skip
 
 
 class Bounds(NamedTuple):
-    lower: Extended  # (K,) LCB (independent: clipped at 0)
+    lower: Extended  # (K,) LCB (independent: at least the lowest reward)
     upper: Extended  # (K,) UCB
     total: Extended  # (K,) TOT(a)
     index: Scratch  # type: ignore[assignment]  # (K,)
@@ -73,10 +94,66 @@ def bounds_of_segment(bounds, s):
     return Bounds(bounds.lower[s], bounds.upper[s], bounds.total[s], bounds.index[s], bounds.offer[s])
 
 
-def new_ledger(number: int) -> np.ndarray:
+class Premises(NamedTuple):
+    """The numbers of a promise that follow from its parameters and what is known of rewards."""
+
+    low: float
+    span: float
+    sigma: float
+    level: float
+    arm_delta: float
+
+
+def known(rewards: tuple[float, float]) -> bool:
+    """Whether a range says which rewards there are: a policy that takes all says so by a very large one."""
+    return rewards[1] - rewards[0] < LARGEST_REWARD
+
+
+def usual_sigma(low: float, high: float) -> float:
+    """The scale of rewards in a range that the policy does not declare."""
+    return max(1.0, (high - low) / 2.0)
+
+
+def premises(policy: Any, rewards: tuple[float, float] | None, dimension: int, number: int) -> Premises:
+    """How delta is shared, and by which bound.
+
+    policy: with the parameters of a guarantee. rewards: range of those that the arms pay, None: unknown. dimension: of the ellipsoid; 0:
+    each of the `number` arms has a width of its own.
+    """
+    ranges = (reward_range(policy), rewards or ANY_REWARD)
+    low, high = next(filter(known, ranges), ANY_REWARD)
+    bounded = known((low, high))
+    if policy.martingale == BERNOULLI and not bounded:
+        raise ValueError(
+            "martingale = 'bernoulli' needs the range of rewards, which is not known of these arms; give rewards=(low, high), or take "
+            "martingale='freedman' with the sub-Gaussian scale sigma of the noise."
+        )
+    if not bounded:
+        low, high = 0.0, 1.0
+    span, delta, summed, sigma = high - low, policy.delta, getattr(policy, "bound", MARTINGALE) == MARTINGALE, policy.sigma
+    if math.isnan(sigma):
+        sigma = span / 2.0 if policy.rewards != ANY_REWARD else usual_sigma(low, high)
+    learned = math.isnan(policy.baseline_mean) and not dimension
+    arms = number / (number + 1.0) if learned else 1.0  # of a learned mean the upper bound is used as well
+    if policy.martingale == BERNOULLI or (policy.martingale < 0 and bounded):
+        share = 0.5 if summed else 1.0
+        return Premises(low, span, sigma, math.log(SLOPES.size / (delta * share)), delta * share * arms)
+    arm_delta = delta
+    if policy.constants == PROVED and dimension:
+        enough = not summed or (dimension >= 3 and delta <= 0.1) or (dimension == 2 and policy.martingale != SUBGAUSSIAN)
+        arm_delta = delta if enough else delta * (1.0 - PSI_SHARE)
+    elif policy.constants == PROVED and not (bounded and 2.0 * sigma * sigma * math.log(number / delta) >= span * span):
+        # where that is so, one pull proves nothing, which leaves the widths .202 delta and needs no sharing
+        arm_delta = delta * arms * (1.0 - (PSI_SHARE if summed else 0.0)) / ZETA_3
+    return Premises(low, span, sigma, 0.0, arm_delta)
+
+
+def new_ledger(number: int, premises: Premises) -> np.ndarray:
     """No round decided yet, on so many arms."""
     ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
     ledger["event"], ledger["choice"], ledger["stale"], ledger["arms"] = BASELINE, -1, -1, number
+    for name, value in premises._asdict().items():
+        ledger[name] = value
     return ledger
 
 
@@ -121,38 +198,87 @@ def floor_of(policy, context):
 
 @lean
 def clips_sum(policy):
-    """Whether the bound of sum_S mu is clipped at 0: with checkpoints (Eq 12), or by choice."""
+    """Whether the bound by psi of sum_S mu is clipped at what is certain: with checkpoints (Eq 12), or by choice."""
     return policy.clip == CLIP_BOTH or policy.checkpoint[0] != -1 or policy.min_gap > 0
 
 
 @lean
 def clips_arm(policy):
-    """Whether a linear LCB is clipped at 0: Eq 7 and 12, or by choice; not in Eq 6."""
+    """Whether a linear LCB is clipped at the lowest reward: Eq 7 and 12, or by choice; not in Eq 6."""
     return clips_sum(policy) or policy.selection == CONSTRAINED
 
 
 @lean
-def martingale_radius(sigma, delta, m, freedman):
-    """psi(m) = sigma sqrt(2 m L) + (2/3) L with L = ln(3 max(m, 1)^2 / delta) (Eq 5); freedman = False drops (2/3) L."""
+def slope_bound(total, m, level, i):
+    """m (exp((l S - L) / m) - 1) / (exp(l) - 1), for the i-th slope l and S = total."""
+    return m * math.expm1((SLOPES[i] * total - level) / m) / GROWTHS[i]
+
+
+@lean
+def sum_bound(total, m, level, start):
+    """Lower bound of the sum of the means of m >= 1 values in [0, 1] that add up to `total`, and the position of the slope that gives it.
+
+    `slope_bound` rises with the slope and then falls, so that steps from any position, `start`, lead to the best one.
+    """
+    if SLOPES[-1] * total <= level:
+        return 0.0, start
+    i, best = start, slope_bound(total, m, level, start)
+    while i + 1 < SLOPES.shape[0]:
+        value = slope_bound(total, m, level, i + 1)
+        if value <= best:
+            break
+        i, best = i + 1, value
+    if i == start:
+        while i > 0:
+            value = slope_bound(total, m, level, i - 1)
+            if value <= best:
+                break
+            i, best = i - 1, value
+    return min(max(best, 0.0), m), i
+
+
+@lean
+def martingale_radius(sigma, delta, m, reach):
+    """psi(m) = sigma sqrt(2 m L) + (2/3) L with L = ln(3 max(m, 1)^2 / delta) (Eq 5) for rewards of range 1; reach: that of a reward, 0.0
+    drops (2/3) L."""
     n = max(m, 1.0)
     L = math.log(3.0 * n * n / delta)
     radius = sigma * math.sqrt(2.0 * m * L)
-    return radius + 2.0 / 3.0 * L if freedman else radius
+    return radius + 2.0 / 3.0 * reach * L if reach > 0.0 else radius
 
 
 @lean
 def noise_radius(policy, ledger):
     """psi of the decisions that the martingale runs over: D where an open one has earned nothing, O where it has its lower bound."""
     m = ledger.closed if policy.open == LOWER else ledger.explored
-    sigma = policy.sigma if math.isnan(policy.martingale_sigma) else policy.martingale_sigma
-    return martingale_radius(sigma, policy.delta, m, policy.martingale == FREEDMAN)
+    sigma = ledger.sigma if math.isnan(policy.martingale_sigma) else policy.martingale_sigma
+    return martingale_radius(sigma, policy.delta, m, 0.0 if policy.martingale == SUBGAUSSIAN else ledger.span)
 
 
 @lean
 def martingale_bound(policy, ledger):
-    """sum_O r - psi (Eq 5)."""
-    bound = value_of(ledger.rewards) - noise_radius(policy, ledger)
-    return max(bound, 0.0) if clips_sum(policy) else bound
+    """Lower bound of sum_D mu by the rewards that are in: by "bernoulli", or sum_O r - psi (Eq 5)."""
+    m = ledger.closed if policy.open == LOWER else ledger.explored
+    certain = ledger.low * m
+    if ledger.level > 0.0:
+        total = (value_of(ledger.rewards) - ledger.low * ledger.closed) / ledger.span
+        before = ledger.bounded
+        if before[0] != m or before[1] != total:
+            bound, slope = sum_bound(total, max(m, 1.0), ledger.level, int(ledger.slope))
+            ledger.slope = slope
+            before[0], before[1], before[2] = m, total, bound
+        return certain + ledger.span * before[2]
+    bound = value_of(ledger.rewards) + ledger.low * (m - ledger.closed) - noise_radius(policy, ledger)
+    return max(bound, certain) if clips_sum(policy) else bound
+
+
+@lean
+def charged_noise(policy, ledger):
+    """By how much the bound of what D earned is below the rewards that are in: psi, or what takes its place."""
+    if ledger.level > 0.0 and policy.bound == MARTINGALE:
+        m = ledger.closed if policy.open == LOWER else ledger.explored
+        return value_of(ledger.rewards) + ledger.low * (m - ledger.closed) - martingale_bound(policy, ledger)
+    return noise_radius(policy, ledger)
 
 
 @lean

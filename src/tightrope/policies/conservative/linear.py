@@ -46,7 +46,7 @@ class LinearLedger(NamedTuple):
         predict(self.model, context)
         ledger, bounds, estimate, square = self.ledger[0], self.bounds, self.model.mean, self.model.square
         d = self.model.features.shape[1]
-        beta = ellipsoid_radius(policy.sigma, policy.delta, d, ledger.learned, policy.lam, policy.arm_bound, policy.theta_bound)
+        beta = ellipsoid_radius(ledger.sigma, ledger.arm_delta, d, ledger.learned, policy.lam, policy.arm_bound, policy.theta_bound)
         ledger.beta = beta
         for k in range(square.shape[0]):
             width = beta * math.sqrt(square[k])
@@ -61,10 +61,11 @@ class LinearLedger(NamedTuple):
     def bound_open(self):
         if not self.fixed:
             inner, square = project(self.model, self.awaited, self.cross)
-            return max(inner - self.ledger[0].beta * math.sqrt(square), 0.0)
-        bound = 0.0
+            ledger = self.ledger[0]
+            return max(inner - ledger.beta * math.sqrt(square), ledger.low * (ledger.explored - ledger.closed))
+        bound, low = 0.0, self.ledger[0].low
         for k in range(self.open.shape[0]):
-            bound += self.open[k] * max(self.bounds.lower[k], 0.0)
+            bound += self.open[k] * max(self.bounds.lower[k], low)
         return bound
 
     @lean
@@ -81,11 +82,11 @@ class LinearLedger(NamedTuple):
                 if policy.clip == CLIP_JOINT:
                     total = self.bounds.total
                     for k in range(total.shape[0]):
-                        total[k] = max(total[k], 0.0)
-                    bound = max(bound, 0.0)
+                        total[k] = max(total[k], ledger.low * (ledger.explored + 1.0))
+                    bound = max(bound, ledger.low * ledger.explored)
                 ledger.bound = bound
                 return known_slack(policy, context, ledger, mean, ahead)
-            bound = max(bound, 0.0)
+            bound = max(bound, ledger.low * ledger.explored)
         elif policy.bound == MARTINGALE:
             bound = martingale_and_open(self, policy)
         else:
@@ -94,7 +95,7 @@ class LinearLedger(NamedTuple):
         total, expected = self.bounds.total, (policy.true_means if policy.bound == ORACLE else self.bounds.lower)
         clips = clips_arm(policy)
         for k in range(total.shape[0]):
-            total[k] = bound + (max(expected[k], 0.0) if clips else expected[k])
+            total[k] = bound + (max(expected[k], ledger.low) if clips else expected[k])
         return known_slack(policy, context, ledger, mean, ahead)
 
     @lean
@@ -136,8 +137,13 @@ class LinearLedger(NamedTuple):
 
 @lean
 def ellipsoid_radius(sigma, delta, dimension, m, lam, arm_bound, theta_bound):
-    """beta = sigma sqrt(d ln((1 + D^2 (1 + m) / lam) / delta)) + B sqrt(lam) (Eq 3)."""
+    """beta = sigma sqrt(d ln((1 + D^2 (1 + m) / lam) / delta)) + B sqrt(lam) (Eq 3).
+
+    It follows from the form with a determinant where d ln(1 / delta) >= 2 ln(1 / delta), so that d = 1 takes the latter.
+    """
     inside = (1.0 + arm_bound * arm_bound * (1.0 + m) / lam) / delta
+    if dimension < 2:
+        inside /= delta
     return sigma * math.sqrt(dimension * math.log(inside)) + theta_bound * math.sqrt(lam)
 
 

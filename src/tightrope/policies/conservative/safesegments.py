@@ -22,7 +22,22 @@ from ...core.kinds import Kind, StateOf
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
 from ...core.types import Given, State, Stored
-from ...core.verbs import Arms, Context, admit, commit, explain, grow, inform, init, propensity, select, update, value_or, withdraw
+from ...core.verbs import (
+    Arms,
+    Context,
+    admit,
+    commit,
+    explain,
+    grow,
+    inform,
+    init,
+    propensity,
+    select,
+    update,
+    value_or,
+    with_rewards,
+    withdraw,
+)
 from ...numerics.growth import pad_with_zeros
 from ..bases import Wrapper
 from .guarantee import check_round, longer_state, new_state
@@ -49,7 +64,7 @@ class SafeSegments(Wrapper):
 
     inner: Safe = inner_policy(kw_only=False)
     segments: int = integer(least=1)
-    baseline_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, most=1, words="(n,) known means of the baseline")
+    baseline_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, words="(n,) known means of the baseline")
     guard: Safe = derived()
 
     @staticmethod
@@ -66,6 +81,8 @@ class SafeSegments(Wrapper):
             raise ValueError(f"baseline_means has {means.size} entries, but segments = {n}; give one for each.")
         if means.size and not math.isnan(inner.baseline_mean):
             raise ValueError("baseline_means was given, and inner has a baseline_mean for all segments; leave one of them out.")
+        for mean in means:
+            type(inner).complete(inner._asdict() | {"baseline_mean": mean})
         known = float(means.min()) if means.size else inner.baseline_mean
         return stored | {"guard": inner._replace(delta=inner.delta / n, baseline_mean=known)}
 
@@ -122,6 +139,9 @@ class SafeSegments(Wrapper):
         check_round(self.guard, one.guarded, context)
         admit(self.learner, state.learner, context)
 
+    def with_rewards(self, arms):
+        return self._replace(inner=with_rewards(self.inner, arms), guard=with_rewards(self.guard, arms))
+
     def grow(self, state, arms):
         longer = [longer_segment(self.guard, segment_ledger(state.ledgers, s), arms) for s in range(self.segments)]
         return SegmentState(all_segments(longer), grow(self.learner, state.learner, arms), state.last)
@@ -135,7 +155,7 @@ class SafeSegments(Wrapper):
 
 def new_segment(guard: Safe, arms: Arms) -> Independent | TrivialLedger:
     """An empty ledger of one segment: with estimates of its own, where arms stay what they are."""
-    one = new_state(guard, Arms(arms.number))
+    one = new_state(guard, Arms(arms.number, rewards=arms.rewards))
     assert isinstance(one, Independent)  # of arms without features
     if arms.dimension and arms.features is None:
         return TrivialLedger(one.ledger, one.bounds, one.open)
@@ -145,7 +165,7 @@ def new_segment(guard: Safe, arms: Arms) -> Independent | TrivialLedger:
 def longer_segment(guard: Safe, one: Independent | TrivialLedger, arms: Arms) -> Independent | TrivialLedger:
     """A segment's ledger with more arms."""
     if isinstance(one, Independent):
-        longer = longer_state(guard, one, Arms(arms.number))
+        longer = longer_state(guard, one, Arms(arms.number, rewards=arms.rewards))
         assert isinstance(longer, Independent)
         return longer
     fresh, K = new_segment(guard, arms), one.open.size

@@ -17,18 +17,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real, scale_bound
+from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real, reward_ends
 from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
 from ...core.sampled import Sampled
 from ...core.streams import same
-from ...core.types import Given
+from ...core.types import Given, Stored
 from ...core.verbs import Context, admit, commit, explain, grow, inform, init, select, update, withdraw
 from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_solved
 from ...solvers.oracles import set_size
 from ..bases import Wrapper
-from .guarantee import TOLERANCE, Guaranteed, check_norms
-from .ledger import BASELINE, EVENTS, OWN, UNSAFE, add, value_of
+from .guarantee import TOLERANCE, check_norms, check_premises, declared_range, with_range
+from .ledger import BASELINE, EVENTS, OWN, UNSAFE, add, premises, value_of
 from .set_guarantee import LEDGER, GuaranteeSetting, SetState, bound_round, choose_set, enter, features_of, joint_lower, total
 
 DRAWS = 100  # selections behind a chance that nobody computes exactly, where no number is asked for
@@ -51,15 +51,30 @@ class SafeSets(Wrapper):
     baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: float = scale_bound(default=1.0, least=0)
+    sigma: Given[float | None, float] = optional_real(default=None, least=0, words="half the range of rewards, at least 1 if not declared")
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
     min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
     baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is known, else 0")
-    martingale: Given[Literal["freedman", "subgaussian"], int] = choice("freedman", "subgaussian", default="freedman")
-    complete = staticmethod(Guaranteed.complete)
+    martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
+        "bernoulli", "freedman", "subgaussian", none="bernoulli if the range of rewards is known, else freedman"
+    )
+    rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(words="the inner policy's or the problem's")
+    constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        """Refuse what `check_premises` refuses."""
+        check_premises(stored)
+        return stored
+
+    def reward_range(self):
+        return declared_range(self)
+
+    def with_rewards(self, arms):
+        return with_range(self, arms)
 
     def init(self, arms):
         if self.baseline[-1] >= arms.number:
@@ -71,6 +86,8 @@ class SafeSets(Wrapper):
         ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
         ledger["event"] = BASELINE
         model = new_batch_ridge(arms.blocks, arms.dimension, self.lam)
+        for name, value in premises(self, arms.rewards, model.response.size, arms.number)._asdict().items():
+            ledger[name] = value
         setting = GuaranteeSetting(arms.features, arms.oracle, set_size(arms.oracle, arms.number))
         return SetState(ledger, model, np.zeros_like(model.response), setting, inner)
 
@@ -98,6 +115,7 @@ class SafeSets(Wrapper):
         state.ledger[0].awaited -= arms.size
         if not set(arms.tolist()).issubset(self.baseline.tolist()):  # arms of the baseline alone may belong to one of its rounds
             add(state.ledger[0].rewards, float(rewards.sum()))
+            state.ledger[0].answered += arms.size
         learn_batch(state.model, features_of(state, context), arms, rewards)
         return state._replace(inner=update(self.inner, state.inner, context, action, reward))
 

@@ -5,7 +5,9 @@ features. Set S is safe iff
 
     TOT(S) + slack >= -1e-9,   TOT(S) = max(sum_D r - psi(|D|), 0) + max(<theta, z_S> - beta ||z_S||_{V^-1}, 0)
 
-with the slack of single arms. Where the baseline's total mean v_b is learned, the ellipsoid's minimum is taken of everything together.
+with the slack of single arms. Where the range of an arm's reward is known, the first part is the bound of `ledger` for the rewards of all
+arms that the sets of D had, taken one after the other: given their means they are independent. Where the baseline's total mean v_b is
+learned, the ellipsoid's minimum is taken of everything together.
 """
 
 import math
@@ -14,31 +16,39 @@ from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ...core.kinds import Count, Finite, Record, StateOf
+from ...core.kinds import Count, Derived, Finite, Record, StateOf
 from ...core.types import Oracle, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import BatchRidge, predict_solved, solve
 from ...numerics.checkpoints import remaining
 from ...solvers.oracles import choose
 from .guarantee import TOLERANCE
-from .ledger import BASELINE, FREEDMAN, OWN, SAFE_OTHER, UNSAFE, Checkpoint, Event, add, martingale_radius, value_of
+from .ledger import BASELINE, OWN, SAFE_OTHER, SUBGAUSSIAN, UNSAFE, Checkpoint, Event, add, martingale_radius, sum_bound, value_of
 from .linear import ellipsoid_radius
 
 LEDGER = np.dtype(
     [
         ("rounds", "f8"),  # decided, t - 1
         ("explored", "f8"),  # |D|
+        ("members", "f8"),  # arms of the sets of D
+        ("answered", "f8"),  # those whose reward is in
         ("awaited", "f8"),  # arms whose reward is not in
         ("rewards", "f8", (2,)),  # of D that are in, compensated
         ("earned", "f8", (2,)),  # sum_{S^b} v_b, compensated
         ("promised", "f8", (2,)),  # sum_{i < t} v_b, compensated
         ("place", "f8"),  # position of the next listed checkpoint
         ("event", "f8"),  # of the last select
+        ("low", "f8"),  # lowest reward of an arm
+        ("span", "f8"),  # highest less lowest
+        ("sigma", "f8"),  # sub-Gaussian scale of an arm's reward
+        ("level", "f8"),  # L of the sum's bound by "bernoulli"; 0: psi
+        ("arm_delta", "f8"),  # probability with which the ellipsoid may fail
     ],
     align=True,
 )
 SetLedger: TypeAlias = Annotated[np.ndarray, Record(
-    rounds=Count, explored=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite, place=Checkpoint, event=Event,
+    rounds=Count, explored=Count, members=Count, answered=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite,
+    place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived,
 )]  # fmt: skip
 
 
@@ -87,6 +97,8 @@ class GuardsSets(Protocol):
     checkpoint: np.ndarray
     min_gap: int
     martingale: int
+    rewards: tuple[float, float]
+    constants: int
 
 
 def features_of(state: SetState, context: Context) -> np.ndarray:
@@ -102,20 +114,28 @@ def sum_features(state: SetState, features: np.ndarray, chosen: np.ndarray) -> n
     return z
 
 
-def set_radius(policy: GuardsSets, state: SetState, m: float) -> float:
-    """psi(m) for totals of at most k rewards: noise sigma sqrt(k), range k."""
-    k = state.setting.size
-    radius = martingale_radius(policy.sigma * math.sqrt(k), policy.delta, m, False)
-    if policy.martingale != FREEDMAN:
-        return float(radius)
-    n = max(m, 1.0)
-    return float(radius + 2.0 / 3.0 * k * math.log(3.0 * n * n / policy.delta))
+def sets_bound(policy: GuardsSets, state: SetState) -> float:
+    """Lower bound of what the sets of D earn, open rewards counted at the lowest."""
+    ledger = state.ledger[0]
+    rewards, certain = float(value_of(ledger.rewards)), float(ledger.low * ledger.members)
+    if ledger.level > 0.0:
+        total = (rewards - ledger.low * ledger.answered) / ledger.span
+        return certain + float(ledger.span * sum_bound(total, max(float(ledger.members), 1.0), ledger.level, 0)[0])
+    return max(rewards + float(ledger.low * (ledger.members - ledger.answered)) - set_radius(policy, state), certain)
+
+
+def set_radius(policy: GuardsSets, state: SetState) -> float:
+    """psi(|D|) for totals of at most k rewards: noise sigma sqrt(k), range k times that of a reward."""
+    ledger, k = state.ledger[0], state.setting.size
+    reach = 0.0 if policy.martingale == SUBGAUSSIAN else float(k * ledger.span)
+    return float(martingale_radius(float(ledger.sigma) * math.sqrt(k), policy.delta, float(ledger.explored), reach))
 
 
 def set_beta(policy: GuardsSets, state: SetState) -> float:
     """Radius of the ellipsoid."""
     dimension, m = float(state.model.response.size), float(state.model.seen[0])
-    return float(ellipsoid_radius(policy.sigma, policy.delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
+    sigma, delta = float(state.ledger[0].sigma), float(state.ledger[0].arm_delta)
+    return float(ellipsoid_radius(sigma, delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
 
 
 def bound_round(policy: GuardsSets, state: SetState, context: Context) -> SetRound:
@@ -123,8 +143,8 @@ def bound_round(policy: GuardsSets, state: SetState, context: Context) -> SetRou
     ledger, features = state.ledger[0], features_of(state, context)
     theta, factor = solve(state.model)
     beta = set_beta(policy, state)
-    psi = set_radius(policy, state, float(ledger.explored))
-    base = max(float(value_of(ledger.rewards)) - psi, 0.0)
+    base = sets_bound(policy, state)
+    psi = float(value_of(ledger.rewards)) - base if ledger.level > 0.0 else set_radius(policy, state)
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
     floor = policy.baseline_floor
     if not math.isnan(policy.baseline_mean):
@@ -155,7 +175,7 @@ def total(state: SetState, known: SetRound, chosen: np.ndarray) -> float:
     """Lower bound of the budget after this set is played: TOT(S) + slack."""
     z = sum_features(state, known.features, chosen)
     if known.point is None:
-        return known.base + max(joint_lower(known, z), 0.0) + known.slack
+        return known.base + max(joint_lower(known, z), float(state.ledger[0].low) * chosen.size) + known.slack
     return known.base + joint_lower(known, z + known.point)
 
 
@@ -192,6 +212,7 @@ def enter(policy: GuardsSets, state: SetState, context: Context, action: np.ndar
     ledger.awaited += sign * np.size(action)
     if not conserved:
         ledger.explored += sign
+        ledger.members += sign * np.size(action)
     if math.isnan(policy.baseline_mean):
         z = sum_features(state, features_of(state, context), policy.baseline)
         state.owed[...] += sign * (policy.alpha - 1.0 + conserved) * z

@@ -1,4 +1,4 @@
-"""A ledger without estimates: of no arm more is known than that it earns at least 0. O(K) a round.
+"""A ledger without estimates: of no arm more is known than that it earns at least the lowest reward. O(K) a round.
 
 The bound of what was earned is the martingale's, which asks nothing of the arms. So this is for rounds whose arms change and where no
 linear model is assumed. The baseline's mean must be known.
@@ -13,7 +13,7 @@ from .ledger import Bounds, Ledger, bounds_of_segment, known_slack, martingale_b
 
 class TrivialLedger(NamedTuple):
     ledger: Ledger  # (1,)
-    bounds: Bounds  # lower is 0, upper infinite
+    bounds: Bounds  # lower is the lowest reward, upper infinite
     open: Count  # (K,) decisions of P by arm
 
     @lean
@@ -33,7 +33,7 @@ class TrivialLedger(NamedTuple):
         ledger, total = self.ledger[0], self.bounds.total
         ledger.bound = martingale_bound(policy, ledger)
         for k in range(total.shape[0]):
-            total[k] = ledger.bound
+            total[k] = ledger.bound + ledger.low
         return known_slack(policy, context, ledger, mean, ahead)
 
     @lean
