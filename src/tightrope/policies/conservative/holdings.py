@@ -46,6 +46,7 @@ def holdings(policy: Any, state: State) -> Explanation | None:
         "open": opened,
         "alpha": policy.alpha,
         "delta": policy.delta,
+        "failure": float(ledger.failure),
         "sigma": float(ledger.sigma),
         "rewards": [float(ledger.low), float(ledger.low + ledger.span)],
         "bernoulli": bernoulli,
@@ -73,7 +74,8 @@ def holdings_by_segment(policy: SafeSegments, state: SegmentState) -> Explanatio
         each.append(report)
     least = min(each, key=lambda one: one["budget_bound"])
     opened = {name: sum(one["open"][name] for one in each) for name in least["open"]}
-    return least | {"open": opened, "delta": policy.inner.delta, "segments": [one["budget_bound"] for one in each]}
+    failure = sum(one["failure"] for one in each)
+    return least | {"open": opened, "delta": policy.inner.delta, "failure": failure, "segments": [one["budget_bound"] for one in each]}
 
 
 def means_are_known(policy: Guaranteed, kept: ArmLedger) -> bool:

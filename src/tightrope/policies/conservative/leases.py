@@ -14,18 +14,18 @@ from .ledger import martingale_radius
 
 
 @lean
-def leased_bound(rewards, explored, owed, leased, charge, sigma, delta, freedman):
+def leased_bound(rewards, explored, owed, leased, charge, sigma, delta, reach):
     """Lower bound of the budget, whatever the leased decisions were or will be.
 
     rewards: S, of exploring decisions. explored: m, known ones. owed: (n_b - (1 - alpha) t) mu_b of the known rounds. leased: G. charge:
-    (1 - alpha) mu_b, what a leased decision takes at most.
+    (1 - alpha) mu_b, what a leased decision takes at most. reach: range of a reward in Freedman's term, 0: without it.
     """
-    own = rewards - martingale_radius(sigma, delta, explored + leased, 1.0 if freedman else 0.0)
+    own = rewards - martingale_radius(sigma, delta, explored + leased, reach)
     return max(own, 0.0) + owed - charge * leased
 
 
 @lean
-def lease_room(rewards, explored, owed, leased, charge, sigma, delta, freedman, most):
+def lease_room(rewards, explored, owed, leased, charge, sigma, delta, reach, most):
     """The largest number of further leased decisions, up to `most`, at which `leased_bound` is not negative; 0 where none is. O(log most).
 
     The bound falls with every decision that is leased, so bisection finds it.
@@ -33,7 +33,7 @@ def lease_room(rewards, explored, owed, leased, charge, sigma, delta, freedman, 
     low, high = 0, int(most)
     while low < high:
         middle = (low + high + 1) // 2
-        if leased_bound(rewards, explored, owed, leased + middle, charge, sigma, delta, freedman) >= 0.0:
+        if leased_bound(rewards, explored, owed, leased + middle, charge, sigma, delta, reach) >= 0.0:
             low = middle
         else:
             high = middle - 1

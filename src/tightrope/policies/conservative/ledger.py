@@ -64,6 +64,7 @@ LEDGER = np.dtype(
         ("sigma", "f8"),  # sub-Gaussian scale of a reward
         ("level", "f8"),  # L of the sum's bound by "bernoulli"; 0: psi
         ("arm_delta", "f8"),  # probability with which the arms' bounds may fail, all of them together
+        ("failure", "f8"),  # probability that is proved, with which the promise fails
         ("slope", "f8"),  # position of the best slope of the sum
         ("bounded", "f8", (3,)),  # |D|, S and the sum's bound by "bernoulli", when it was computed last
     ],
@@ -76,7 +77,7 @@ Ledger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, closed=Count, conserved=Count, conserved_open=Finite, baseline_open=Finite, learned=Finite,
     rewards=Finite, earned=Finite, promised=Finite, truth=Finite,
     place=Checkpoint, event=Event, choice=ArmIndexOrNone, stale=ArmIndexOrNone,
-    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived, slope=Slope, bounded=Finite,
+    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived, failure=Derived, slope=Slope, bounded=Finite,
 )]  # fmt: skip
 
 
@@ -102,6 +103,7 @@ class Premises(NamedTuple):
     sigma: float
     level: float
     arm_delta: float
+    failure: float
 
 
 def known(rewards: tuple[float, float]) -> bool:
@@ -133,19 +135,20 @@ def premises(policy: Any, rewards: tuple[float, float] | None, dimension: int, n
     span, delta, summed, sigma = high - low, policy.delta, getattr(policy, "bound", MARTINGALE) == MARTINGALE, policy.sigma
     if math.isnan(sigma):
         sigma = span / 2.0 if policy.rewards != ANY_REWARD else usual_sigma(low, high)
-    learned = math.isnan(policy.baseline_mean) and not dimension
-    arms = number / (number + 1.0) if learned else 1.0  # of a learned mean the upper bound is used as well
+    rows = 1.0 + 1.0 / number if math.isnan(policy.baseline_mean) and not dimension else 1.0  # of a learned mean both ends are used
     if policy.martingale == BERNOULLI or (policy.martingale < 0 and bounded):
         share = 0.5 if summed else 1.0
-        return Premises(low, span, sigma, math.log(SLOPES.size / (delta * share)), delta * share * arms)
-    arm_delta = delta
-    if policy.constants == PROVED and dimension:
-        enough = not summed or (dimension >= 3 and delta <= 0.1) or (dimension == 2 and policy.martingale != SUBGAUSSIAN)
-        arm_delta = delta if enough else delta * (1.0 - PSI_SHARE)
-    elif policy.constants == PROVED and not (bounded and 2.0 * sigma * sigma * math.log(number / delta) >= span * span):
-        # where that is so, one pull proves nothing, which leaves the widths .202 delta and needs no sharing
-        arm_delta = delta * arms * (1.0 - (PSI_SHARE if summed else 0.0)) / ZETA_3
-    return Premises(low, span, sigma, 0.0, arm_delta)
+        return Premises(low, span, sigma, math.log(SLOPES.size / (delta * share)), delta * share / rows, delta)
+    psi = PSI_SHARE if summed else 0.0
+    if dimension:  # Eq 3 fails with probability delta^(d / 2) at most, psi with (2/3) L hardly ever
+        share, enough = 1.0, not summed or (dimension >= 2 and policy.martingale != SUBGAUSSIAN) or (dimension >= 3 and delta <= 0.1)
+    else:  # where one pull proves nothing, the widths fail with probability .202 delta only
+        share, enough = ZETA_3 * rows, bounded and 2.0 * sigma * sigma * math.log(number / delta) >= span * span
+    if enough:
+        return Premises(low, span, sigma, 0.0, delta, delta)
+    if policy.constants == PROVED:
+        return Premises(low, span, sigma, 0.0, delta * (1.0 - psi) / share, delta)
+    return Premises(low, span, sigma, 0.0, delta, delta * (psi + share))
 
 
 def new_ledger(number: int, premises: Premises) -> np.ndarray:

@@ -43,12 +43,14 @@ LEDGER = np.dtype(
         ("sigma", "f8"),  # sub-Gaussian scale of an arm's reward
         ("level", "f8"),  # L of the sum's bound by "bernoulli"; 0: psi
         ("arm_delta", "f8"),  # probability with which the ellipsoid may fail
+        ("failure", "f8"),  # that is proved, with which the promise fails
     ],
     align=True,
 )
 SetLedger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, members=Count, answered=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite,
     place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived,
+    failure=Derived,
 )]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ...core.types import JsonObject, State
 from ...policies.conservative.holdings import ledger_of
 from ...policies.conservative.leases import lease_room, leased_bound
-from ...policies.conservative.ledger import FREEDMAN, value_of
+from ...policies.conservative.ledger import SUBGAUSSIAN, value_of
 from .events import TYPES, DecisionEvent, Exchanged
 
 
@@ -73,8 +73,8 @@ class KnownRounds:
         self.rewards, self.explored = float(value_of(ledger.rewards)), float(ledger.explored)
         self.owed = float(value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised))
         self.charge = float((1.0 - policy.alpha) * policy.baseline_mean)
-        self.sigma = float(policy.sigma if policy.martingale_sigma != policy.martingale_sigma else policy.martingale_sigma)
-        self.delta, self.freedman = float(policy.delta), bool(policy.martingale == FREEDMAN)
+        self.sigma = float(ledger.sigma if policy.martingale_sigma != policy.martingale_sigma else policy.martingale_sigma)
+        self.delta, self.reach = float(policy.delta), 0.0 if policy.martingale == SUBGAUSSIAN else float(ledger.span)
 
     def bound(self, out: int) -> float:
         """Lower bound of the budget, whatever was or will be made under leases of so many decisions."""
@@ -84,5 +84,5 @@ class KnownRounds:
         """How many more decisions may be leased, while so many are out."""
         return int(lease_room(*self._sums(out), most))
 
-    def _sums(self, out: int) -> tuple[float, float, float, float, float, float, float, bool]:
-        return self.rewards, self.explored, self.owed, float(out), self.charge, self.sigma, self.delta, self.freedman
+    def _sums(self, out: int) -> tuple[float, float, float, float, float, float, float, float]:
+        return self.rewards, self.explored, self.owed, float(out), self.charge, self.sigma, self.delta, self.reach

@@ -39,7 +39,7 @@ def assumptions(
         premises.append(leases(workers))
     if rollout["estimate"] is not None:
         premises += [
-            in_range(spec, history),
+            *([] if in_range(spec, history) in premises else [in_range(spec, history)]),
             every_reward_comes(spec, history),
             Assumption(
                 "The difference between policy and baseline is bounded at all times at once, "
@@ -65,11 +65,18 @@ def plural(count: int, what: str) -> str:
 
 def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> list[Assumption]:
     """The assumptions behind the budget; docs/explanation/conservative-guarantee.md says why."""
-    premises = [noise(holdings["sigma"], spec, history)]
-    if holdings["freedman"]:
-        premises.append(deviations(spec, history))
-    if not holdings["sets"]:
-        premises.append(means_in_unit(spec, history))
+    premises = []
+    if not holdings["bernoulli"] or holdings["norms"] is not None:  # the ellipsoid rests on the noise
+        premises.append(noise(holdings["sigma"], spec, history))
+    if holdings["bernoulli"]:
+        premises.append(in_range(spec, history))
+        if holdings["sets"]:
+            premises.append(unseen("Rewards of the arms of a set depend on each other by what they earn on average alone."))
+    else:
+        if holdings["freedman"]:
+            premises.append(deviations(spec, history))
+        if not holdings["sets"]:
+            premises.append(means_in_unit(spec, history))
     if not holdings["estimates"]:
         pass  # the bound asks nothing of the arms
     elif holdings["norms"] is None:
@@ -78,7 +85,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         else:
             says = f"What an arm earns on average in a {spec.promise_by} does not change during the experiment."
             premises.append(unseen(says, "The log is not looked at for this by segment."))
-        if holdings["learned"]:
+        if holdings["learned"] and not holdings["bernoulli"]:
             premises.append(at_most_one(spec, history))
     else:
         coefficients, longest = holdings["norms"]

@@ -29,6 +29,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
             "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
             **({"segments": promised_bounds(standing)} if "segments" in holdings else {}),
             "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
+            "rewards": holdings["rewards"], "failure": holdings["failure"],
         }  # fmt: skip
     body = {
         "kind": KIND,
@@ -137,7 +138,7 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
     """The promise, in a sentence, and what it does not cover."""
     if holdings is None:
         return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
-    alpha, delta, others = holdings["alpha"], holdings["delta"], unguarded(spec)
+    alpha, delta, others = holdings["alpha"], holdings["failure"], unguarded(spec)
     where = rounds(holdings["checkpoint"], holdings["min_gap"])
     if others:
         where = ("whenever" if where == EVERY else f"{where}, where") + " the policy itself has played an arm other than the baseline,"

@@ -12,6 +12,8 @@ from ...core.types import JsonObject
 SPEC: JsonObject = {"cancel_within": None}  # fields of a spec
 LEAST_BUDGET = -1.0  # of the rollout, also where the spec has none
 
+UNKNOWN_RANGE: JsonObject = {"rewards": None, "constants": "paper"}
+GUARANTEE: JsonObject = {"sigma": 1.0, "martingale": "freedman"}  # of whatever keeps a promise
 LINEAR_DEFAULTS: JsonObject = {"width": "theorem", "noise": 1.0, "shared": True}
 POLICIES: dict[str, JsonObject] = {  # parameters, with which a policy of today does what that of then did without them
     "C2UCB": {"alpha": 1.0, "noise": 1.0},
@@ -26,15 +28,14 @@ POLICIES: dict[str, JsonObject] = {  # parameters, with which a policy of today 
     "SoftUCB": {"beta": 1.0, "noise": 1.0, "shared": True},
     "SquareCB": {"scale": 10.0, "noise": 1.0, "shared": True},
 }
+KEEPERS = ("Conservative", "CUCB", "CUCB2", "CUCB2T", "CLUCB", "CLUCB2", "CLUCB2T")
 
 
 # Parameters that policies have since then, with which they do what they did before. Events that record every parameter lack them too.
 ADDED: dict[str, JsonObject] = {name: {"intercept": False} for name in POLICIES if name != "CKLUCB"}
-ADDED |= {
-    name: {"martingale_sigma": None, "index": "interval"}
-    for name in ("Conservative", "CUCB", "CUCB2", "CUCB2T", "CLUCB", "CLUCB2", "CLUCB2T")
-}
-ADDED["Safe"] = {"martingale_sigma": None}
+POLICIES |= dict.fromkeys(KEEPERS, GUARANTEE)
+ADDED |= {name: {"martingale_sigma": None, "index": "interval"} | UNKNOWN_RANGE for name in KEEPERS}
+ADDED |= {"Safe": {"martingale_sigma": None} | UNKNOWN_RANGE, "SafeSets": UNKNOWN_RANGE}
 
 
 def policy_of_then(described: Mapping[str, object]) -> JsonObject:

@@ -14,12 +14,12 @@ from ...core.types import JsonObject, Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
 from ...core.verbs import reward_range
 from ...logs.encoding import FittedEncoder
-from ...policies.conservative.ledger import COUNT_NOTHING, MARTINGALE
+from ...policies.conservative.ledger import BERNOULLI, COUNT_NOTHING, MARTINGALE
 from ...session.codec import build_oracle
 from ...session.session import Session
 from ...session.size import state_bytes
 from .features import FeatureReader, Features
-from .former import policy_of_then
+from .former import GUARANTEE, UNKNOWN_RANGE, policy_of_then
 from .strict import Number, Strict, pair
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Letters, digits, dots, dashes; at most 100.")]
@@ -154,7 +154,7 @@ class ExperimentSpec(Strict):
         "name": "checkout-price",
         "policy": {"policy": "BetaThompson"},
         "arms": [{"id": "9.90"}, {"id": "11.90"}, {"id": "12.90"}],
-        "baseline": "9.90", "baseline_mean": 0.12, "alpha": 0.05, "guarantee": {"sigma": 0.5},
+        "baseline": "9.90", "baseline_mean": 0.12, "alpha": 0.05,
         "window": "7d", "default_reward": 0.0, "seed": 1,
     }, {
         "name": "banner",
@@ -331,10 +331,11 @@ def made_policy(spec: ExperimentSpec) -> Policy:
 
 def former_policy(spec: ExperimentSpec) -> Policy:
     """The same for a spec of a version that recorded no defaults: with those that it had."""
-    return _made_policy(spec, policy_of_then(spec.described_policy))
+    return _made_policy(spec, policy_of_then(spec.described_policy), GUARANTEE | UNKNOWN_RANGE)
 
 
-def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
+def _made_policy(spec: ExperimentSpec, described: JsonObject, former: JsonObject | None = None) -> Policy:
+    """former: parameters of the guarantee that an earlier version took; None: those of today."""
     numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
     parameters: JsonObject = {}
     if spec.baseline is not None:
@@ -345,6 +346,8 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
         parameters["baseline"] = numbers[spec.baseline] if isinstance(spec.baseline, str) else [numbers[one] for one in spec.baseline]
     if spec.baseline_mean is not None:
         parameters["baseline_mean"] = spec.baseline_mean
+    if former is None and (spec.alpha is not None or spec.keeps_budget):
+        parameters |= {"rewards": spec.reward_range} | ({"martingale": "freedman"} if spec.workers > 1 else {})  # leases know psi only
     if spec.keeps_budget:
         if spec.floor is not None:
             raise ValueError(
@@ -361,7 +364,7 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject) -> Policy:
                 "guarantee was given without alpha; say which share of the baseline's reward may be lost, such as alpha = 0.05."
             )
         return policy
-    safe: Policy = find("Safe")(policy, **(parameters | {"alpha": spec.alpha} | spec.guarantee))
+    safe: Policy = find("Safe")(policy, **(parameters | (former or {}) | {"alpha": spec.alpha} | spec.guarantee))
     values, means = spec.promised_values, spec.baseline_means
     if values is None:
         return safe
@@ -562,6 +565,7 @@ def check_workers(spec: ExperimentSpec) -> None:
         ("checkpoint", policy.checkpoint[0] != -1 or policy.min_gap > 0, "promise every round"),
         ("open", policy.open != COUNT_NOTHING, "use open = 'nothing'"),
         ("bound", policy.bound != MARTINGALE, "use bound = 'martingale'"),
+        ("martingale", policy.martingale == BERNOULLI, "use martingale = 'freedman'"),
     ):
         if wrong:
             raise ValueError(f"{many} keeps its promise by leases, and none is known for this {field}; {remedy}, or use workers = 1.")
