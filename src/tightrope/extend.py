@@ -77,6 +77,7 @@ from .core.verbs import (
     update,
     value_or,
     watch,
+    with_rewards,
     withdraw,
 )
 from .problems.problem import problem
@@ -161,6 +162,7 @@ __all__ = [
     "value_or",
     "vector",
     "watch",
+    "with_rewards",
     "withdraw",
 ]
 

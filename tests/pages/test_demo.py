@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from planted import measured_in_a_browser
 from tiers import thorough
 from tightrope.cli import app
-from tightrope.demo import log, page, price, safe, sets, stop
+from tightrope.demo import log, page, price, safe, sets, stop, width
 from tightrope.demo.setting import DemoSetting
 from tightrope.numerics.statistics import standard_error
 from tightrope.papers.conservative.settings import ranked_baseline
@@ -45,8 +45,8 @@ def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
         assert html.index(f'id="{section.slug}"') < html.index("<svg", html.index(f'id="{section.slug}"'))  # before the picture
         assert "ynthetic" in section.text
     missing = [name for name in ("Jester", "MovieLens", "Open Bandit") if any(name in words for words in said)]
-    assert missing == ["Jester", "MovieLens", "Open Bandit"]
-    assert html.count("Synthetic twin, because the data are not here") == 4
+    assert missing == ["MovieLens", "Open Bandit"]
+    assert html.count("Synthetic twin, because the data are not here") == 3
 
 
 @thorough
@@ -57,12 +57,12 @@ def test_a_policy_has_one_colour_on_the_whole_page(demo):
         for picture in section.figures:
             for entry in picture.entries:
                 seen.setdefault(entry.name, set()).add(entry.colour)
-    shared = {"LinUCB", "SoftUCB", "CLUCB2", "Safe(LinTS)", "CKL-UCB", "KL-UCB", "C2UCB", "CombTS", "greedy"}
+    shared = {"BetaThompson", "LinUCB", "SoftUCB", "CUCB2", "Safe(BetaThompson)", "CKL-UCB", "KL-UCB", "C2UCB", "CombTS", "greedy"}
     assert shared <= seen.keys()
     assert all(len(seen[name]) == 1 for name in shared)
     assert len(set.union(*(seen[name] for name in shared))) == len(shared)
     titles = re.findall(r"<title>([^<]*)</title>", made.page.read_text())
-    assert any(title.startswith("LinUCB: ") and "of users behind" in title for title in titles)
+    assert any(title.startswith("BetaThompson: ") and "of shops behind" in title for title in titles)
 
 
 @thorough
@@ -118,10 +118,10 @@ def harmed(violations, regret):
 def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
     made, _ = demo
     folder = made.page.parent
-    monkeypatch.setattr("tightrope.problems.data.jester", lambda count, **given: safe.twin(count, 5))
-    assert "ynthetic" not in safe.section(DemoSetting(folder, size=SIZE)).text
+    monkeypatch.setattr("tightrope.problems.data.movielens_stars", lambda count, **given: width.twin(count, 5))
+    assert "ynthetic" not in width.section(DemoSetting(folder, size=SIZE)).text
     runs = DemoSetting(folder).runs
-    assert {path.name for path in runs.glob("safe, rewards at once*")} == {"safe, rewards at once", "safe, rewards at once, twin"}
+    assert {"width", "width, twin"} <= {path.name for path in runs.glob("width*")}
 
 
 def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_path, monkeypatch):
@@ -132,16 +132,18 @@ def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_pat
     assert DemoSetting(tmp_path).runs != folder == before.out / "runs" / folder.name
 
 
-def test_the_sentence_on_safety_counts_users_and_says_what_safety_costs():
+def test_the_sentence_on_safety_counts_shops_and_says_what_safety_costs():
     noise = np.random.default_rng(0).normal(size=20)
-    violations = {"LinUCB": [3] * 15 + [0] * 5, "CLUCB2": [0] * 20, "Safe(LinTS)": [1] + [0] * 19}
-    one = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 30 + noise[::-1], "Safe(LinTS)": 10.01 + noise[::-1]})
-    said = safe.sentence({"at once": one}, {"at once": safe.users_behind(one)})
-    assert "Of 20 new users" in said
-    assert "with at once LinUCB 15 (of whom 15 still are at the end), CLUCB2 0 and Safe(LinTS) 1;" in said.replace(". After", "; After")
-    assert re.search(r"CLUCB2's by \+(20|19)\.\d", said) and "Safe(LinTS)'s" not in said
-    level = harmed(violations, {"LinUCB": 10 + noise, "CLUCB2": 10.01 + noise[::-1], "Safe(LinTS)": 10.02 + noise[::-1]})
-    assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.users_behind(level)})
+    violations = {"BetaThompson": [3] * 15 + [0] * 5, "CUCB2": [0] * 20, "Safe(BetaThompson)": [1] + [0] * 19}
+    one = harmed(violations, {"BetaThompson": 10 + noise, "CUCB2": 30 + noise[::-1], "Safe(BetaThompson)": 10.01 + noise[::-1]})
+    said = safe.sentence({"at once": one}, {"at once": safe.shops_behind(one)})
+    assert "Of 20 shops" in said
+    assert "with at once BetaThompson 15 (of which 15 still are at the end), CUCB2 0 and Safe(BetaThompson) 1;" in said.replace(
+        ". After", "; After"
+    )
+    assert re.search(r"CUCB2's by \+(20|19)\.\d", said) and "Safe(BetaThompson)'s" not in said
+    level = harmed(violations, {"BetaThompson": 10 + noise, "CUCB2": 10.01 + noise[::-1], "Safe(BetaThompson)": 10.02 + noise[::-1]})
+    assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.shops_behind(level)})
 
 
 def test_a_fixed_test_that_is_shorter_is_said_to_be():
@@ -156,9 +158,9 @@ def test_the_demo_plays_what_its_words_say(tmp_path):
     assert np.linalg.matrix_rank(stop.FEATURES) == 5
     revenue = price.PRICES * price.demand(price.PRICES) / price.PRICES[-1]
     assert np.abs(np.diff(revenue) / np.diff(price.PRICES)).max() < price.SLOPE
-    for user in safe.twin(5, seed=3):
-        assert user.means.min() >= 0 and user.means.max() <= 1
-        assert (user.means > user.means[ranked_baseline(user, safe.RANK)["baseline"]]).sum() == safe.RANK - 1
+    for shop in safe.new_shops(5, seed=3):
+        assert shop.means.min() >= safe.LEAST_RATE and shop.means.max() <= safe.MOST_RATE
+        assert (shop.means > shop.means[ranked_baseline(shop, safe.RANK)["baseline"]]).sum() == safe.RANK - 1
     assert "proved to be the best" in sets.timed_assignment(0)
     rates = stop.FEATURES @ stop.EFFECTS
     assert (rates >= rates.max() - stop.EPSILON).sum() == 1  # one variant is good enough, or "good enough" would say little

@@ -156,20 +156,25 @@ def test_a_log_that_is_as_was_assumed_contradicts_nothing(service, clock):
     ("more", "means", "words"),
     [
         ({"baseline_mean": 0.9}, {"low": 0.2, "mid": 0.2, "high": 0.2}, "The baseline earns 0.9"),
-        ({"rewards": [-1.0, 1.0], "policy": "EpsilonGreedy"}, {"low": 0.5, "mid": 0.5, "high": 0.5}, None),
-        ({"guarantee": {"sigma": 0.1}}, {"low": 0.5, "mid": 0.5, "high": 0.5}, "sigma = 0.1"),
+        ({"guarantee": {"sigma": 0.1, "martingale": "freedman"}}, {"low": 0.5, "mid": 0.5, "high": 0.5}, "sigma = 0.1"),
     ],
 )
 def test_a_false_assumption_is_found_in_the_log_and_the_promise_says_so(service, clock, more, means, words):
     create(service, GUARD | more)
     drive(service, clock, means, 300)
-    if words is None:
-        decide(service, "below")
-        reward(service, "below", -0.5)
-        words = "Rewards are at least 0"
     found = certified(service)
     assert verdict(found, words)[0] == "contradicted"
     assert "do not rely on it" in found["promise"] and verdict(found, words)[1] in found["promise"]
+
+
+def test_rewards_below_0_are_within_the_promise_where_they_were_declared(service, clock):
+    create(service, GUARD | {"rewards": [-1.0, 1.0], "policy": "EpsilonGreedy"})
+    drive(service, clock, {"low": 0.5, "mid": 0.5, "high": 0.5}, 300)
+    decide(service, "below")
+    reward(service, "below", -0.5)
+    found = certified(service)
+    assert found["budget"]["rewards"] == [-1.0, 1.0] and verdict(found, "within the declared range")[0] == "holds"
+    assert "do not rely" not in found["promise"]
 
 
 def test_means_that_change_are_found(service, clock):

@@ -235,9 +235,11 @@ def test_a_promise_holds_while_arms_are_added(name):
     assert played[3:].sum() > 0 and played[4] > 20
 
 
-def test_delta_is_not_shared_out_anew_when_arms_are_added():
+@pytest.mark.parametrize(("martingale", "least", "most"), [("freedman", 0.5, (1.0, 1.1)), (None, 0.4, (0.999, 1.001))])
+def test_delta_is_not_shared_out_anew_when_arms_are_added(martingale, least, most):
     """Widths of the first arms stay as they are, and a newcomer's lower bound stays 0 whatever it earns."""
-    session, fixed = (tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.5, alpha=0.9, sigma=0.1), arms=2, seed=0) for _ in range(2))
+    policy = tr.CUCB2(baseline=0, baseline_mean=0.5, alpha=0.9, sigma=0.1, martingale=martingale)
+    session, fixed = (tr.Session(policy, arms=2, seed=0) for _ in range(2))
     for one in (session, fixed):
         for _ in range(50):
             one.update(1, 0.75)
@@ -248,7 +250,7 @@ def test_delta_is_not_shared_out_anew_when_arms_are_added():
     here, there = session.explain(), fixed.explain()
     for side in ("lower", "upper"):
         assert here[side][1] == there[side][1]
-    assert here["lower"][1] > 0.5 and here["lower"][3] == 0.0 and 1.0 < here["upper"][3] < 1.1
+    assert here["lower"][1] > least and here["lower"][3] == 0.0 and most[0] < here["upper"][3] < most[1]
     with pytest.raises(ValueError, match="bound = 'confidence' adds up lower bounds"):
         tr.Session(tr.CUCB(baseline=0, baseline_mean=0.5, alpha=0.1, sigma=0.1), arms=2).add_arms(number=1)
 

@@ -166,4 +166,4 @@ def test_what_notebooks_show_is_escaped_and_short():
     for item in (session, tr.problems.Bernoulli(np.full(500, 0.5)), tr.problems.Linear(np.eye(30), np.ones(30))):
         assert "\n" not in repr(item)
         assert len(repr(item)) < 200
-    assert "baseline_mean = None   number in [0, 1], or None" in tr.CUCB2.__doc__
+    assert "baseline_mean = None   number in [0, inf), or None" in tr.CUCB2.__doc__

@@ -15,7 +15,10 @@ from ..worlds import generator, unit_vector
 ALPHA, DELTA = 0.05, 0.01
 SIGMA = 1.0  # scale of the intervals of Bernoulli arms
 LINEAR = {"sigma": 0.1, "lam": 0.5}
-PRINTED: Arguments = {"martingale": "freedman", "constants": "paper"}  # the bounds of the paper, for policies whose defaults are others
+PRINTED_BOUNDS: Arguments = {
+    "martingale": "freedman",
+    "constants": "paper",
+}  # the bounds of the paper, for policies whose defaults are others
 T = TypeVar("T")
 P = TypeVar("P")
 DRAW = "shifted"  # of features, in the primary reading
@@ -36,7 +39,7 @@ def variant(name: str, rank: int, problem: Instance, /, norms: object = "1", **p
         parameters |= {"theta_bound": float(np.linalg.norm(problem.theta)), "arm_bound": longest}
     if parameters.get("bound") == "oracle":
         parameters.setdefault("true_means", np.clip(problem.means, 0.0, 1.0))
-    return getattr(policies, name)(**ranked_baseline(problem, rank), delta=DELTA, **({"alpha": ALPHA} | PRINTED | parameters))
+    return getattr(policies, name)(**ranked_baseline(problem, rank), delta=DELTA, **({"alpha": ALPHA} | PRINTED_BOUNDS | parameters))
 
 
 def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: object) -> Policy:

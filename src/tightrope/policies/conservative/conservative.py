@@ -3,11 +3,14 @@
 When to use it: a baseline runs in production, its mean reward is known (or can be learned), and no loss beyond alpha of what it
 would have earned may happen while something better is looked for.
 Bound: the constraint holds in every round (checkpoint) with probability 1 - delta, regret as UCB / LinUCB plus
-O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to logarithms.
+O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to logarithms. delta is shared: with "bernoulli" half for the
+sum and half for the arms, else pi^2 / 18 = .548 for psi and .452 for widths ln(2.66 K s^3 / delta), or for the ellipsoid where it needs it.
 Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (CUCB2, CLUCB2, CLUCB2T); Wu, Shariff, Lattimore,
 Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (CLUCB).
-Deviations: r_b in Eq 8 is read as mu_b. Linear lower bounds are clipped at 0 also in Eq 7's sum unless clip = "paper". Where the
-baseline is not eligible and no arm is safe, the eligible arm with the largest TOT is played.
+Deviations: rewards of a known range are bounded by the supermartingale in `ledger`, not by Eq 5 and Wu et al.'s widths. The papers charge
+the whole delta to psi and to widths ln(K s^3 / delta) alike, which proves 1 - 1.75 delta; so does constants = "paper". For d = 1 Eq 3 has
+ln(1 / delta) where 2 ln(1 / delta) is needed, and here it is. r_b in Eq 8 is read as mu_b. Linear lower bounds are clipped at 0 also in
+Eq 7's sum unless clip = "paper". Where the baseline is not eligible and no arm is safe, the eligible arm with the largest TOT is played.
 Rewards may come late, in any order or never: `open` says what a decision without its reward has earned (ours, not in the papers).
 Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new features.
 """
@@ -45,10 +48,11 @@ INTERVAL_INDEX, ROUNDS_INDEX = range(2)
 class Conservative(Guaranteed):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the baseline's.
 
-    baseline: its arm; None: `Context.baseline` names it every round. baseline_mean: its known mean in [0, 1] (or
+    baseline: its arm; None: `Context.baseline` names it every round. baseline_mean: its known mean, at least 0 (or
     `Context.baseline_mean`); None: learn it (then the baseline must be one arm, or linear). alpha: share of the baseline's reward that
-    may be lost. delta: probability that the constraint is broken at any time. sigma: sub-Gaussian scale of the noise (1/2 suffices for
-    rewards in [0, 1]). lam: ridge parameter. theta_bound: bound on ||theta||. arm_bound: bound on the norms of all features.
+    may be lost. delta: probability that the constraint is broken at any time. sigma: sub-Gaussian scale of the noise, for psi, widths
+    and the ellipsoid; half the range of rewards suffices. lam: ridge parameter. theta_bound: bound on ||theta||. arm_bound: bound on the
+    norms of all features.
     bound: of the reward earned: "martingale" (Eq 5-7, 12), "confidence" (Eq 4) or "oracle" (true_means, for simulations).
     selection: "constrained" (Eq 8), "two-step" (the UCB arm or the baseline), "largest-lower" (Wu et al.'s remark).
     With bound = "confidence" the literal joint minimum admits arms that point away from all that was played; take clip = "both".
@@ -58,11 +62,14 @@ class Conservative(Guaranteed):
     baseline_index: the baseline's index in the two-step argmax: its "mean", or its own "ucb" (if optimistic and safe it is
     then explored). clip: mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or as in the
     "paper" (Eq 4, 6: neither; 7: the arm's; 12: both), or "joint": Eq 4's minimum for sum and arm together, else as in the paper.
-    martingale: "freedman", or "subgaussian" without (2/3) L. martingale_sigma: its sub-Gaussian scale; None: sigma, that of the intervals.
+    martingale: "bernoulli" bounds rewards of a known range, sums and independent arms alike, by how much they vary, without sigma;
+    "freedman" is psi, "subgaussian" psi without (2/3) L. martingale_sigma: scale of psi; None: sigma, that of the intervals.
+    rewards: the lowest and the highest reward, such as (0, 40) for a price of 40; others are refused. Without it a session of arms without
+    features takes rewards in [0, 1]; with features give it, else psi is used. constants: "proved", or "paper", see Deviations.
     model: "independent" ignores features.
     index: what is promising: the upper end of an "interval", or "rounds": mean + sqrt(ln t / n) of plain UCB, for independent arms and a
     known baseline. The promise rests on lower bounds alone and holds with either.
-    open: what a decision has earned while its reward is not in. "nothing" is sound for any delay if rewards are >= 0 (linear models: if
+    open: what a decision has earned while its reward is not in. "nothing", the lowest reward, is sound for any delay (linear models: if
     rewards are taken in by order of decision, or when they arrive does not depend on them). "lower", its arm's lower bound, is less
     cautious and sound only if when a reward arrives does not depend on what it is: a purchase reported at once and a non-purchase after
     a week break it.
@@ -168,8 +175,8 @@ class CUCB(Conservative):
 class CUCB2(Conservative):
     """CUCB with the martingale bound and constrained selection.
 
-    What was earned is counted by the rewards themselves less psi(|D|), which does not know how many arms there are, and of all safe arms
-    the most promising is played if it promises at least what the baseline earns.
+    What was earned is counted by the rewards themselves less what luck can have added, which does not know how many arms there are, and of
+    all safe arms the most promising is played if it promises at least what the baseline earns.
     """
 
 

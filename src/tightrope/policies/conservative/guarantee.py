@@ -51,7 +51,7 @@ from .ledger import (
     bound_totals,
     close_decision,
     count_decision,
-    known,
+    is_known,
     learn_reward,
     new_bounds,
     new_ledger,
@@ -122,9 +122,9 @@ def declared_range(policy: Any) -> tuple[float, float]:
 def with_range(policy: Any, arms: Arms) -> Any:
     """A guarantee for arms that pay such rewards. Where nobody says which, arms without features are taken to pay rewards in [0, 1], unless
     the bound of the policy does not need them bounded."""
-    if known(reward_range(policy)):
+    if is_known(reward_range(policy)):
         return policy
-    if arms.rewards is not None and not known(arms.rewards):
+    if arms.rewards is not None and not is_known(arms.rewards):
         return policy._replace(martingale=FREEDMAN) if policy.martingale < 0 else policy
     if arms.rewards is None and (arms.dimension or arms.oracle is not None or policy.martingale > BERNOULLI):
         return policy

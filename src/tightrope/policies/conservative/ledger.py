@@ -17,7 +17,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.dispatch import lean_verb, verb
-from ...core.kinds import ArmIndexOrNone, Count, Derived, Extended, Finite, Kind, Record, Scratch
+from ...core.kinds import ArmIndexOrNone, Count, Derived, Extended, Finite, Kind, NonNegative, Record, Scratch
 from ...core.matching import LARGEST_REWARD
 from ...core.verbs import reward_range, value_or
 
@@ -77,7 +77,7 @@ Ledger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, closed=Count, conserved=Count, conserved_open=Finite, baseline_open=Finite, learned=Finite,
     rewards=Finite, earned=Finite, promised=Finite, truth=Finite,
     place=Checkpoint, event=Event, choice=ArmIndexOrNone, stale=ArmIndexOrNone,
-    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived, failure=Derived, slope=Slope, bounded=Finite,
+    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=NonNegative, failure=NonNegative, slope=Slope, bounded=Finite,
 )]  # fmt: skip
 
 
@@ -106,7 +106,7 @@ class Premises(NamedTuple):
     failure: float
 
 
-def known(rewards: tuple[float, float]) -> bool:
+def is_known(rewards: tuple[float, float]) -> bool:
     """Whether a range says which rewards there are: a policy that takes all says so by a very large one."""
     return rewards[1] - rewards[0] < LARGEST_REWARD
 
@@ -123,8 +123,8 @@ def premises(policy: Any, rewards: tuple[float, float] | None, dimension: int, n
     each of the `number` arms has a width of its own.
     """
     ranges = (reward_range(policy), rewards or ANY_REWARD)
-    low, high = next(filter(known, ranges), ANY_REWARD)
-    bounded = known((low, high))
+    low, high = next(filter(is_known, ranges), ANY_REWARD)
+    bounded = is_known((low, high))
     if policy.martingale == BERNOULLI and not bounded:
         raise ValueError(
             "martingale = 'bernoulli' needs the range of rewards, which is not known of these arms; give rewards=(low, high), or take "

@@ -68,7 +68,7 @@ class Safe(Guaranteed, Wrapper):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
     inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
-    `Conservative`. With selection = "constrained" an
+    `Conservative`, `rewards` being those that the inner policy takes where it takes only some. With selection = "constrained" an
     unsafe choice gives way to the safe arm of the largest upper bound, with "two-step" to the baseline.
     """
 

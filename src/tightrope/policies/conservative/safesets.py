@@ -6,7 +6,8 @@ Bound: sum of the sets' mean rewards >= (1 - alpha) times the baseline's in ever
 whatever the inner policy does; docs/explanation/conservative-guarantee.md derives it.
 Source: the condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 5, 7, 12) for the total reward of a set; nearest published:
 Takemura et al. 2023 (sets under a stepwise constraint).
-Deviations: the range in Freedman's radius is that of a set, k. All rewards enter the estimates, also the baseline's. An open decision
+Deviations: where the range of an arm's reward is known, the sum of all rewards of the inner policy's sets is bounded as in `ledger`; else
+the range in Freedman's radius is that of a set, k. All rewards enter the estimates, also the baseline's. An open decision
 has earned nothing; so has an arm of the baseline set that is answered alone, since it may belong to a round of the baseline.
 Per round: the inner policy's cost, plus O(N M d^2 / 2), a second call of the oracle where the inner set is not safe, O(M d^3 / 3).
 """
@@ -42,8 +43,8 @@ class SafeSets(Wrapper):
     learn it. alpha: share of the baseline's reward that may be lost. delta: probability that the constraint is broken at any time.
     sigma: sub-Gaussian scale of one arm's reward, rewards of a set being independent given their means. lam: ridge parameter.
     theta_bound: bound on ||theta||. arm_bound: bound on the norms of all features.
-    checkpoint, min_gap, martingale: as for `Conservative`. baseline_floor: what the baseline set earns at least in rounds to come.
-    Rewards must not be negative. They may come late, in any order or never.
+    checkpoint, min_gap, martingale, rewards (of an arm), constants: as for `Conservative`. baseline_floor: what the baseline set earns at
+    least in rounds to come. Without `rewards` none may be negative. They may come late, in any order or never.
     """
 
     inner: Policy = inner_policy(kw_only=False)

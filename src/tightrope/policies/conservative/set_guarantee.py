@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ...core.kinds import Count, Derived, Finite, Record, StateOf
+from ...core.kinds import Count, Derived, Finite, NonNegative, Record, StateOf
 from ...core.types import Oracle, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import BatchRidge, predict_solved, solve
@@ -49,8 +49,8 @@ LEDGER = np.dtype(
 )
 SetLedger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, members=Count, answered=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite,
-    place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=Derived,
-    failure=Derived,
+    place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=NonNegative,
+    failure=NonNegative,
 )]  # fmt: skip
 
 

@@ -65,18 +65,18 @@ def plural(count: int, what: str) -> str:
 
 def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> list[Assumption]:
     """The assumptions behind the budget; docs/explanation/conservative-guarantee.md says why."""
-    premises = []
+    premises, (least, most) = [], holdings["rewards"]
     if not holdings["bernoulli"] or holdings["norms"] is not None:  # the ellipsoid rests on the noise
-        premises.append(noise(holdings["sigma"], spec, history))
+        premises.append(noise(holdings["sigma"], least, spec, history))
     if holdings["bernoulli"]:
         premises.append(in_range(spec, history))
         if holdings["sets"]:
             premises.append(unseen("Rewards of the arms of a set depend on each other by what they earn on average alone."))
     else:
         if holdings["freedman"]:
-            premises.append(deviations(spec, history))
+            premises.append(deviations(most - least, spec, history))
         if not holdings["sets"]:
-            premises.append(means_in_unit(spec, history))
+            premises.append(means_in_range(least, most, spec, history))
     if not holdings["estimates"]:
         pass  # the bound asks nothing of the arms
     elif holdings["norms"] is None:
@@ -86,7 +86,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
             says = f"What an arm earns on average in a {spec.promise_by} does not change during the experiment."
             premises.append(unseen(says, "The log is not looked at for this by segment."))
         if holdings["learned"] and not holdings["bernoulli"]:
-            premises.append(at_most_one(spec, history))
+            premises.append(at_most(most, spec, history))
     else:
         coefficients, longest = holdings["norms"]
         premises.append(linear(coefficients, longest, history))
@@ -127,16 +127,16 @@ def seen_range(history: History) -> str:
     return f"The {plural(history.rewards, 'reward')} of the log are from {observations.lowest:.6g} to {observations.highest:.6g}."
 
 
-def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
-    """Rewards from 0 on, and sub-Gaussian."""
+def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) -> Assumption:
+    """Rewards from the least on, and sub-Gaussian."""
     says = (
-        f"Rewards are at least 0, and their noise is sub-Gaussian with scale sigma = {sigma:.6g} "
+        f"Rewards are at least {least:g}, and their noise is sub-Gaussian with scale sigma = {sigma:.6g} "
         "(1/2 is enough for any reward between 0 and 1)."
     )
     observations, declared = history.observed, spec.reward_range
-    if observations.lowest < 0.0:
+    if observations.lowest < least:
         return Assumption(says, CONTRADICTED, f"The log has a reward of {observations.lowest:.6g}.")
-    if declared is not None and declared[0] >= 0.0 and sigma * ROUNDING >= (declared[1] - declared[0]) / 2:
+    if declared is not None and declared[0] >= least and sigma * ROUNDING >= (declared[1] - declared[0]) / 2:
         return Assumption(
             says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned, and half of that is at most sigma."
         )
@@ -147,42 +147,42 @@ def noise(sigma: float, spec: ExperimentSpec, history: History) -> Assumption:
     return Assumption(says, AGREES, seen_range(history))
 
 
-def deviations(spec: ExperimentSpec, history: History) -> Assumption:
-    """No reward is more than 1 from its mean."""
+def deviations(span: float, spec: ExperimentSpec, history: History) -> Assumption:
+    """No reward is further from its mean than the range allows."""
     says, observations, declared = (
-        "The reward of an arm differs from what it earns on average by at most 1.",
+        f"The reward of an arm differs from what it earns on average by at most {span:g}.",
         history.observed,
         spec.reward_range,
     )
-    if declared is not None and declared[1] - declared[0] <= ROUNDING:
+    if declared is not None and declared[1] - declared[0] <= span * ROUNDING:
         return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
     for arm, (least, most) in mean_bounds(history).items():
-        if max(history.arms[arm].highest - most, least - history.arms[arm].lowest) > ROUNDING:
-            return Assumption(says, CONTRADICTED, f"A reward of arm {arm!r} is further from its mean than 1.")
+        if max(history.arms[arm].highest - most, least - history.arms[arm].lowest) > span * ROUNDING:
+            return Assumption(says, CONTRADICTED, f"A reward of arm {arm!r} is further from its mean than {span:g}.")
     return (
         Assumption(says, AGREES, seen_range(history))
-        if observations.highest - observations.lowest <= ROUNDING
+        if observations.highest - observations.lowest <= span * ROUNDING
         else unseen(says, seen_range(history))
     )
 
 
-def means_in_unit(spec: ExperimentSpec, history: History) -> Assumption:
-    """Means between 0 and 1."""
-    says, declared = "What an arm earns on average is between 0 and 1.", spec.reward_range
-    if declared is not None and declared[0] >= 0.0 and declared[1] <= 1.0:
+def means_in_range(low: float, high: float, spec: ExperimentSpec, history: History) -> Assumption:
+    """Means between the lowest and the highest reward."""
+    says, declared = f"What an arm earns on average is between {low:g} and {high:g}.", spec.reward_range
+    if declared is not None and declared[0] >= low and declared[1] <= high:
         return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
     for arm, (least, most) in mean_bounds(history).items():
-        if least > 1.0 or most < 0.0:
+        if least > high or most < low:
             return Assumption(says, CONTRADICTED, f"Arm {arm!r} earns between {least:.6g} and {most:.6g} on average.")
     return Assumption(says, AGREES, seen_range(history))
 
 
-def at_most_one(spec: ExperimentSpec, history: History) -> Assumption:
-    """Rewards up to 1."""
-    says, declared = "Rewards are at most 1.", spec.reward_range
-    if history.observed.highest > 1.0:
+def at_most(high: float, spec: ExperimentSpec, history: History) -> Assumption:
+    """Rewards up to the highest."""
+    says, declared = f"Rewards are at most {high:g}.", spec.reward_range
+    if history.observed.highest > high:
         return Assumption(says, CONTRADICTED, f"The log has a reward of {history.observed.highest:.6g}.")
-    if declared is not None and declared[1] <= 1.0:
+    if declared is not None and declared[1] <= high:
         return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
     return Assumption(says, AGREES, seen_range(history))
 

@@ -22,7 +22,7 @@ from ...experiment import Players, Run
 from ...scoring import OURS, Row, most, never, row_of
 from ...worlds import generator, unit_vector
 from ..measures import final
-from ..settings import ALPHA, LINEAR, PRINTED, bernoulli_models, budget_monitor, ranked_baseline, spread_model, variant, with_record
+from ..settings import ALPHA, LINEAR, PRINTED_BOUNDS, bernoulli_models, budget_monitor, ranked_baseline, spread_model, variant, with_record
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
@@ -59,7 +59,7 @@ def good_set(problem: problems.SemiBandit) -> Arguments:
 
 def safe(inner: Policy, arguments: Callable[..., Arguments], problem: Problem, **parameters: Any) -> Policy:
     """The guarantee around another policy."""
-    return policies.Safe(inner, **arguments(problem), **PRINTED, **parameters)
+    return policies.Safe(inner, **arguments(problem), **PRINTED_BOUNDS, **parameters)
 
 
 def set_budget(problem: problems.SemiBandit) -> Budget:
@@ -100,7 +100,7 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
         "Safe(LinTS)": of(safe, policies.LinTS(width="theorem", noise=0.1, lam=0.5), fourth, **linear),
     }
     changing = problems.ContextualSpread(unit_vector(generator(run.seed, 5), 4), arms=8, noise=0.1)
-    contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms, **PRINTED)}
+    contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms, **PRINTED_BOUNDS)}
     watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
     delay_worlds = {
         "Bernoulli": DelayWorld(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
