@@ -74,7 +74,7 @@ class Planted(Policy):
     def init(self, arms: Arms) -> State:
         state = init(self.inner, arms)
         state.guarded.ledger["level"] *= self.level
-        state.guarded.ledger["arm_delta"] *= self.share
+        state.guarded.ledger["arm_level"] -= math.log(self.share)
         return state
 
     @jit
@@ -191,7 +191,7 @@ def test_the_bound_is_that_of_the_best_slope_and_monotone():
     for m in (1.0, 7.0, 300.0, 40_000.0):
         totals = np.linspace(0.0, m, 23)
         best = [max(max(m * math.expm1((slope * S - level) / m) / math.expm1(slope) for slope in SLOPES), 0.0) for S in totals]
-        for start in (0, 15, 31):
+        for start in (0, 15, 30):
             np.testing.assert_allclose([sum_bound(S, m, level, start)[0] for S in totals], np.minimum(best, m), rtol=1e-12)
         assert (np.diff(best) >= 0).all()
         assert all(sum_bound(S, 1.1 * m, level, 15)[0] <= bound + 1e-9 for S, bound in zip(totals, best, strict=True))

@@ -18,7 +18,6 @@ from .ledger import (
     LOWER,
     MARTINGALE,
     ORACLE,
-    SLOPES,
     Bounds,
     Ledger,
     Slope,
@@ -137,14 +136,12 @@ def pull_radius(sigma, delta, n_arms, pulls):
 @lean
 def mean_bound(state, arm, pulls, total, upper):
     """Lower bound (upper: upper bound) of an arm's mean, from so many rewards that add up to `total`."""
-    ledger, K = state.ledger[0], state.ledger[0].arms
+    ledger = state.ledger[0]
     if ledger.level > 0.0:
-        level, y, slopes = math.log(SLOPES.shape[0] * K / ledger.arm_delta), (total - ledger.low * pulls) / ledger.span, state.slopes
-        side = 1 if upper else 0
-        bound, slope = sum_bound(pulls - y if upper else y, pulls, level, slopes[side, arm])
-        slopes[side, arm] = slope
+        y, slopes, side = (total - ledger.low * pulls) / ledger.span, state.slopes, 1 if upper else 0
+        bound, slopes[side, arm] = sum_bound(pulls - y if upper else y, pulls, ledger.arm_level, slopes[side, arm])
         return ledger.low + ledger.span * (1.0 - bound / pulls if upper else bound / pulls)
-    width = pull_radius(ledger.sigma, ledger.arm_delta, K, pulls)
+    width = pull_radius(ledger.sigma, ledger.arm_delta, ledger.arms, pulls)
     return total / pulls + width if upper else max(total / pulls - width, ledger.low)
 
 

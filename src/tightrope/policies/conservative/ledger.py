@@ -33,6 +33,7 @@ ANY_REWARD = (-math.inf, math.inf)
 EVENTS = ("ucb", "safe-other", "baseline", "unsafe")
 SLOPES = np.array([0.002 * math.exp(i * math.log(2000.0) / 31.0) for i in range(32)])  # .002 to 4, enough for 30 to 10^7 rewards
 GROWTHS = np.array([math.expm1(slope) for slope in SLOPES])
+FALLS = np.array([-math.expm1(-slope) for slope in SLOPES])
 PSI_SHARE = math.pi**2 / 18.0  # of delta, with which psi fails: sum of 1 / (3 m^2)
 ZETA_3 = 1.2020569031595942  # of delta, with which widths ln(K s^3 / delta) fail: sum of 1 / s^3
 
@@ -63,6 +64,7 @@ LEDGER = np.dtype(
         ("span", "f8"),  # highest less lowest reward
         ("sigma", "f8"),  # sub-Gaussian scale of a reward
         ("level", "f8"),  # L of the sum's bound by "bernoulli"; 0: psi
+        ("arm_level", "f8"),  # L of an arm's
         ("arm_delta", "f8"),  # probability with which the arms' bounds may fail, all of them together
         ("failure", "f8"),  # probability that is proved, with which the promise fails
         ("slope", "f8"),  # position of the best slope of the sum
@@ -72,12 +74,13 @@ LEDGER = np.dtype(
 )
 Checkpoint: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: policy.checkpoint.size)]
 Event: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=UNSAFE)]
-Slope: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=SLOPES.size - 1)]
+Slope: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=SLOPES.size - 2)]
 Ledger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, closed=Count, conserved=Count, conserved_open=Finite, baseline_open=Finite, learned=Finite,
     rewards=Finite, earned=Finite, promised=Finite, truth=Finite,
     place=Checkpoint, event=Event, choice=ArmIndexOrNone, stale=ArmIndexOrNone,
-    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=NonNegative, failure=NonNegative, slope=Slope, bounded=Finite,
+    low=Derived, span=Derived, sigma=Derived, level=Derived, arm_level=NonNegative, arm_delta=NonNegative, failure=NonNegative,
+    slope=Slope, bounded=Finite,
 )]  # fmt: skip
 
 
@@ -102,6 +105,7 @@ class Premises(NamedTuple):
     span: float
     sigma: float
     level: float
+    arm_level: float
     arm_delta: float
     failure: float
 
@@ -138,17 +142,18 @@ def premises(policy: Any, rewards: tuple[float, float] | None, dimension: int, n
     rows = 1.0 + 1.0 / number if math.isnan(policy.baseline_mean) and not dimension else 1.0  # of a learned mean both ends are used
     if policy.martingale == BERNOULLI or (policy.martingale < 0 and bounded):
         share = 0.5 if summed else 1.0
-        return Premises(low, span, sigma, math.log(SLOPES.size / (delta * share)), delta * share / rows, delta)
+        level, arm_level = math.log(SLOPES.size / (delta * share)), math.log(SLOPES.size * number * rows / (delta * share))
+        return Premises(low, span, sigma, level, arm_level, delta * share / rows, delta)
     psi = PSI_SHARE if summed else 0.0
     if dimension:  # Eq 3 fails with probability delta^(d / 2) at most, psi with (2/3) L hardly ever
         share, enough = 1.0, not summed or (dimension >= 2 and policy.martingale != SUBGAUSSIAN) or (dimension >= 3 and delta <= 0.1)
     else:  # where one pull proves nothing, the widths fail with probability .202 delta only
         share, enough = ZETA_3 * rows, bounded and 2.0 * sigma * sigma * math.log(number / delta) >= span * span
     if enough:
-        return Premises(low, span, sigma, 0.0, delta, delta)
+        return Premises(low, span, sigma, 0.0, 0.0, delta, delta)
     if policy.constants == PROVED:
-        return Premises(low, span, sigma, 0.0, delta * (1.0 - psi) / share, delta)
-    return Premises(low, span, sigma, 0.0, delta, delta * (psi + share))
+        return Premises(low, span, sigma, 0.0, 0.0, delta * (1.0 - psi) / share, delta)
+    return Premises(low, span, sigma, 0.0, 0.0, delta, delta * (psi + share))
 
 
 def new_ledger(number: int, premises: Premises) -> np.ndarray:
@@ -212,32 +217,23 @@ def clips_arm(policy):
 
 
 @lean
-def slope_bound(total, m, level, i):
-    """m (exp((l S - L) / m) - 1) / (exp(l) - 1), for the i-th slope l and S = total."""
-    return m * math.expm1((SLOPES[i] * total - level) / m) / GROWTHS[i]
-
-
-@lean
 def sum_bound(total, m, level, start):
-    """Lower bound of the sum of the means of m >= 1 values in [0, 1] that add up to `total`, and the position of the slope that gives it.
+    """Lower bound of the sum of the means of m >= 1 values in [0, 1] that add up to `total`, and a position to start from the next time.
 
-    `slope_bound` rises with the slope and then falls, so that steps from any position, `start`, lead to the best one.
+    It is the largest of m (exp((l S - L) / m) - 1) / (exp(l) - 1) over the slopes l, which rises as long as
+    exp((l S - L) / m) (1 - S / m + S / m exp(-l)) < 1 and then falls; so steps from any position lead to the two slopes around its peak.
     """
     if SLOPES[-1] * total <= level:
         return 0.0, start
-    i, best = start, slope_bound(total, m, level, start)
-    while i + 1 < SLOPES.shape[0]:
-        value = slope_bound(total, m, level, i + 1)
-        if value <= best:
-            break
-        i, best = i + 1, value
-    if i == start:
-        while i > 0:
-            value = slope_bound(total, m, level, i - 1)
-            if value <= best:
-                break
-            i, best = i - 1, value
-    return min(max(best, 0.0), m), i
+    i, share, last = start, total / m, SLOPES.shape[0] - 1
+    low, high = math.expm1((SLOPES[i] * total - level) / m), math.expm1((SLOPES[i + 1] * total - level) / m)
+    while i > 0 and (1.0 + low) * (1.0 - share * FALLS[i]) >= 1.0:
+        i, high = i - 1, low
+        low = math.expm1((SLOPES[i] * total - level) / m)
+    while i + 1 < last and (1.0 + high) * (1.0 - share * FALLS[i + 1]) < 1.0:
+        i, low = i + 1, high
+        high = math.expm1((SLOPES[i + 1] * total - level) / m)
+    return min(max(m * max(low / GROWTHS[i], high / GROWTHS[i + 1]), 0.0), m), i
 
 
 @lean

@@ -42,6 +42,7 @@ LEDGER = np.dtype(
         ("span", "f8"),  # highest less lowest
         ("sigma", "f8"),  # sub-Gaussian scale of an arm's reward
         ("level", "f8"),  # L of the sum's bound by "bernoulli"; 0: psi
+        ("arm_level", "f8"),  # of single arms, which have no bound here
         ("arm_delta", "f8"),  # probability with which the ellipsoid may fail
         ("failure", "f8"),  # that is proved, with which the promise fails
     ],
@@ -49,7 +50,7 @@ LEDGER = np.dtype(
 )
 SetLedger: TypeAlias = Annotated[np.ndarray, Record(
     rounds=Count, explored=Count, members=Count, answered=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite,
-    place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_delta=NonNegative,
+    place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_level=NonNegative, arm_delta=NonNegative,
     failure=NonNegative,
 )]  # fmt: skip
 
