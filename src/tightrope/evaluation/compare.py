@@ -66,9 +66,9 @@ def compare(
         for name, item, duel in zip(policies, read.targets, read.duels, strict=True)
     }
     against = evaluation_of(read, read.baseline, None, anytime=True, alpha=options.alpha, name="baseline")
-    bounds = [read.bounds(item.kept, options.alpha / m) for item in read.targets]
-    best = np.max([pair[0] for pair in bounds], axis=0)
+    bounds = [each.sequence for each in evaluations.values()]
+    best = np.max([np.full(read.times.size, -np.inf), *(each.lower for each in bounds if each is not None)], axis=0)
     looked = np.isin(read.times, shown_times(log.rounds + 1))
-    alive = tuple(name for name, pair in zip(evaluations, bounds, strict=True) if (pair[1] >= best)[looked].all())
+    alive = tuple(name for name, each in zip(evaluations, bounds, strict=True) if each is None or (each.upper >= best)[looked].all())
     winner = alive[0] if len(alive) == 1 and evaluations[alive[0]].verdict == "promote" else None
     return Comparison(evaluations, against, alive, winner, options.alpha)

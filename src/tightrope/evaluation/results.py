@@ -56,19 +56,20 @@ class Evaluation:
     alpha : float in (0, 1)
         Error of the interval and of the verdict.
     interval : (float, float)
-        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False.
+        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False or the rows are not in the order in which they
+        were drawn; NaN where the log contradicts itself and a note says how.
     sequence : Sequence or None
-        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where anytime was False.
+        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where there are none.
     ess, max_weight : float
         Effective sample size in rows, and the largest weight.
     support : Support
         Where the target's probability and the log's rows are.
     verdict : str
-        "enough overlap", "not enough overlap: ..", or with a baseline "promote", "roll back", "undecided".
+        "enough overlap", "not enough overlap: ..", "no verdict: ..", or with a baseline "promote", "roll back", "undecided".
     decided : int or None
         The round in which that was decided, which later rounds do not undo; None before.
     difference : Sequence or None
-        Of value - baseline; None without one.
+        Of value - baseline; None without one; a single NaN where there are no bounds.
     estimates : dict
         All estimators, by name.
     calibration : (c, 3) array
@@ -108,9 +109,10 @@ class Evaluation:
 
     def __str__(self) -> str:
         low, high = self.interval
+        ends = "none" if math.isnan(low) else f"[{low:.4g}, {high:.4g}]"
         lines = [
             f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
-            f"{1.0 - self.alpha:.0%} interval [{low:.4g}, {high:.4g}]{' at all times' if self.sequence is not None else ''}",
+            f"{1.0 - self.alpha:.0%} interval {ends}{' at all times' if self.sequence is not None else ''}",
             ("" if math.isnan(self.ess) else f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, ")
             + f"{self.support.unseen:.1%} of its probability on arms never played",
             self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
@@ -119,13 +121,18 @@ class Evaluation:
 
     @property
     def normal_interval(self) -> tuple[float, float]:
-        """The normal interval `value -+ z se`, which holds for this number of rounds only."""
-        z = float(special.ndtri(1.0 - self.alpha / 2.0)) * self.se
+        """The normal interval `value -+ z se`, which holds for this number of rounds only; NaN where `interval` is."""
+        z = self._z * self.se
         return self.value - z, self.value + z
+
+    @property
+    def _z(self) -> float:
+        return math.nan if math.isnan(self.interval[0]) else float(special.ndtri(1.0 - self.alpha / 2.0))
 
     def __repr__(self) -> str:
         low, high = self.interval
-        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g} in [{low:.4g}, {high:.4g}] by {self.estimator}; {self.verdict}>"
+        ends = "" if math.isnan(low) else f" in [{low:.4g}, {high:.4g}]"
+        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g}{ends} by {self.estimator}; {self.verdict}>"
 
     def _repr_html_(self) -> str:
         return notebook.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
@@ -221,7 +228,7 @@ class Evaluation:
         """
         import pandas as pd
 
-        z = float(special.ndtri(1.0 - self.alpha / 2.0))
+        z = self._z
         rows = [(name, e.value, e.se, e.value - z * e.se, e.value + z * e.se) for name, e in self.estimates.items()]
         return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
 
@@ -280,8 +287,9 @@ class Comparison:
         lines = [f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} {'upper':>10s} {'ess':>9s}  verdict"]
         for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
             low, high = e.interval
+            ends = f"{'none':>10s} {'none':>10s}" if math.isnan(low) else f"{low:10.4g} {high:10.4g}"
             gone = "" if name in self.alive or e is self.baseline else ", cannot be the best"
-            lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {low:10.4g} {high:10.4g} {e.ess:9,.0f}  {e.verdict}{gone}")
+            lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {ends} {e.ess:9,.0f}  {e.verdict}{gone}")
         return "\n".join([*lines, self.conclusion])
 
     @property

@@ -4,6 +4,7 @@ A row is one arm that was played: its number, its reward, the probability with w
 slot where there are slots), and what the logger saw. Rows of the same round belong to one set of arms.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -11,12 +12,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiled.kernels import jit
 from ..core import checks
 from .arm_labels import ArmLabels, Label
 from .tables import BadRows
 
 CHUNK = 65_536  # rows of a chunk at most
 ENTRIES = 2**21  # numbers of a chunk's largest array at most
+CHANCE = 1e-3  # with which rows that are in the order of their draws are taken for others
+STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7])  # of the bets against their order
+MOST_ODDS = 20.0  # at which a bet is paid, so that a single tiny propensity wins none
 TOLERANCE = 1e-6  # by how much probabilities may miss what they must add up to
 
 
@@ -90,6 +95,8 @@ class Log:
         Whether every eligible arm had the same probability, all propensities are 1, all are the same.
     known : bool
         Whether it has the logger's probabilities of all arms.
+    as_drawn : bool
+        Whether arms follow each other as draws with their propensities do. False for rows that are sorted or joined by arm.
     """
 
     source: Source
@@ -108,6 +115,7 @@ class Log:
     deterministic: bool = False
     constant: bool = False
     known: bool = False
+    as_drawn: bool = True
 
     def __len__(self) -> int:
         return self.n
@@ -305,6 +313,7 @@ def new_log(
     size, smallest, largest = 1, 1.0, 0.0
     plays, all_equal, known = np.zeros(arms), True, False
     begins: list[tuple[np.ndarray, np.ndarray]] = []
+    bets, most = (np.zeros(3), np.full(arms, -1.0), np.zeros((arms + 1, STAKES.size))), np.zeros(2)
     for part in log._parts(None, narrow=True):
         total += part.arm.size
         if part.round is not None:
@@ -317,16 +326,19 @@ def new_log(
         n += rows.arm.size
         plays += np.bincount(rows.arm, minlength=arms)
         smallest, largest = min(smallest, float(rows.propensity.min())), max(largest, float(rows.propensity.max()))
+        first = np.ones(rows.arm.size, dtype=np.bool_)
         if rows.round is None:
             rounds += rows.arm.size
         else:
-            starts = np.flatnonzero(np.concatenate([[True], rows.round[1:] != rows.round[:-1]]))
+            first[1:] = rows.round[1:] != rows.round[:-1]
+            starts = np.flatnonzero(first)
             rounds += starts.size
             size = max(size, int(np.diff(np.append(starts, rows.arm.size)).max()))
             all_equal = False
         count = arms if rows.eligible is None else rows.eligible.sum(axis=1)
         all_equal = all_equal and bool((np.abs(rows.propensity * count - 1.0) <= TOLERANCE).all())
         known = rows.probabilities is not None
+        bet_on_order(rows.arm, rows.propensity, first, STAKES, *bets, most)
     if begins:
         _refuse_parted(begins)
     left = dict(left_out or {}) | ({"rows without a reward": total - n} if total > n else {})
@@ -336,7 +348,46 @@ def new_log(
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
     facts = {"n": n, "given": total, "rounds": rounds, "size": size, "plays": plays, "uniform": all_equal, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
+    facts["as_drawn"] = bool((most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all())
     return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
+
+
+@jit
+def bet_on_order(
+    arm: np.ndarray, propensity: np.ndarray, first: np.ndarray, stakes: np.ndarray, clock: np.ndarray, last: np.ndarray,
+    gains: np.ndarray, most: np.ndarray,
+) -> None:  # fmt: skip
+    """Bet on every arm, and on the arms of the round before, and note the largest gains.
+
+    A round pays 1 / h - 1 times the stake where the arm was drawn and takes it elsewhere: on average nothing, whatever the logger knew,
+    if arms are drawn with their propensities h. So the gains of a bet ever reach g with probability 1 / g at most (Ville), and those on
+    one arm of rows that come in blocks grow without end. A set pays the mean of its arms.
+
+    first: (m,) whether a row begins a round. stakes: (L,) shares of what one owns. clock: the round, the size of the one before, and of
+    how many of its arms, over h, this one has. last: (K,) rounds in which arms were drawn last. gains: (K + 1, L) logarithms, those of
+    arms but for what rounds without them take. most: (2,) the largest of arms, and of repetition.
+    """
+    K, m = last.shape[0], arm.shape[0]
+    i = 0
+    while i < m:
+        clock[0] += 1.0
+        clock[2] = 0.0
+        j = i
+        while j < m and (j == i or not first[j]):
+            a, odds = arm[j], min(1.0 / propensity[j], MOST_ODDS)
+            if last[a] == clock[0] - 1.0:
+                clock[2] += odds
+            last[a] = clock[0]
+            for s in range(stakes.shape[0]):
+                gains[a, s] += math.log1p(stakes[s] * odds / (1.0 - stakes[s]))
+                most[0] = max(most[0], gains[a, s] + clock[0] * math.log1p(-stakes[s]))
+            j += 1
+        if clock[1] > 0.0:
+            for s in range(stakes.shape[0]):
+                gains[K, s] += math.log1p(stakes[s] * (clock[2] / clock[1] - 1.0))
+                most[1] = max(most[1], gains[K, s])
+        clock[1] = j - i
+        i = j
 
 
 def whole(log: Log) -> Rows:
