@@ -64,7 +64,7 @@ def test_scores_of_the_sequence_by_hand():
     out = np.empty((4, 4))
     k = 0.5
     kernels.score(
-        ARM, REWARD, REWARD, H, TARGET, False, MODEL, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, np.zeros(kernels.SUMS),
+        ARM, REWARD, REWARD, H, TARGET, False, MODEL, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, (0.0, 1.0), np.zeros(kernels.SUMS),
         np.zeros((kernels.MOMENTS, 2)), np.zeros(3), np.zeros(3), *out,
     )  # fmt: skip
     q = np.minimum(TARGET * MODEL, k * chances)

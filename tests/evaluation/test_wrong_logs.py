@@ -268,3 +268,129 @@ def test_the_propensity_of_a_whole_slate_is_refused():
     log = tr.logs.from_obp(feedback | {"pscore": feedback["pscore_item_position"]})
     assert log.arms == K
     assert abs(tr.evaluate(log, [1 / K] * K).value - 0.3) < 0.05
+
+
+# Units -------------------------------------------------------------------------------------------------------------------
+
+
+def by_user(seed, users=400, events=50):
+    """An arm drawn for each user, no effect at all, rates that differ by user, events in any order."""
+    rng = np.random.default_rng(seed)
+    arms, rate = rng.integers(0, 2, users), rng.beta(1, 4, users)
+    who = rng.permutation(np.repeat(np.arange(users), events))
+    return {"arm": arms[who], "reward": (rng.random(who.size) < rate[who]) * 1.0, "propensity": np.full(who.size, 0.5), "user": who}
+
+
+def test_equal_arms_drawn_by_user_get_a_verdict_in_at_most_alpha_of_tests():
+    verdicts = missed = 0
+    for seed in range(TESTS):
+        log = tr.logs.from_frame(by_user(seed))
+        verdicts += tr.evaluate(log, 1, baseline=0, unit="user").decided is not None
+        low, high = tr.evaluate(log, 1, unit="user", per=1.0).interval
+        missed += not low <= 0.2 <= high
+    assert verdicts / TESTS <= MOST_VERDICTS
+    assert missed / TESTS <= MOST_VERDICTS
+
+
+def test_a_unit_is_one_draw_with_the_sum_of_its_rewards():
+    table = {"arm": ["a", "b", "a", "b"], "reward": [1.0, 2.0, 3.0, 0.5], "propensity": [0.5, 0.25, 0.5, 0.25], "who": ["u", "v", "u", "w"]}
+    log = tr.logs.from_frame(table, rewards=(0.0, 4.0))
+    sums = {"arm": ["a", "b", "b"], "reward": [4.0, 2.0, 0.5], "propensity": [0.5, 0.25, 0.25]}
+    wanted = tr.evaluate(tr.logs.from_frame(sums, rewards=(0.0, 8.0)), "b", baseline="a")
+    for unit in ("who", table["who"], np.array([7, 8, 7, 9])):
+        found = tr.evaluate(log, "b", baseline="a", unit=unit)
+        assert found.estimates == wanted.estimates
+        assert (found.n, found.interval, found.ess) == (3, wanted.interval, wanted.ess)
+        assert tr.compare(log, {"b": "b"}, baseline="a", unit=unit).evaluations["b"].interval == wanted.interval
+    probabilities = np.array([[0.2, 0.8]] * 4)
+    assert tr.evaluate(log, probabilities, unit="who").value == tr.evaluate(log, [0.2, 0.8], unit="who").value
+    with pytest.raises(ValueError, match="unit 'u' has another arm or propensity in row 1"):
+        tr.evaluate(log, "b", unit=["u", "u", "v", "v"])
+    with pytest.raises(ValueError, match="no column 'whom'"):
+        tr.evaluate(log, "b", unit="whom")
+    with pytest.raises(ValueError, match="unit has no entry in row 2"):
+        tr.evaluate(log, "b", unit=["u", "v", None, "w"])
+    with pytest.raises(ValueError, match="one entry for each of the 4 rows"):
+        tr.evaluate(log, "b", unit=[1, 2])
+
+
+def test_a_ratio_has_the_error_of_the_delta_method():
+    rng = np.random.default_rng(0)
+    n = 3000
+    arm, sessions = rng.integers(0, 2, n), rng.integers(1, 9, n) * 1.0
+    revenue = sessions * rng.exponential(2.0, n) * (1.0 + 0.3 * arm)
+    table = {"arm": arm, "reward": revenue, "propensity": np.full(n, 0.5), "sessions": sessions}
+    e = tr.evaluate(tr.logs.from_frame(table, rewards=(0.0, 500.0)), 1, per="sessions")
+    w = (arm == 1) * 2.0
+    ratio = (w * revenue).sum() / (w * sessions).sum()
+    se = np.std(w * (revenue - ratio * sessions), ddof=1) / math.sqrt(n) / (w * sessions).mean()
+    assert (e.value, e.se) == pytest.approx((ratio, se))
+    assert e.interval == pytest.approx((ratio - 1.959964 * se, ratio + 1.959964 * se))
+    assert list(e.estimates) == ["ratio"]
+    with pytest.raises(ValueError, match="no verdict; leave baseline out"):
+        tr.evaluate(tr.logs.from_frame(table, rewards=(0.0, 500.0)), 1, baseline=0, per="sessions")
+
+
+def test_ids_that_repeat_with_one_arm_each_are_named():
+    table = by_user(0)
+    assert "give unit='user'" in " ".join(tr.evaluate(tr.logs.from_frame(table), 1).notes)
+    assert "unit=" not in " ".join(tr.evaluate(tr.logs.from_frame(table), 1, unit="user").notes)
+    own = table | {"arm": np.random.default_rng(1).integers(0, 2, table["arm"].size), "variant": table["arm"]}
+    assert tr.logs.from_frame(own).repeated == ""
+    text = table | {"user": [f"user {who}" for who in table["user"]], "variant": np.array(["A", "B"])[table["arm"]]}
+    assert tr.logs.from_frame(text).repeated == "user"
+
+
+# Few exceptions, and arms played too often -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2000, 200])
+@pytest.mark.parametrize("name", ["ips", "snips", "dr", "aipw"])
+@pytest.mark.parametrize(("reward", "rewards"), [(0.0, (0, 1)), (1.0, (0, 1)), (0.0, (-1, 1)), (5.0, (0, 10)), (-1.0, (-1, 0))])
+def test_rewards_that_are_all_equal_leave_an_interval(size, name, reward, rewards):
+    arm = np.random.default_rng(0).integers(0, 2, size)
+    log = tr.logs.from_frame({"arm": arm, "reward": np.full(size, reward), "propensity": np.full(size, 0.5)}, rewards=rewards)
+    e = tr.evaluate(log, 1, estimator=name, anytime=False)
+    low, high = e.interval
+    assert low <= reward - (reward > rewards[0]) * 1.9 / size * (reward - rewards[0])
+    assert high >= reward + (reward < rewards[1]) * 1.9 / size * (rewards[1] - reward)
+    assert e.frame().set_index("estimator").loc[name, "upper"] == high
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.01, 0.99])
+@pytest.mark.parametrize("name", ["ips", "snips", "dr"])
+def test_intervals_of_few_conversions_miss_as_often_as_promised(rate, name):
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(200):
+        arm = rng.integers(0, 2, 1000)
+        log = tr.logs.from_frame({"arm": arm, "reward": (rng.random(1000) < rate) * 1.0, "propensity": np.full(1000, 0.5)})
+        e = tr.evaluate(log, 1, estimator=name, anytime=False)
+        missed += not e.interval[0] <= rate <= e.interval[1]
+    assert missed / 200 <= 0.05 + 2.0 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_few_purchases_widen_by_the_range_of_rewards():
+    rng = np.random.default_rng(0)
+    arm, revenue = rng.integers(0, 2, 1000), np.zeros(1000)
+    revenue[[3, 30, 300]] = 20.0, 35.5, 12.0
+    log = tr.logs.from_frame({"arm": arm, "reward": revenue, "propensity": np.full(1000, 0.5)}, rewards=(0, 100))
+    e = tr.evaluate(log, 1, estimator="snips", anytime=False)
+    assert e.interval[1] > e.value + 1.96 * e.se
+    assert type(e).from_record(json.loads(json.dumps(e.record()))).normal_interval == e.normal_interval
+
+
+def test_a_sample_ratio_mismatch_is_named_and_a_match_is_not():
+    arm = np.repeat([0, 1], [5200, 4800])
+    reward, doubted = np.zeros(10_000), 0
+    reward[::7] = 1.0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        log = tr.logs.from_frame({"arm": rng.permutation(arm), "reward": reward}, propensity=0.5)
+        assert "arms were played 5,200, 4,800 times where their propensities make 5,000, 5,000 (chi-square, p = 6.3e-05)" in str(
+            tr.evaluate(log, 1)
+        )
+        fair = rng.choice(3, 3000, p=[0.6, 0.3, 0.1])
+        table = {"arm": fair, "reward": reward[:3000], "propensity": np.array([0.6, 0.3, 0.1])[fair]}
+        doubted += "mismatch" in str(tr.evaluate(tr.logs.from_frame(table), 1))
+        doubted += "mismatch" in str(tr.evaluate(tr.logs.from_frame(table, probabilities=np.tile([0.6, 0.3, 0.1], (3000, 1))), 1))
+    assert doubted <= 2

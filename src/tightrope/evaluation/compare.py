@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import checks
-from ..logs.log import Log
+from ..logs.log import Log, by_unit
 from .estimators import Estimator
 from .models import Model
 from .results import Comparison
@@ -18,7 +19,7 @@ from .targets import LOGGED_POLICY, Judged, Target
 
 def compare(
     log: Log, policies: Mapping[str, Judged], *, baseline: Judged = LOGGED_POLICY, estimator: Estimator = "dr", model: Model = "ridge",
-    alpha: float = 0.05, clip: float = 10.0, k: float = 1.0, rho: float = 1.0,
+    alpha: float = 0.05, clip: float = 10.0, k: float = 1.0, rho: float = 1.0, unit: str | ArrayLike | None = None,
 ) -> Comparison:  # fmt: skip
     """Judge several policies on a log at once, against a baseline.
 
@@ -33,7 +34,7 @@ def compare(
     alpha : float in (0, 1)
         Error, which is shared: each of m policies has intervals and a gate at level alpha / m, so with probability 1 - alpha nothing
         that is said of any of them, at any round, is wrong.
-    estimator, model, clip, k, rho
+    estimator, model, clip, k, rho, unit
         As in `evaluate`.
 
     Returns
@@ -54,6 +55,8 @@ def compare(
     """
     options = EvaluationOptions.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
     check_log(log)
+    if unit is not None:
+        log, _ = by_unit(log, unit)
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} must be a dict of name -> policy with at least one entry.")
     m = len(policies)

@@ -69,6 +69,11 @@ class Sums:
         """The largest weight."""
         return float(self.sums[kernels.LARGEST])
 
+    @property
+    def exceptions(self) -> int:
+        """Rows with a weight whose reward is not the lowest, or not the highest, whichever are fewer."""
+        return int(min(self.sums[kernels.ABOVE], self.sums[kernels.BELOW]))
+
     def estimate(self, name: str) -> ValueEstimate:
         """One of ESTIMATORS, in units of the reward."""
         s = self.sums

@@ -9,8 +9,8 @@ import math
 from ..compiled.kernels import jit
 
 # Places in `sums`.
-ROUNDS, ROWS, W, WW, WR, WWR, WWRR, LARGEST, MASS, H, HH, HG, HHG, HHGG, MATCHED = range(15)
-SUMS = 15
+ROUNDS, ROWS, W, WW, WR, WWR, WWRR, LARGEST, MASS, H, HH, HG, HHG, HHGG, MATCHED, ABOVE, BELOW = range(17)
+SUMS = 17
 # Rows of `moments`, whose columns are the mean and the sum of squared deviations of a score by round.
 IPS, CLIPPED, DM, DR, SWITCH = range(5)
 MOMENTS = 5
@@ -20,8 +20,8 @@ LARGE_VARIANCE = 1000.0  # V + rho from which the mixture has a closed form to t
 
 @jit
 def score(
-    arm, reward, scaled, propensity, target, logged, model, bounded, least, known, starts, size, k, clip, sums, moments, mass, astray,
-    lower, upper, weight, square,
+    arm, reward, scaled, propensity, target, logged, model, bounded, least, known, starts, size, k, clip, ends, sums, moments, mass,
+    astray, lower, upper, weight, square,
 ):  # fmt: skip
     """Add rows to the sums of one target, fill the scores of its rounds, and return the number of rounds.
 
@@ -29,7 +29,8 @@ def score(
     [0, 1], and what the logger's probabilities were at least.
     logged: the target is the logger itself; then `target` holds the propensity of the played arm, the other three are 0. known:
     whether `least` is exactly the logger's probabilities. starts: (m,) whether a row begins a round. size: arms of the largest set.
-    k: lower bound -k of the scores. mass, astray: (K,) sums of the target's probabilities, and of those where the logger's were 0.
+    k: lower bound -k of the scores. ends: the lowest and the highest reward that occurs. mass, astray: (K,) sums of the target's
+    probabilities, and of those where the logger's were 0.
     lower, upper: (m,) out, phi^L and phi^U of the round over `size`. weight, square: (m,) out, sums of w and w^2 in the round.
     """
     m, K = target.shape
@@ -57,6 +58,10 @@ def score(
             a, R, h = arm[j], reward[j], max(propensity[j], LEAST)
             p, r, floor = target[j, a], model[j, a], min(least[j, a], propensity[j])
             w = p / h
+            if w > 0.0 and ends[0] < R:
+                sums[ABOVE] += 1.0
+            if w > 0.0 and ends[1] > R:
+                sums[BELOW] += 1.0
             ips += w * R
             clipped += min(w, clip) * R
             correction += w * (R - r)

@@ -29,7 +29,7 @@ from .estimators import ValueEstimate
 from .kernels import advance
 from .models import LAM
 from .results import Evaluation, Support
-from .scoring import EvaluationOptions, check_log, overlap
+from .scoring import EvaluationOptions, check_log, few_exceptions, overlap
 from .sequences import Sequence, lower_bounds, shown_times
 from .world import LoggedWorld, replay_rows
 
@@ -187,6 +187,7 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
         value=value, se=se, interval=(float(bounds.lower[-1]), float(bounds.upper[-1])), sequence=bounds, ess=float(m), max_weight=1.0,
         support=Support(played / m, log.plays, 0.0, log.names), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
         alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": ValueEstimate(value, se)}, policy=label(policy), rewards=log.rewards,
+        few=few_exceptions(log, int(min((rewards > rewards.min()).sum(), (rewards < rewards.max()).sum()))),
         notes=(f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} rounds.",),
     )  # fmt: skip
 

@@ -18,6 +18,25 @@ from .sequences import Sequence
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def fixed_interval(estimate: ValueEstimate, alpha: float, ess: float, few: tuple[float, float] | None) -> tuple[float, float]:
+    """The normal interval for this number of rounds, which too few exceptions widen to that of Wilson for a share of `ess` rows.
+
+    few: the two rewards of which the value is a mixture. Source: Wilson 1927, "Probable inference, the law of succession, and
+    statistical inference".
+    """
+    z, (value, se) = float(special.ndtri(1.0 - alpha / 2.0)), estimate
+    low, high = value - z * se, value + z * se
+    if few is None or not ess > 0.0 or math.isnan(value):
+        return low, high
+    least, width = few[0], few[1] - few[0]
+    share = min(max((value - least) / width, 0.0), 1.0)
+    middle = (share + z * z / (2.0 * ess)) / (1.0 + z * z / ess)
+    reach = z / (1.0 + z * z / ess) * math.sqrt(share * (1.0 - share) / ess + z * z / (4.0 * ess * ess))
+    around = [low, high] if se > 0.0 else [value]
+    return min(*around, least + width * (middle - reach)), max(*around, least + width * (middle + reach))
+
+
 BASELINE = "(baseline)"  # its name beside those of the policies
 
 
@@ -84,6 +103,8 @@ class Evaluation:
         What was judged.
     rewards : (float, float)
         Lowest and highest that a reward can be.
+    few : (float, float) or None
+        Where fewer than 10 rows are exceptions: the two rewards between which normal intervals are widened to Wilson's.
     """
 
     value: float
@@ -106,6 +127,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     policy: str = ""
     rewards: tuple[float, float] = (0.0, 1.0)
+    few: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -122,12 +144,12 @@ class Evaluation:
     @property
     def normal_interval(self) -> tuple[float, float]:
         """The normal interval `value -+ z se`, which holds for this number of rounds only; NaN where `interval` is."""
-        z = self._z * self.se
-        return self.value - z, self.value + z
+        return self._fixed_interval(ValueEstimate(self.value, self.se))
 
-    @property
-    def _z(self) -> float:
-        return math.nan if math.isnan(self.interval[0]) else float(special.ndtri(1.0 - self.alpha / 2.0))
+    def _fixed_interval(self, estimate: ValueEstimate) -> tuple[float, float]:
+        if math.isnan(self.interval[0]):
+            return math.nan, math.nan
+        return fixed_interval(estimate, self.alpha, self.ess, self.few)
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -146,7 +168,9 @@ class Evaluation:
             With None where there is no finite number.
         """
         facts = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
-        facts |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
+        facts |= {
+            name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards", "few")
+        }
         facts |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
         pairs = {"sequence": self.sequence, "difference": self.difference}
         facts |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
@@ -189,6 +213,7 @@ class Evaluation:
             estimates={name: ValueEstimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
             calibration=_floats(record["calibration"]).reshape(-1, 3), weights=_floats(record["weights"]).reshape(-1, 2),
             rewards=(float(record["rewards"][0]), float(record["rewards"][1])),
+            few=None if record.get("few") is None else (float(record["few"][0]), float(record["few"][1])),
         )  # fmt: skip
 
     def summary(self) -> list[list[str]]:
@@ -228,8 +253,7 @@ class Evaluation:
         """
         import pandas as pd
 
-        z = self._z
-        rows = [(name, e.value, e.se, e.value - z * e.se, e.value + z * e.se) for name, e in self.estimates.items()]
+        rows = [(name, *e, *self._fixed_interval(e)) for name, e in self.estimates.items()]
         return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
 
     def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:

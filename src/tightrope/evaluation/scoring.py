@@ -15,12 +15,15 @@ from ..numerics.mixture import constant
 from . import kernels
 from .estimators import ESTIMATORS, Sums, ValueEstimate
 from .models import Ridge
-from .results import Evaluation, Support
+from .results import Evaluation, Support, fixed_interval
 from .sequences import Sequence, lower_bounds, shown_times
 from .targets import Target
 
 LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
 AVERAGE = 5.0  # standard errors by which the mean weight may miss 1 without being mentioned
+FEW_ROWS = 10  # whose reward is an exception, below which normal intervals are too short
+MISMATCH = 1e-3  # chance from which arms were not played as often as their propensities say
+LEAST_EXPECTED = 5.0  # rows of an arm, for the chi-square test
 UNSEEN_SHARE = 0.05  # share of the target's probability on arms the log never played, above which the same holds
 WEIGHT_BINS = 60  # of the histogram of weights
 WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
@@ -126,8 +129,8 @@ class Pass:
                 rounds = kernels.score(
                     rows.arm, rows.reward, scaled, rows.propensity, item.target.probabilities(rows), logged,
                     nothing if logged else predicted, nothing if logged else bounded, nothing if logged else least, known and not logged,
-                    starts, log.size, o.k, o.clip, item.sums.sums, item.sums.moments, item.sums.mass, item.astray, *item.scores,
-                    *item.weight,
+                    starts, log.size, o.k, o.clip, log.observed, item.sums.sums, item.sums.moments, item.sums.mass, item.astray,
+                    *item.scores, *item.weight,
                 )  # fmt: skip
                 for side in (0, 1):
                     item.places[side] = kernels.advance(
@@ -246,14 +249,14 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
         lacking = verdict.startswith("not enough overlap")
         verdict, decided = verdict if lacking else f"no verdict: {reason}", None
         difference = None if duel is None else Sequence(read.times[-1:], np.full(1, math.nan), np.full(1, math.nan))
+    few = few_exceptions(log, sums.exceptions, float(sums.sums[kernels.MASS]) / sums.rounds)
     interval = (math.nan, math.nan)
     if wrong:
         bounds = None
     elif bounds is not None:
         interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
     elif not biased(o, sums):
-        z = float(special.ndtri(1.0 - alpha / 2.0)) * chosen.se
-        interval = (chosen.value - z, chosen.value + z)
+        interval = fixed_interval(chosen, alpha, sums.ess, few)
     edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
     return Evaluation(
         value=chosen.value, se=chosen.se, interval=interval, sequence=bounds, ess=sums.ess, max_weight=sums.largest, support=support,
@@ -261,7 +264,14 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
         rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
         calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
         notes=_notes(read, item, bounds is not None, wrong), policy=name, rewards=log.rewards,
+        few=few,
     )  # fmt: skip
+
+
+def few_exceptions(log: Log, exceptions: int, arms: float = 1.0) -> tuple[float, float] | None:
+    """The rewards, times the mean number of arms, of which a value is a mixture, if too few rows are exceptions for a normal interval."""
+    low, high = log.observed if log.two_valued and log.observed[0] < log.observed[1] else log.rewards
+    return (arms * low, arms * high) if exceptions < FEW_ROWS else None
 
 
 def _calibration(read: Pass) -> np.ndarray:
@@ -354,9 +364,34 @@ def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alph
     return lacking or "undecided", None, difference
 
 
+def mismatch(log: Log) -> float:
+    """The p-value of a chi-square test of how often arms were played against their propensities; 1 where these do not say it."""
+    if log.expected is None:
+        return 1.0
+    large = log.expected >= LEAST_EXPECTED
+    cells = np.array([[*played[large].tolist(), played[~large].sum()] for played in (log.plays, log.expected)])
+    cells = cells[:, cells[1] >= LEAST_EXPECTED]
+    if cells.shape[1] < 2:
+        return 1.0
+    return float(special.chdtrc(cells.shape[1] - 1, ((cells[0] - cells[1]) ** 2 / cells[1]).sum()))
+
+
 def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str, ...]:
     log = read.log
     notes: list[str] = [wrong] if wrong else []
+    if log.repeated:
+        notes.append(
+            f"Values of column {log.repeated!r} come in many rows with one arm each. If an arm was drawn for each of them and not for each "
+            f"row, intervals and verdicts are wrong: give unit={log.repeated!r}."
+        )
+    if (chance := mismatch(log)) < MISMATCH and not wrong:
+        counts = ", ".join(f"{played:,.0f}" for played in log.plays[:5])
+        assert log.expected is not None
+        notes.append(
+            f"Sample-ratio mismatch: arms were played {counts}{', ..' if log.arms > 5 else ''} times where their propensities make "
+            f"{', '.join(f'{each:,.0f}' for each in log.expected[:5])} (chi-square, p = {chance:.2g}). Rows were lost or added, or "
+            "propensities are wrong; find out which before you trust the numbers."
+        )
     if log.left_out:
         notes.append("Left out: " + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items()) + ".")
     if not log.as_drawn and not wrong:
