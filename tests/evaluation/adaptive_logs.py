@@ -58,7 +58,7 @@ class Arena:
         sums, moments = np.zeros(kernels.SUMS), np.zeros((kernels.MOMENTS, 2))
         K = self.means.size
         kernels.score(
-            self.arm, self.reward, self.propensity, np.tile(np.asarray(target, dtype=float), (self.n, 1)), False, self.model, self.chances,
-            True, self.starts, 1, k, 10.0, sums, moments, np.zeros(K), np.zeros(K), *self.out,
+            self.arm, self.reward, self.reward, self.propensity, np.tile(np.asarray(target, dtype=float), (self.n, 1)), False, self.model,
+            self.model, self.chances, True, self.starts, 1, k, 10.0, (0.0, 1.0), sums, moments, np.zeros(K), np.zeros(K), *self.out,
         )  # fmt: skip
         return self.out.copy(), sums, moments

@@ -274,3 +274,18 @@ def test_polars_frames_are_read():
     one = tr.evaluate(tr.logs.from_frame(polars.from_pandas(table), features=["x1", "x2"]), 2)
     two = tr.evaluate(tr.logs.from_frame(table, features=["x1", "x2"]), 2)
     assert one.estimates == two.estimates
+
+
+def test_units_and_ratios_from_the_command_line(tmp_path):
+    rng = np.random.default_rng(0)
+    arms, who = rng.choice(["A", "B"], 300), np.repeat(np.arange(300), 4)
+    table = pd.DataFrame({"arm": arms[who], "reward": (rng.random(1200) < 0.3) * 1.0, "propensity": 0.5, "user": who, "visits": 2.0})
+    table.to_csv(tmp_path / "log.csv", index=False)
+    words = (tmp_path / "log.csv", "--arm", "B", "--unit", "user", "--out", tmp_path)
+    done = run(*words, "--baseline", "A")
+    assert done.exit_code == 0, done.output
+    log = tr.logs.from_frame(table)
+    assert saved(tmp_path)["value"] == pytest.approx(tr.evaluate(log, "B", unit="user").value)
+    assert run(*words, "--per", "visits").exit_code == 0
+    assert saved(tmp_path)["value"] == pytest.approx(tr.evaluate(log, "B", unit="user", per="visits").value)
+    assert saved(tmp_path)["n"] == 300

@@ -64,7 +64,7 @@ def test_scores_of_the_sequence_by_hand():
     out = np.empty((4, 4))
     k = 0.5
     kernels.score(
-        ARM, REWARD, H, TARGET, False, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, np.zeros(kernels.SUMS),
+        ARM, REWARD, REWARD, H, TARGET, False, MODEL, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, (0.0, 1.0), np.zeros(kernels.SUMS),
         np.zeros((kernels.MOMENTS, 2)), np.zeros(3), np.zeros(3), *out,
     )  # fmt: skip
     q = np.minimum(TARGET * MODEL, k * chances)
@@ -111,13 +111,55 @@ def test_what_vw_estimators_publishes_for_its_examples():
             assert 0.75 * scale <= e.interval[0] <= e.interval[1] <= 0.85 * scale
 
 
-def test_rewards_in_another_range_give_the_same_answer_in_their_units():
+def test_rewards_in_another_range_give_the_same_bounds_in_their_units():
     log = tr.logs.from_frame({"arm": ARM, "reward": 10.0 * REWARD - 3.0, "propensity": H}, rewards=(-3.0, 7.0))
-    for name, (value, se) in tr.evaluate(tiny(), TARGET).estimates.items():
-        assert tr.evaluate(log, TARGET).estimates[name] == pytest.approx((10.0 * value - 3.0, 10.0 * se)), name
+    value, se = tr.evaluate(tiny(), TARGET).estimates["snips"]
+    assert tr.evaluate(log, TARGET).estimates["snips"] == pytest.approx((10.0 * value - 3.0, 10.0 * se))
     a, b = tr.evaluate(tiny(), TARGET).sequence, tr.evaluate(log, TARGET).sequence
     np.testing.assert_allclose(10.0 * a.lower - 3.0, b.lower)
     np.testing.assert_allclose(10.0 * a.upper - 3.0, b.upper)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("modelled", [True, False])
+def test_all_seven_estimators_are_numpys_whatever_range_is_declared(seed, modelled):
+    rng = np.random.default_rng(seed)
+    n, K, clip, rows = 400, 4, 3.0, np.arange(400)
+    low, high = [(-1.0, 1.0), (0.0, 1.0), (-3.0, 50.0)][seed % 3]
+    h, pi = rng.dirichlet(np.ones(K), n) * 0.8 + 0.05, rng.dirichlet(np.ones(K), n)
+    arm = np.array([rng.choice(K, p=row) for row in h])
+    reward, model = rng.uniform(low, high, n), rng.uniform(1.2 * low, 1.2 * high, (n, K)) * modelled
+    w, R, expected = (pi / h)[rows, arm], reward, (pi * model).sum(axis=1)
+    left = w * (R - model[rows, arm])
+    dr, even = expected + left, 1.0 / (pi**2 / h).sum(axis=1)
+    g = np.sqrt(even)
+    snips, aipw = (w * R).sum() / w.sum(), (g * dr).sum() / g.sum()
+    by_hand = {
+        "ips": ((w * R).mean(), error(w * R)),
+        "clipped-ips": ((np.minimum(w, clip) * R).mean(), error(np.minimum(w, clip) * R)),
+        "snips": (snips, math.sqrt((w**2 * (R - snips) ** 2).sum()) / w.sum()),
+        "dm": (expected.mean(), error(expected)),
+        "dr": (dr.mean(), error(dr)),
+        "switch-dr": ((expected + left * (w <= clip)).mean(), error(expected + left * (w <= clip))),
+        "aipw": (aipw, math.sqrt((g**2 * (dr - aipw) ** 2).sum()) / g.sum()),
+    }
+    for declared in ((low, high), (low - 1.0, high + 10.0), (-1000.0, 1000.0)):
+        table = {"arm": arm, "reward": reward, "propensity": h[rows, arm]}
+        log = tr.logs.from_frame(table, probabilities=h, rewards=declared)
+        for name, each in by_hand.items():
+            e = tr.evaluate(log, pi, estimator=name, model=model if modelled else None, clip=clip)
+            assert (e.value, e.se) == pytest.approx(each, rel=1e-9, abs=1e-9), (name, declared)
+
+
+def test_a_fitted_model_does_not_depend_on_the_declared_range():
+    rng = np.random.default_rng(0)
+    n = 2000
+    x, arm = rng.normal(size=(n, 2)), rng.integers(0, 3, n)
+    reward = np.clip(0.2 * arm + 0.3 * x[:, 0], -1.0, 1.0)
+    table = {"arm": arm, "reward": reward, "propensity": np.full(n, 1 / 3)}
+    estimates = [tr.evaluate(tr.logs.from_frame(table, features=x, rewards=(-b, b)), 2).estimates for b in (1.0, 30.0, 1000.0)]
+    for name, each in estimates[0].items():
+        assert all(other[name] == pytest.approx(each, rel=1e-6) for other in estimates), name
 
 
 def test_sets_by_their_chances_to_be_chosen():
@@ -170,11 +212,11 @@ def test_the_model_never_sees_the_round_it_scores():
     rows = next(log.chunks())
     before = tr.evaluation.models.Ridge(log)
     out = np.empty((400, 5))
-    before.score(rows, rows.reward, np.ones(400, dtype=bool), out)
+    before.score(rows, np.ones(400, dtype=bool), out)
     changed = rows.reward.copy()
     changed[250:] = 1.0 - changed[250:]
     again = np.empty((400, 5))
-    tr.evaluation.models.Ridge(log).score(rows, changed, np.ones(400, dtype=bool), again)
+    tr.evaluation.models.Ridge(log).score(rows._replace(reward=changed), np.ones(400, dtype=bool), again)
     assert np.array_equal(out[:251], again[:251])
     assert not np.array_equal(out[260:], again[260:])
     assert out[0].tolist() == [0.0] * 5  # nothing was learned before the first round
@@ -193,7 +235,7 @@ def test_the_model_learns_what_is_linear():
     assert np.abs(e.calibration[:, 1] - e.calibration[:, 2]).max() < 4.0 * 0.5 / math.sqrt(n / 10)
     model = tr.evaluation.models.Ridge(log)
     out = np.empty((n, 3))
-    model.score(next(log.chunks(n)), reward, np.ones(n, dtype=bool), out)
+    model.score(next(log.chunks(n)), np.ones(n, dtype=bool), out)
     assert np.abs(out[-1] - mean[-1]).max() < 0.05
 
 

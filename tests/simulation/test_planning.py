@@ -35,3 +35,18 @@ def test_means_that_are_not_linear_in_the_features_are_refused():
         tr.plan([0.1, 0.2, 0.9], epsilon=0.1, arms=[[1.0], [2.0], [3.0]])
     with pytest.raises(ValueError, match="two or more arms"):
         tr.plan([0.1], epsilon=0.1)
+
+
+@pytest.mark.parametrize("means", [[0.0, 0.0], [1e-4, 1e-4], [0.001, 0.0], [0.999, 1.0], [0.0, 0.0, 0.011], [0.5, 0.0]])
+def test_rates_near_0_or_1_have_no_textbook_size(means):
+    planned = tr.plan(means, epsilon=0.01, delta=0.05, replications=2, seed=0, max_rounds=2_000)
+    assert planned.textbook is None
+    assert f"{planned.fixed:,}" in planned.advice
+    assert "n p (1 - p) is below 5" in planned.advice
+    assert "none: n p (1 - p) is below 5" in repr(planned)
+
+
+def test_a_textbook_size_stands_where_every_arm_has_enough_of_both_outcomes():
+    fixed, textbook = fixed_size(np.array([0.02, 0.03]), 0.01, 0.05)
+    assert textbook < fixed
+    assert textbook / 2 * 0.02 * 0.98 >= 5.0

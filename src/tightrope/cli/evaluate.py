@@ -39,6 +39,8 @@ def evaluate(
     rewards: Annotated[str, typer.Option(help="Lowest and highest reward there can be.")] = "0,1",
     floor: Annotated[float | None, typer.Option(help="A probability that every eligible arm had at least.")] = None,
     estimator: Annotated[str, typer.Option(help="ips, clipped-ips, snips, dm, dr, switch-dr or aipw.")] = "dr",
+    unit: Annotated[str | None, typer.Option(help="Column: what an arm was drawn for, such as the user, if it has many rows.")] = None,
+    per: Annotated[str | None, typer.Option(help="Column: the denominator of a ratio, such as sessions; with --baseline none.")] = None,
     baseline: Annotated[str | None, typer.Option(
         help="What it would replace: logged, an arm, or none. [default: logged; none with --method]")] = None,
     method: Annotated[str | None, typer.Option(help="How a policy that learns is judged: replay or simulate.")] = None,
@@ -73,14 +75,16 @@ def evaluate(
             f"{label(learner)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) or "
             "--method simulate (a fitted model), or give a saved session, which is judged at its present state."
         )
-    replaced = baseline or ("none" if method is not None else "logged")
+    replaced = baseline or ("none" if method is not None or per is not None else "logged")
     against = None if replaced == "none" else log_files.arm_of(replaced, rows)
     options: Arguments = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
     origin = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
     if len(policies) > 1:
         if against is None or method is not None:
             raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
-        comparison = compare(rows, cast("dict[str, Judged]", policies), baseline=against, **options)
+        if per is not None:
+            raise ValueError("--per gives a ratio, which has no verdict; judge the policies one by one, with --baseline none.")
+        comparison = compare(rows, cast("dict[str, Judged]", policies), baseline=against, unit=unit, **options)
         record = comparison.record()
         if not as_json:
             print_table(comparison_table(comparison))
@@ -90,7 +94,9 @@ def evaluate(
     else:
         name, one = next(iter(policies.items()))
         if method is None:
-            result = judge(rows, cast("Judged", one), baseline=against, **options)
+            result = judge(rows, cast("Judged", one), baseline=against, unit=unit, per=per, **options)
+        elif unit is not None or per is not None:
+            raise ValueError("--unit and --per are of policies at a fixed state; leave --method out.")
         elif against is not None:
             raise ValueError("--baseline was given, but --method judges a policy by itself; evaluate the baseline in a run of its own.")
         else:

@@ -38,6 +38,7 @@ def section(setting: DemoSetting) -> Section:
         for n in looks
     ])  # fmt: skip
     fixed, textbook = fixed_size(problem.means, EPSILON, DELTA)
+    assert textbook is not None  # means near 1/2
     caption = (
         f"Bound B on what the named variant may be worse than the best, mean over {tests} tests (shaded: all of them): the test ends where "
         f"it falls to ε = {EPSILON:g}. Vertical lines: where tests of fixed length end."

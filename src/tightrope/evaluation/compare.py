@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import checks
-from ..logs.log import Log
+from ..logs.log import Log, by_unit
 from .estimators import Estimator
 from .models import Model
 from .results import Comparison
@@ -18,7 +19,7 @@ from .targets import LOGGED_POLICY, Judged, Target
 
 def compare(
     log: Log, policies: Mapping[str, Judged], *, baseline: Judged = LOGGED_POLICY, estimator: Estimator = "dr", model: Model = "ridge",
-    alpha: float = 0.05, clip: float = 10.0, k: float = 1.0, rho: float = 1.0,
+    alpha: float = 0.05, clip: float = 10.0, k: float = 1.0, rho: float = 1.0, unit: str | ArrayLike | None = None,
 ) -> Comparison:  # fmt: skip
     """Judge several policies on a log at once, against a baseline.
 
@@ -33,7 +34,7 @@ def compare(
     alpha : float in (0, 1)
         Error, which is shared: each of m policies has intervals and a gate at level alpha / m, so with probability 1 - alpha nothing
         that is said of any of them, at any round, is wrong.
-    estimator, model, clip, k, rho
+    estimator, model, clip, k, rho, unit
         As in `evaluate`.
 
     Returns
@@ -54,6 +55,8 @@ def compare(
     """
     options = EvaluationOptions.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
     check_log(log)
+    if unit is not None:
+        log, _ = by_unit(log, unit)
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies = {checks.show(policies)} must be a dict of name -> policy with at least one entry.")
     m = len(policies)
@@ -66,9 +69,9 @@ def compare(
         for name, item, duel in zip(policies, read.targets, read.duels, strict=True)
     }
     against = evaluation_of(read, read.baseline, None, anytime=True, alpha=options.alpha, name="baseline")
-    bounds = [read.bounds(item.kept, options.alpha / m) for item in read.targets]
-    best = np.max([pair[0] for pair in bounds], axis=0)
+    bounds = [each.sequence for each in evaluations.values()]
+    best = np.max([np.full(read.times.size, -np.inf), *(each.lower for each in bounds if each is not None)], axis=0)
     looked = np.isin(read.times, shown_times(log.rounds + 1))
-    alive = tuple(name for name, pair in zip(evaluations, bounds, strict=True) if (pair[1] >= best)[looked].all())
+    alive = tuple(name for name, each in zip(evaluations, bounds, strict=True) if each is None or (each.upper >= best)[looked].all())
     winner = alive[0] if len(alive) == 1 and evaluations[alive[0]].verdict == "promote" else None
     return Comparison(evaluations, against, alive, winner, options.alpha)

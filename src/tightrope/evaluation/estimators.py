@@ -38,9 +38,10 @@ class ValueEstimate(NamedTuple):
 
 
 class Sums:
-    """The running sums of one target; rewards are scaled to [0, 1]."""
+    """The running sums of one target. rewards: lowest and highest, between which those of SNIPS are scaled to [0, 1]."""
 
-    def __init__(self, arms: int) -> None:
+    def __init__(self, arms: int, rewards: tuple[float, float]) -> None:
+        self.rewards = rewards
         self.sums = np.zeros(kernels.SUMS)
         self.moments = np.zeros((kernels.MOMENTS, 2))
         self.mass = np.zeros(arms)  # of the target by arm
@@ -68,8 +69,13 @@ class Sums:
         """The largest weight."""
         return float(self.sums[kernels.LARGEST])
 
+    @property
+    def exceptions(self) -> int:
+        """Rows with a weight whose reward is not the lowest, or not the highest, whichever are fewer."""
+        return int(min(self.sums[kernels.ABOVE], self.sums[kernels.BELOW]))
+
     def estimate(self, name: str) -> ValueEstimate:
-        """One of ESTIMATORS, in units of the scaled reward."""
+        """One of ESTIMATORS, in units of the reward."""
         s = self.sums
         if name == "snips":
             return self._snips()
@@ -86,8 +92,9 @@ class Sums:
             return ValueEstimate(math.nan, math.nan)
         value = s[kernels.WR] / s[kernels.W]
         squares = s[kernels.WWRR] - 2.0 * value * s[kernels.WWR] + value * value * s[kernels.WW]
-        arms = s[kernels.MASS] / s[kernels.ROUNDS]
-        return ValueEstimate(float(arms * value), float(arms * math.sqrt(max(squares, 0.0)) / s[kernels.W]))
+        arms, (low, high) = s[kernels.MASS] / s[kernels.ROUNDS], self.rewards
+        se = arms * (high - low) * math.sqrt(max(squares, 0.0)) / s[kernels.W]
+        return ValueEstimate(float(arms * (low + (high - low) * value)), float(se))
 
 
 def aipw_weights(e: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Compiled passes over rows: what every estimator sums, the scores of the confidence sequences, the regression's sums.
 
-Rewards and model are scaled to [0, 1] here. Nothing is allocated.
+Values are those of the rewards as they are; only the scores of the sequences, and what is divided by the weights, are of rewards and
+predictions scaled to [0, 1]. Nothing is allocated.
 """
 
 import math
@@ -8,24 +9,28 @@ import math
 from ..compiled.kernels import jit
 
 # Places in `sums`.
-ROUNDS, ROWS, W, WW, WR, WWR, WWRR, LARGEST, MASS, H, HH, HG, HHG, HHGG, MATCHED = range(15)
-SUMS = 15
+ROUNDS, ROWS, W, WW, WR, WWR, WWRR, LARGEST, MASS, H, HH, HG, HHG, HHGG, MATCHED, ABOVE, BELOW = range(17)
+SUMS = 17
 # Rows of `moments`, whose columns are the mean and the sum of squared deviations of a score by round.
 IPS, CLIPPED, DM, DR, SWITCH = range(5)
 MOMENTS = 5
+LEAST = 1e-60  # a propensity below it counts as that much: squares of weights stay finite, and one such row is all there is to say
+LARGE_VARIANCE = 1000.0  # V + rho from which the mixture has a closed form to twelve digits
 
 
 @jit
 def score(
-    arm, reward, propensity, target, logged, model, least, known, starts, size, k, clip, sums, moments, mass, astray, lower, upper,
-    weight, square,
+    arm, reward, scaled, propensity, target, logged, model, bounded, least, known, starts, size, k, clip, ends, sums, moments, mass,
+    astray, lower, upper, weight, square,
 ):  # fmt: skip
     """Add rows to the sums of one target, fill the scores of its rounds, and return the number of rounds.
 
-    target, model, least: (m, K) probabilities of the target, predicted rewards, and what the logger's probabilities were at least.
-    logged: the target is the logger itself; then `target` holds the propensity of the played arm, `model` and `least` are 0. known:
+    scaled: (m,) rewards in [0, 1]. target, model, bounded, least: (m, K) probabilities of the target, predicted rewards, the same in
+    [0, 1], and what the logger's probabilities were at least.
+    logged: the target is the logger itself; then `target` holds the propensity of the played arm, the other three are 0. known:
     whether `least` is exactly the logger's probabilities. starts: (m,) whether a row begins a round. size: arms of the largest set.
-    k: lower bound -k of the scores. mass, astray: (K,) sums of the target's probabilities, and of those where the logger's were 0.
+    k: lower bound -k of the scores. ends: the lowest and the highest reward that occurs. mass, astray: (K,) sums of the target's
+    probabilities, and of those where the logger's were 0.
     lower, upper: (m,) out, phi^L and phi^U of the round over `size`. weight, square: (m,) out, sums of w and w^2 in the round.
     """
     m, K = target.shape
@@ -35,11 +40,11 @@ def score(
         for a in range(K):
             p = target[i, a]
             if p > 0.0:
-                r, h = model[i, a], least[i, a]
+                r, h = bounded[i, a], least[i, a]
                 total += p
                 if not logged:
                     mass[a] += p
-                expected += p * r
+                expected += p * model[i, a]
                 shift_low += min(p * r, k * h)
                 shift_high += min(p * (1.0 - r), k * h)
                 if h > 0.0:
@@ -50,14 +55,19 @@ def score(
         low, high, w_sum, w_square = shift_low, shift_high, 0.0, 0.0
         j = i
         while j < m and (j == i or not starts[j]):
-            a, R, h = arm[j], reward[j], propensity[j]
-            p, r, floor = target[j, a], model[j, a], least[j, a]
+            a, R, h = arm[j], reward[j], max(propensity[j], LEAST)
+            p, r, floor = target[j, a], model[j, a], min(least[j, a], propensity[j])
             w = p / h
+            if w > 0.0 and ends[0] < R:
+                sums[ABOVE] += 1.0
+            if w > 0.0 and ends[1] > R:
+                sums[BELOW] += 1.0
             ips += w * R
             clipped += min(w, clip) * R
             correction += w * (R - r)
             if w <= clip:
                 switched += w * (R - r)
+            R, r = scaled[j], bounded[j, a]
             low += w * R - min(p * r, k * floor) / h
             high += w * (1.0 - R) - min(p * (1.0 - r), k * floor) / h
             w_sum += w
@@ -132,13 +142,28 @@ def advance(scores, first, n, k, state, times, place, out):
 
 
 @jit
-def log_mixture_by_series(S, V, rho, constant):
+def log_mixture(S, V, rho, constant):
     """ln M of the gamma-exponential mixture as ln 1F1(1; a + 1; a + S) - ln a + constant, a = V + rho: a sum of positive terms.
 
-    constant: rho ln rho - rho - ln gamma(rho, rho). Infinite beyond what a float holds. O(S + sqrt(V)).
+    constant: rho ln rho - rho - ln gamma(rho, rho). Infinite beyond what a float holds. From a = LARGE_VARIANCE on by Temme's expansion
+    of the incomplete gamma function (DLMF 8.12.3, two terms), with S / a and the signed root of 2 (u - ln(1 + u)) as u and e. O(1).
     """
     a = V + rho
     x = a + S
+    if a >= LARGE_VARIANCE:
+        u = S / a
+        half = S - a * math.log1p(u)
+        if abs(u) < 1e-3:  # where the two would cancel
+            half = S * u * (1.0 / 2.0 - u * (1.0 / 3.0 - u * (1.0 / 4.0 - u / 5.0)))
+        e = math.copysign(math.sqrt(2.0 * half / a), u)
+        first = -1.0 / 3.0 + e * (1.0 / 12.0 - e * (2.0 / 135.0 - e * (1.0 / 864.0 + e / 2835.0)))
+        second = -1.0 / 540.0 - e * (1.0 / 288.0 - e / 378.0)
+        if abs(e) > 0.1:
+            first = 1.0 / u - 1.0 / e
+            second = 1.0 / (e * e * e) - 1.0 / (u * u * u) - 1.0 / (u * u) - 1.0 / (12.0 * u)
+        tail = math.exp(-half) / math.sqrt(2.0 * math.pi * a) * (first + second / a)
+        below = 0.5 * math.erfc(-e * math.sqrt(0.5 * a)) - tail
+        return half + 0.5 * math.log(2.0 * math.pi / a) + 1.0 / (12.0 * a) + math.log(below) + constant
     term = total = 1.0
     i = 1.0
     while term > 1e-17 * total or a + i <= x:
@@ -156,12 +181,12 @@ def boundary(V, rho, constant, threshold):
     a = V + rho
     S = math.sqrt(2.0 * a * threshold) + threshold
     for _ in range(60):
-        value = log_mixture_by_series(S, V, rho, constant)
+        value = log_mixture(S, V, rho, constant)
         if value == math.inf:
             S *= 0.5
             continue
         x = a + S
-        slope = 1.0 - a / x + a / x * math.exp(-(value - constant + math.log(a)))
+        slope = S / x + a / x * math.exp(-(value - constant + math.log(a)))
         step = (value - threshold) / slope
         S -= step
         if abs(step) <= 1e-10 * S:
@@ -174,8 +199,8 @@ def first_crossing(scores, n, k, level, rho, constant, threshold, state, least, 
     """Add n scores to a state (t, sum of xi, V, S that cannot be a crossing, round of the crossing or 0, sums of w and w^2 of two targets).
 
     A round is a crossing when M(level) >= exp(threshold) there: the value is above `level` at that confidence. Only rounds count in
-    which the effective sample size of both targets is at least `least` and a share `enough` of the rounds. O(1) a round but where the
-    sum sets a record: ln M falls in V and grows in S, so below the last boundary nothing needs to be computed.
+    which the effective sample size of both targets is at least `least` and a share `enough` of the rounds, so never one before both
+    have a weight. O(1) a round, and mostly nothing: ln M falls in V and grows in S, so below the last boundary no new one is needed.
     """
     scale, most = 1.0 / (1.0 + k), 1.0 / (1.0 + k)
     for i in range(n):
@@ -194,7 +219,8 @@ def first_crossing(scores, n, k, level, rho, constant, threshold, state, least, 
         if state[4] > 0.0 or state[3] > S:
             continue
         needed = max(least, enough * state[0])
-        if state[5] * state[5] < needed * state[6] or state[7] * state[7] < needed * state[8]:
+        enough_first = state[6] > 0.0 and state[5] * state[5] >= needed * state[6]
+        if not (enough_first and state[8] > 0.0 and state[7] * state[7] >= needed * state[8]):
             continue
         edge = boundary(state[2], rho, constant, threshold)
         if edge <= S:
@@ -222,24 +248,24 @@ def add_products(arm, reward, features, begin, end, grams, products):
 
 
 @jit
-def predict_by_arm(features, begin, end, theta, out):
-    """out[i, a] <- theta[a] . (1, features[i]), kept within [0, 1]."""
+def predict_by_arm(features, begin, end, theta, low, high, out):
+    """out[i, a] <- theta[a] . (1, features[i]), kept within [low, high]."""
     K, q = theta.shape
     for i in range(begin, end):
         for a in range(K):
             value = theta[a, 0]
             for u in range(1, q):
                 value += theta[a, u] * features[i, u - 1]
-            out[i, a] = min(max(value, 0.0), 1.0)
+            out[i, a] = min(max(value, low), high)
 
 
 @jit
-def predict_shared(features, begin, end, theta, out):
-    """out[i, a] <- theta . (1, features[i, a]), kept within [0, 1]."""
+def predict_shared(features, begin, end, theta, low, high, out):
+    """out[i, a] <- theta . (1, features[i, a]), kept within [low, high]."""
     K, q = features.shape[1], theta.shape[0]
     for i in range(begin, end):
         for a in range(K):
             value = theta[0]
             for u in range(1, q):
                 value += theta[u] * features[i, a, u - 1]
-            out[i, a] = min(max(value, 0.0), 1.0)
+            out[i, a] = min(max(value, low), high)

@@ -24,12 +24,12 @@ from ..core.types import State
 from ..core.verbs import Arms, Context, admit, init
 from ..logs.log import Log, Rows, whole
 from ..simulation.monitors import NoMonitor
-from ..simulation.replication import prepare, to_horizon
+from ..simulation.replication import Play, Slices, prepare, to_horizon
 from .estimators import ValueEstimate
 from .kernels import advance
 from .models import LAM
 from .results import Evaluation, Support
-from .scoring import EvaluationOptions, check_log, overlap
+from .scoring import EvaluationOptions, check_log, few_exceptions, overlap
 from .sequences import Sequence, lower_bounds, shown_times
 from .world import LoggedWorld, replay_rows
 
@@ -130,6 +130,11 @@ class View:
         admit(policy, state, Context(features=first, eligible=None if self.eligible is None else self.eligible[0]))
 
 
+def _by_slices(play: Play, rounds: int) -> None:
+    """Compiled rounds in slices of some milliseconds, between which a Ctrl-C is heard."""
+    Slices(lambda: False, lambda played: None).run(play, rounds)
+
+
 # Replay ------------------------------------------------------------------------------------------------------------------
 
 
@@ -139,6 +144,11 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
         raise ValueError(
             "method = 'replay' needs a log whose arms were drawn uniformly, each with propensity 1 / (number of eligible arms); this one "
             "was not. Use method='simulate', or log a share of the traffic uniformly."
+        )
+    if not log.as_drawn:
+        raise ValueError(
+            "method = 'replay' needs the rows in the order in which their arms were drawn, which this log's are not: its arms come in "
+            "blocks, or not as often as their propensities say; give from_frame(..., time=...), or use method='simulate'."
         )
     rng = stream(seed, 0, POLICY)
     run = replay_rows if compiled(policy) else python_of(replay_rows)
@@ -150,7 +160,15 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
             state = init(policy, view.arms)
         view.admit(policy, state)
         kept = np.zeros(rows.arm.size, dtype=np.bool_)
-        state = run(policy, state, rows.arm, rows.reward, *view.arrays(), kept, rng)
+        columns = (rows.arm, rows.reward, *view.arrays(), kept)
+
+        def play(first: int, last: int) -> int:
+            nonlocal state
+            part = (None if item is None else item if item is view.shown else item[first:last] for item in columns)  # noqa: B023
+            state = run(policy, state, *part, rng)  # type: ignore[call-arg]
+            return last
+
+        _by_slices(play, kept.size)
         kept_rewards.append(rows.reward[kept])
         played += np.bincount(rows.arm[kept], minlength=log.arms)
     rewards = np.concatenate(kept_rewards)
@@ -169,6 +187,7 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
         value=value, se=se, interval=(float(bounds.lower[-1]), float(bounds.upper[-1])), sequence=bounds, ess=float(m), max_weight=1.0,
         support=Support(played / m, log.plays, 0.0, log.names), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
         alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": ValueEstimate(value, se)}, policy=label(policy), rewards=log.rewards,
+        few=few_exceptions(log, int(min((rewards > rewards.min()).sum(), (rewards < rewards.max()).sum()))),
         notes=(f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} rounds.",),
     )  # fmt: skip
 
@@ -246,7 +265,7 @@ def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, boo
         world = LoggedWorld(means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible)
         started = prepare(policy, cast(Problem, world), seed, replication, m)
         record, _, play = to_horizon(started, NoMonitor(), np.array([m]))
-        play(0, m)
+        _by_slices(play, m)
         return float(best.mean() - record.regret[-1] / m), record.pulls
 
     central = fit.theta(np.ones(m))

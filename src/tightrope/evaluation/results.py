@@ -18,6 +18,25 @@ from .sequences import Sequence
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def fixed_interval(estimate: ValueEstimate, alpha: float, ess: float, few: tuple[float, float] | None) -> tuple[float, float]:
+    """The normal interval for this number of rounds, which too few exceptions widen to that of Wilson for a share of `ess` rows.
+
+    few: the two rewards of which the value is a mixture. Source: Wilson 1927, "Probable inference, the law of succession, and
+    statistical inference".
+    """
+    z, (value, se) = float(special.ndtri(1.0 - alpha / 2.0)), estimate
+    low, high = value - z * se, value + z * se
+    if few is None or not ess > 0.0 or math.isnan(value):
+        return low, high
+    least, width = few[0], few[1] - few[0]
+    share = min(max((value - least) / width, 0.0), 1.0)
+    middle = (share + z * z / (2.0 * ess)) / (1.0 + z * z / ess)
+    reach = z / (1.0 + z * z / ess) * math.sqrt(share * (1.0 - share) / ess + z * z / (4.0 * ess * ess))
+    around = [low, high] if se > 0.0 else [value]
+    return min(*around, least + width * (middle - reach)), max(*around, least + width * (middle + reach))
+
+
 BASELINE = "(baseline)"  # its name beside those of the policies
 
 
@@ -56,19 +75,20 @@ class Evaluation:
     alpha : float in (0, 1)
         Error of the interval and of the verdict.
     interval : (float, float)
-        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False.
+        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False or the rows are not in the order in which they
+        were drawn; NaN where the log contradicts itself and a note says how.
     sequence : Sequence or None
-        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where anytime was False.
+        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where there are none.
     ess, max_weight : float
         Effective sample size in rows, and the largest weight.
     support : Support
         Where the target's probability and the log's rows are.
     verdict : str
-        "enough overlap", "not enough overlap: ..", or with a baseline "promote", "roll back", "undecided".
+        "enough overlap", "not enough overlap: ..", "no verdict: ..", or with a baseline "promote", "roll back", "undecided".
     decided : int or None
         The round in which that was decided, which later rounds do not undo; None before.
     difference : Sequence or None
-        Of value - baseline; None without one.
+        Of value - baseline; None without one; a single NaN where there are no bounds.
     estimates : dict
         All estimators, by name.
     calibration : (c, 3) array
@@ -83,6 +103,8 @@ class Evaluation:
         What was judged.
     rewards : (float, float)
         Lowest and highest that a reward can be.
+    few : (float, float) or None
+        Where fewer than 10 rows are exceptions: the two rewards between which normal intervals are widened to Wilson's.
     """
 
     value: float
@@ -105,12 +127,14 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     policy: str = ""
     rewards: tuple[float, float] = (0.0, 1.0)
+    few: tuple[float, float] | None = None
 
     def __str__(self) -> str:
         low, high = self.interval
+        ends = "none" if math.isnan(low) else f"[{low:.4g}, {high:.4g}]"
         lines = [
             f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
-            f"{1.0 - self.alpha:.0%} interval [{low:.4g}, {high:.4g}]{' at all times' if self.sequence is not None else ''}",
+            f"{1.0 - self.alpha:.0%} interval {ends}{' at all times' if self.sequence is not None else ''}",
             ("" if math.isnan(self.ess) else f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, ")
             + f"{self.support.unseen:.1%} of its probability on arms never played",
             self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
@@ -119,13 +143,18 @@ class Evaluation:
 
     @property
     def normal_interval(self) -> tuple[float, float]:
-        """The normal interval `value -+ z se`, which holds for this number of rounds only."""
-        z = float(special.ndtri(1.0 - self.alpha / 2.0)) * self.se
-        return self.value - z, self.value + z
+        """The normal interval `value -+ z se`, which holds for this number of rounds only; NaN where `interval` is."""
+        return self._fixed_interval(ValueEstimate(self.value, self.se))
+
+    def _fixed_interval(self, estimate: ValueEstimate) -> tuple[float, float]:
+        if math.isnan(self.interval[0]):
+            return math.nan, math.nan
+        return fixed_interval(estimate, self.alpha, self.ess, self.few)
 
     def __repr__(self) -> str:
         low, high = self.interval
-        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g} in [{low:.4g}, {high:.4g}] by {self.estimator}; {self.verdict}>"
+        ends = "" if math.isnan(low) else f" in [{low:.4g}, {high:.4g}]"
+        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g}{ends} by {self.estimator}; {self.verdict}>"
 
     def _repr_html_(self) -> str:
         return notebook.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
@@ -139,7 +168,9 @@ class Evaluation:
             With None where there is no finite number.
         """
         facts = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
-        facts |= {name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards")}
+        facts |= {
+            name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards", "few")
+        }
         facts |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
         pairs = {"sequence": self.sequence, "difference": self.difference}
         facts |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
@@ -182,6 +213,7 @@ class Evaluation:
             estimates={name: ValueEstimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
             calibration=_floats(record["calibration"]).reshape(-1, 3), weights=_floats(record["weights"]).reshape(-1, 2),
             rewards=(float(record["rewards"][0]), float(record["rewards"][1])),
+            few=None if record.get("few") is None else (float(record["few"][0]), float(record["few"][1])),
         )  # fmt: skip
 
     def summary(self) -> list[list[str]]:
@@ -221,8 +253,7 @@ class Evaluation:
         """
         import pandas as pd
 
-        z = float(special.ndtri(1.0 - self.alpha / 2.0))
-        rows = [(name, e.value, e.se, e.value - z * e.se, e.value + z * e.se) for name, e in self.estimates.items()]
+        rows = [(name, *e, *self._fixed_interval(e)) for name, e in self.estimates.items()]
         return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
 
     def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:
@@ -280,8 +311,9 @@ class Comparison:
         lines = [f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} {'upper':>10s} {'ess':>9s}  verdict"]
         for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
             low, high = e.interval
+            ends = f"{'none':>10s} {'none':>10s}" if math.isnan(low) else f"{low:10.4g} {high:10.4g}"
             gone = "" if name in self.alive or e is self.baseline else ", cannot be the best"
-            lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {low:10.4g} {high:10.4g} {e.ess:9,.0f}  {e.verdict}{gone}")
+            lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {ends} {e.ess:9,.0f}  {e.verdict}{gone}")
         return "\n".join([*lines, self.conclusion])
 
     @property

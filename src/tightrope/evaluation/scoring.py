@@ -15,12 +15,15 @@ from ..numerics.mixture import constant
 from . import kernels
 from .estimators import ESTIMATORS, Sums, ValueEstimate
 from .models import Ridge
-from .results import Evaluation, Support
+from .results import Evaluation, Support, fixed_interval
 from .sequences import Sequence, lower_bounds, shown_times
 from .targets import Target
 
 LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
 AVERAGE = 5.0  # standard errors by which the mean weight may miss 1 without being mentioned
+FEW_ROWS = 10  # whose reward is an exception, below which normal intervals are too short
+MISMATCH = 1e-3  # chance from which arms were not played as often as their propensities say
+LEAST_EXPECTED = 5.0  # rows of an arm, for the chi-square test
 UNSEEN_SHARE = 0.05  # share of the target's probability on arms the log never played, above which the same holds
 WEIGHT_BINS = 60  # of the histogram of weights
 WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
@@ -59,7 +62,7 @@ class OnePolicy:
 
     def __init__(self, log: Log, target: Target, times: np.ndarray, room: int) -> None:
         self.target = target
-        self.sums = Sums(log.arms)
+        self.sums = Sums(log.arms, log.rewards)
         self.astray = np.zeros(log.arms)
         self.scores = np.empty((2, room))  # phi^L, phi^U of the chunk's rounds
         self.weight = np.empty((2, room))  # sums of w and w^2 in each
@@ -89,6 +92,13 @@ class Pass:
     ) -> None:  # fmt: skip
         """share: among how many candidates the error alpha of the gates is divided."""
         self.log, self.options, self.model = log, options, _as_model(log, model)
+        if isinstance(self.model, Ridge) and not log.as_drawn:
+            self.model = None  # which would learn of one arm before it meets the others
+            if options.estimator == "dm":
+                raise ValueError(
+                    "estimator = 'dm' is the model alone, which is fitted to earlier rows, but the rows of this log are not in the order "
+                    "in which they were drawn; give them in that order (from_frame(..., time=...)), or use estimator='ips'."
+                )
         self.times = shown_times(log.rounds)
         self.room = 0
         self.targets = [OnePolicy(log, target, self.times, 0) for target in targets]
@@ -105,11 +115,11 @@ class Pass:
         everyone = [*self.targets, *([] if self.baseline is None else [self.baseline])]
         for rows in log.chunks():
             m = rows.arm.size
-            reward = np.clip((rows.reward - low) / (high - low), 0.0, 1.0)
+            scaled = np.clip((rows.reward - low) / (high - low), 0.0, 1.0)
             starts = np.ones(m, dtype=np.bool_)
             if rows.round is not None:
                 starts[1:] = rows.round[1:] != rows.round[:-1]
-            predicted = self._predictions(rows, reward, starts)
+            predicted, bounded = self._predictions(rows, starts)
             least, known = logger_floor(log, rows)
             nothing = np.zeros((m, log.arms)) if any(item.target.logged for item in everyone) else predicted
             rounds = 0
@@ -117,9 +127,10 @@ class Pass:
                 item.scores, item.weight = _room(item.scores, m), _room(item.weight, m)
                 logged = item.target.logged
                 rounds = kernels.score(
-                    rows.arm, reward, rows.propensity, item.target.probabilities(rows), logged, nothing if logged else predicted,
-                    nothing if logged else least, known and not logged, starts, log.size, o.k, o.clip, item.sums.sums, item.sums.moments,
-                    item.sums.mass, item.astray, *item.scores, *item.weight,
+                    rows.arm, rows.reward, scaled, rows.propensity, item.target.probabilities(rows), logged,
+                    nothing if logged else predicted, nothing if logged else bounded, nothing if logged else least, known and not logged,
+                    starts, log.size, o.k, o.clip, log.observed, item.sums.sums, item.sums.moments, item.sums.mass, item.astray,
+                    *item.scores, *item.weight,
                 )  # fmt: skip
                 for side in (0, 1):
                     item.places[side] = kernels.advance(
@@ -137,14 +148,20 @@ class Pass:
                         scores, rounds, o.k, 0.5, o.rho, fixed, needed, duel.crossing[side], LEAST_ESS, LEAST_SHARE, *a.weight, *b.weight
                     )
 
-    def _predictions(self, rows: Rows, reward: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    def _predictions(self, rows: Rows, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, K) predicted rewards, and the same scaled to [0, 1]; 0 in both where there is no model yet."""
         out = np.zeros((rows.arm.size, self.log.arms))
+        if self.model is None:
+            return out, out
+        low, high = self.log.rewards
+        unlearned = 0
         if isinstance(self.model, Ridge):
-            self.model.score(rows, reward, starts, out)
-        elif self.model is not None:
-            low, high = self.log.rewards
-            out[:] = np.clip((rows.of(self.model) - low) / (high - low), 0.0, 1.0)
-        return out
+            unlearned = self.model.score(rows, starts, out)
+        else:
+            out[:] = rows.of(self.model)
+        bounded = np.clip((out - low) / (high - low), 0.0, 1.0)
+        bounded[:unlearned] = 0.0
+        return out, bounded
 
     def bounds(self, kept: np.ndarray, alpha: float) -> np.ndarray:
         """(2, c) lower and upper bounds in [0, 1] from the states kept at the shown times."""
@@ -153,14 +170,10 @@ class Pass:
 
     def sequence(self, item: OnePolicy, alpha: float) -> Sequence:
         """Bounds on a target's value, in units of the reward."""
-        unit, origin = self.units(item.sums)
-        lower, upper = origin + unit * self.log.size * self.bounds(item.kept, alpha)
+        (low, high), sums = self.log.rewards, item.sums.sums
+        origin = low * float(sums[kernels.MASS] / sums[kernels.ROUNDS])
+        lower, upper = origin + (high - low) * self.log.size * self.bounds(item.kept, alpha)
         return Sequence(self.times, lower, upper)
-
-    def units(self, sums: Sums) -> tuple[float, float]:
-        """(width, origin): a scaled value v is worth origin + width v."""
-        low, high = self.log.rewards
-        return high - low, low * float(sums.sums[kernels.MASS] / sums.sums[kernels.ROUNDS])
 
 
 def _room(array: np.ndarray, m: int) -> np.ndarray:
@@ -206,14 +219,13 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
     """The result for one target of a pass."""
     log, o, sums = read.log, read.options, item.sums
     check_support(log, item)
-    unit, origin = read.units(sums)
     estimates: dict[str, ValueEstimate] = {}
     for each in ESTIMATORS:
         if read.model is None and each in ("dm", "switch-dr") and each != o.estimator:
             continue
         value, se = sums.estimate(each)
         if not math.isnan(value) or each == o.estimator:
-            estimates[each] = ValueEstimate(origin + unit * value, unit * se)
+            estimates[each] = ValueEstimate(value, se)
     chosen = estimates[o.estimator]
     if o.estimator == "aipw" and math.isnan(chosen.value):
         raise ValueError(
@@ -222,48 +234,85 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
         )
     if not anytime:
         check_interval(o, sums)
-    bounds = read.sequence(item, alpha) if anytime else None
-    if bounds is not None:
-        interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
-    else:
-        z = float(special.ndtri(1.0 - alpha / 2.0)) * chosen.se
-        interval = (chosen.value - z, chosen.value + z)
-    total = max(item.sums.mass.sum(), 1e-300)
-    unseen = float(item.sums.mass[log.plays == 0].sum() / total)
+    bounds = read.sequence(item, alpha) if anytime and log.as_drawn else None
+    unseen = _unseen(log, item)
     support = Support(item.sums.mass / sums.rounds, log.plays, unseen, log.names)
     verdict, decided, difference = _verdict(read, item, duel, unseen, alpha)
+    reason = "" if log.as_drawn else "the rows are not in the order in which they were drawn"
+    wrong = _wrong_weights(log, [item] if duel is None else duel.pair)
+    if wrong:
+        reason = "weights do not average 1"
+    elif any(each is not None and (each.lower > each.upper).any() for each in (bounds, difference)):
+        reason = "the bounds contradict each other"
+        wrong = "A lower bound is above an upper one: propensities, the range of rewards or the order of the rows are not what they were."
+    if reason:
+        lacking = verdict.startswith("not enough overlap")
+        verdict, decided = verdict if lacking else f"no verdict: {reason}", None
+        difference = None if duel is None else Sequence(read.times[-1:], np.full(1, math.nan), np.full(1, math.nan))
+    few = few_exceptions(log, sums.exceptions, float(sums.sums[kernels.MASS]) / sums.rounds)
+    interval = (math.nan, math.nan)
+    if wrong:
+        bounds = None
+    elif bounds is not None:
+        interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
+    elif not biased(o, sums):
+        interval = fixed_interval(chosen, alpha, sums.ess, few)
     edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
     return Evaluation(
         value=chosen.value, se=chosen.se, interval=interval, sequence=bounds, ess=sums.ess, max_weight=sums.largest, support=support,
         verdict=verdict, estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator, alpha=alpha, n=log.n,
         rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
         calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
-        notes=_notes(read, item, anytime, overlap(sums.ess, log.n, unseen) is None), policy=name, rewards=log.rewards,
+        notes=_notes(read, item, bounds is not None, wrong), policy=name, rewards=log.rewards,
+        few=few,
     )  # fmt: skip
 
 
+def few_exceptions(log: Log, exceptions: int, arms: float = 1.0) -> tuple[float, float] | None:
+    """The rewards, times the mean number of arms, of which a value is a mixture, if too few rows are exceptions for a normal interval."""
+    low, high = log.observed if log.two_valued and log.observed[0] < log.observed[1] else log.rewards
+    return (arms * low, arms * high) if exceptions < FEW_ROWS else None
+
+
 def _calibration(read: Pass) -> np.ndarray:
-    if not isinstance(read.model, Ridge):
-        return np.zeros((0, 3))
-    low, high = read.log.rewards
-    calibration = read.model.calibration()
-    calibration[:, 1:] = low + (high - low) * calibration[:, 1:]
-    return calibration
+    return read.model.calibration() if isinstance(read.model, Ridge) else np.zeros((0, 3))
+
+
+def biased(options: EvaluationOptions, sums: Sums) -> str:
+    """Why the estimator has a bias that its standard error does not know; empty where it has none."""
+    if options.estimator == "dm":
+        return "is as good as its model, whose error its standard error does not contain"
+    if options.estimator in ("clipped-ips", "switch-dr") and sums.largest > options.clip:
+        return f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), which its standard error does not know"
+    return ""
 
 
 def check_interval(options: EvaluationOptions, sums: Sums) -> None:
     """Refuse a normal interval around an estimator whose bias it does not know."""
-    name = options.estimator
-    if name == "dm":
-        why = "is as good as its model, whose error its standard error does not contain"
-    elif name in ("clipped-ips", "switch-dr") and sums.largest > options.clip:
-        why = f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), which its standard error does not know"
-    else:
-        return
-    raise ValueError(
-        f"estimator = {name!r} {why}, so there is no normal interval; use estimator='dr', or anytime=True, whose bounds hold whatever the "
-        "estimator."
-    )
+    if why := biased(options, sums):
+        raise ValueError(
+            f"estimator = {options.estimator!r} {why}, so there is no normal interval; use estimator='dr', or anytime=True, whose bounds "
+            "hold whatever the estimator."
+        )
+
+
+def _unseen(log: Log, item: OnePolicy) -> float:
+    """The share of a target's probability on arms that the log never played."""
+    return float(item.sums.mass[log.plays == 0].sum() / max(item.sums.mass.sum(), 1e-300))
+
+
+def _wrong_weights(log: Log, items: Listed[OnePolicy]) -> str:
+    """A sentence where weights do not average what they should; empty where they do, or where too few rows have one to tell."""
+    for item in items:
+        sums = item.sums
+        mean, se = sums.mean_weight
+        expected = float(sums.sums[kernels.MASS] / sums.sums[kernels.ROWS])
+        if overlap(sums.ess, log.n, _unseen(log, item)) is None and abs(mean - expected) > max(AVERAGE * se, 1e-6):
+            return (
+                f"Weights average {mean:.3g} ± {se:.2g} where they should average {expected:.3g}: propensities of this log are not those "
+                "with which its arms were played, or the policy plays arms that were not eligible (give eligible=)."
+            )
+    return ""
 
 
 def check_support(log: Log, item: OnePolicy) -> None:
@@ -288,7 +337,7 @@ def check_support(log: Log, item: OnePolicy) -> None:
 
 def overlap(ess: float, n: int, unseen: float) -> str | None:
     """A sentence where the log has too little to say; None where it has enough."""
-    if ess < max(LEAST_ESS, LEAST_SHARE * n):
+    if not ess >= max(LEAST_ESS, LEAST_SHARE * n):
         remedy = "log more rounds" if ess >= n / 2 else "log with a propensity floor (Explore)"
         return f"not enough overlap: effective sample size {ess:,.0f} of {n:,}; {remedy}"
     if unseen > UNSEEN_SHARE:
@@ -305,7 +354,7 @@ def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alph
         return lacking or "enough overlap", None, None
     base = duel.pair[1].sums
     lacking = lacking or overlap(base.ess, read.log.n, 0.0)
-    unit = read.units(base)[0] * read.log.size
+    unit = (read.log.rewards[1] - read.log.rewards[0]) * read.log.size
     lower, upper = unit * (2.0 * read.bounds(duel.kept, alpha) - 1.0)
     difference = Sequence(read.times, lower, upper)
     ahead, behind = (int(side[4]) for side in duel.crossing)
@@ -315,22 +364,46 @@ def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alph
     return lacking or "undecided", None, difference
 
 
-def _notes(read: Pass, item: OnePolicy, anytime: bool, enough: bool) -> tuple[str, ...]:
-    log, sums = read.log, item.sums
-    notes: list[str] = []
+def mismatch(log: Log) -> float:
+    """The p-value of a chi-square test of how often arms were played against their propensities; 1 where these do not say it."""
+    if log.expected is None:
+        return 1.0
+    large = log.expected >= LEAST_EXPECTED
+    cells = np.array([[*played[large].tolist(), played[~large].sum()] for played in (log.plays, log.expected)])
+    cells = cells[:, cells[1] >= LEAST_EXPECTED]
+    if cells.shape[1] < 2:
+        return 1.0
+    return float(special.chdtrc(cells.shape[1] - 1, ((cells[0] - cells[1]) ** 2 / cells[1]).sum()))
+
+
+def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str, ...]:
+    log = read.log
+    notes: list[str] = [wrong] if wrong else []
+    if log.repeated:
+        notes.append(
+            f"Values of column {log.repeated!r} come in many rows with one arm each. If an arm was drawn for each of them and not for each "
+            f"row, intervals and verdicts are wrong: give unit={log.repeated!r}."
+        )
+    if (chance := mismatch(log)) < MISMATCH and not wrong:
+        counts = ", ".join(f"{played:,.0f}" for played in log.plays[:5])
+        assert log.expected is not None
+        notes.append(
+            f"Sample-ratio mismatch: arms were played {counts}{', ..' if log.arms > 5 else ''} times where their propensities make "
+            f"{', '.join(f'{each:,.0f}' for each in log.expected[:5])} (chi-square, p = {chance:.2g}). Rows were lost or added, or "
+            "propensities are wrong; find out which before you trust the numbers."
+        )
     if log.left_out:
         notes.append("Left out: " + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items()) + ".")
-    if not anytime and not log.constant and read.options.estimator != "aipw":
+    if not log.as_drawn and not wrong:
+        notes.append(
+            "Arms do not follow each other as draws with these propensities would: the rows are sorted or joined by arm, or one arm had a "
+            "larger share at some times, or one draw stands in many rows. So there are no bounds at all times, no model and no verdict; "
+            "give the rows in the order in which arms were drawn (from_frame(..., time=...))."
+        )
+    if not anytime and not wrong and not log.constant and read.options.estimator != "aipw":
         notes.append(
             "The normal interval is not valid if the logger learned while it logged; use anytime=True, or estimator='aipw' where the "
             "log has probabilities."
-        )
-    mean, se = sums.mean_weight
-    expected = float(sums.sums[kernels.MASS] / sums.sums[kernels.ROWS])
-    if enough and abs(mean - expected) > AVERAGE * se and abs(mean - expected) > 1e-6:
-        notes.append(
-            f"Weights average {mean:.3g} ± {se:.2g} where they should average {expected:.3g}: propensities of this log are not those with "
-            "which its arms were played, or the policy plays arms that were not eligible (give eligible=)."
         )
     if read.options.estimator == "dm":
         notes.append("The direct method is as good as its model; its standard error does not contain the model's error.")

@@ -11,25 +11,35 @@ import numpy as np
 
 from ..core import checks, files
 from ..core.types import JsonObject
-from .log import Log, Rows, RowsInMemory, in_order, new_log
+from .arm_labels import ArmLabels, ArmsGiven, Label
+from .log import TOLERANCE, Log, Rows, RowsInMemory, in_order, new_log
 from .tables import BadRows, Path, times
 
 if TYPE_CHECKING:
     from .encoding import Encoder
 
 
-def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, float] = (0.0, 1.0), encoder: "Encoder | None" = None) -> Log:
+OTHER_LOGS = {
+    "_outcomes": "several slots a decision (CCB or slates, _outcomes)", "_slots": "several slots a decision (CCB or slates, _slots)",
+    "_label_ca": "continuous actions (CATS, _label_ca)",
+}  # fmt: skip
+
+
+def from_dsjson(
+    path: Path, *, arms: ArmsGiven = None, rewards: tuple[float, float] = (0.0, 1.0), encoder: "Encoder | None" = None
+) -> Log:  # fmt: skip
     """A log from a dsjson file of Vowpal Wabbit: one decision a line, actions from 1, costs, which become rewards -cost.
 
     Of an event that comes several times the last state counts; so does a reward that comes later in a line of its own. Decisions
-    without a reward are left out and counted.
+    without a reward are left out and counted, and so are those that were never shown: marked _skipLearn, or _deferred and not activated
+    by a line with ActionTaken. An arm is what its action is called, by _tag or an id, wherever it stands; without names it is its place.
 
     Parameters
     ----------
     path : path
         The file.
-    arms : int
-        K; by default as many as occur.
+    arms : int or list
+        K, or what all arms are called; by default those that occur, in the file's order where it never changes, else sorted.
     rewards : (float, float)
         Lowest and highest reward, as in `from_frame`.
     encoder : Encoder
@@ -65,8 +75,8 @@ def from_dsjson(path: Path, *, arms: int | None = None, rewards: tuple[float, fl
 
         if not isinstance(encoder, Encoder):
             raise ValueError(f"encoder = {checks.show(encoder)} is no Encoder; give tr.Encoder().fit(tr.logs.dsjson_rows(path)).")
-    decisions, waiting = _decisions_with_rewards(path)
-    return _log_of(decisions, waiting, arms, rewards, encoder, path)
+    decisions, left = _decisions_with_rewards(path)
+    return _log_of(decisions, left, arms, rewards, encoder, path)
 
 
 def dsjson_rows(path: Path) -> list[JsonObject]:
@@ -93,10 +103,11 @@ def dsjson_rows(path: Path) -> list[JsonObject]:
     return [row for event, _ in decisions for row in _rows_of(event["c"])]
 
 
-def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]], int]:
-    """The decisions of a file with their rewards, in their order, and how many have none."""
-    events: dict[str, JsonObject] = {}
+def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]], dict[str, int]]:
+    """The decisions of a file with their rewards, in their order, and how many are left out, in words."""
+    events: dict[str, JsonObject | None] = {}  # None: never shown
     late: dict[str, float] = {}
+    deferred, taken = set[str](), set[str]()
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(_lines(lines, path), start=1):
             if not line.strip():
@@ -108,26 +119,35 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]],
             if not isinstance(item, dict):
                 raise ValueError(f"{os.fspath(path)}, line {number}: not a JSON object.")
             id = str(item.get("EventId", f"line {number}"))
-            if "RewardValue" in item and "_label_Action" not in item:
-                late[id] = checks.real(f"RewardValue in line {number}", item["RewardValue"])
+            if "_label_Action" not in item and not item.keys().isdisjoint(("RewardValue", "ActionTaken")):
+                if item.get("RewardValue") is not None:
+                    late[id] = checks.real(f"RewardValue in line {number}", item["RewardValue"])
+                if item.get("ActionTaken"):
+                    taken.add(id)
                 continue
-            events[id] = _event(item, f"{os.fspath(path)}, line {number}")  # a dict keeps the place of an event's first state
-    decisions, waiting = [], 0
+            # A dict keeps the place of an event's first state.
+            events[id] = None if item.get("_skipLearn") else _event(item, f"{os.fspath(path)}, line {number}")
+            (deferred.add if item.get("_deferred") else deferred.discard)(id)
+    decisions, waiting, never = [], 0, 0
     for id, event in events.items():
+        if event is None or (id in deferred and id not in taken):
+            never += 1
+            continue
         reward = late.get(id, None if event["cost"] is None else -event["cost"])
         if reward is None:
             waiting += 1
         else:
             decisions.append((event, reward))
     if not decisions:
-        raise ValueError(f"{os.fspath(path)} has no decision with a reward.")
-    return decisions, waiting
+        raise ValueError(f"{os.fspath(path)} has no decision with a reward{f' that was shown ({never} were not)' if never else ''}.")
+    left = {"decisions without a reward": waiting, "decisions that were never shown": never}
+    return decisions, {words: count for words, count in left.items() if count}
 
 
 def _rows_of(shown: JsonObject) -> list[JsonObject]:
     """One row of what a decision showed, or one for each action where those have features of their own."""
     shared = _flat("", shown)
-    own = [_flat("", one) for one in shown.get("_multi", ()) if isinstance(one, Mapping)]
+    own = [_flat("", one) for one in shown.get("_multi", ())]
     return [shared | one for one in own] if any(own) else [shared]
 
 
@@ -153,41 +173,112 @@ def _lines(lines: Iterable[str], path: Path) -> Iterator[str]:
 
 
 def _event(item: JsonObject, where: str) -> JsonObject:
+    other = next((kind for key, kind in OTHER_LOGS.items() if key in item or key in (item.get("c") or ())), None)
+    if other is not None:
+        raise ValueError(f"{where}: this is a log of {other}, which is not read; give one action a decision, or write the log as a table.")
     action, chance = item.get("_label_Action"), item.get("_label_probability")
     if action is None or chance is None:
         raise ValueError(f"{where}: _label_Action and _label_probability must be there.")
-    arm = checks.integer(f"_label_Action ({where})", action, least=1) - 1
     if item.get("pdrop"):
         raise ValueError(f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; give a log with all events.")
-    cost = item.get("_label_cost")
-    listed, chances, shown = item.get("a"), item.get("p"), item.get("c")
-    if chances is not None and (listed is None or len(listed) != len(chances)):
-        raise ValueError(f"{where}: a and p must be lists of the same length.")
+    cost, shown = item.get("_label_cost"), item.get("c")
+    shown = shown if isinstance(shown, Mapping) else {}
+    multi = shown.get("_multi", [])
+    if not isinstance(multi, list) or not all(isinstance(one, Mapping) for one in multi):
+        raise ValueError(f"{where}: c._multi = {checks.show(multi)} must be a list of the actions, each a dict of its features.")
+    most = len(multi) or None
+    arm = checks.integer(f"_label_Action ({where})", action, least=1, most=most) - 1
     return {
         "arm": arm, "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),
-        "chance": checks.real(f"_label_probability ({where})", chance), "a": listed, "p": chances, "time": item.get("Timestamp"),
-        "c": shown if isinstance(shown, Mapping) else {},
+        "chance": checks.real(f"_label_probability ({where})", chance, above=0, most=1.0 + TOLERANCE), "time": item.get("Timestamp"),
+        "c": shown, "names": [_name_of(one) for one in multi], "where": where, **_action_list(item, arm, most, where),
     }  # fmt: skip
 
 
+def _action_list(item: JsonObject, arm: int, most: int | None, where: str) -> JsonObject:
+    """The actions that could be played, from 0, with their probabilities, as far as a and p say."""
+    listed, chances = item.get("a"), item.get("p")
+    for name, values in (("a", listed), ("p", chances)):
+        if values is not None and not isinstance(values, list):
+            raise ValueError(f"{where}: {name} = {checks.show(values)} must be a list, an entry for each action.")
+    if chances is not None and (listed is None or len(listed) != len(chances)):
+        raise ValueError(f"{where}: a and p must be lists of the same length.")
+    if listed is None:
+        return {"a": None, "p": None}
+    rule = f"{where}: a = {checks.show(listed)} must be different actions, whole numbers from 1{f' to {most}' if most else ''}"
+    if not listed or not all(type(one) is int for one in listed) or len(set(listed)) < len(listed):
+        raise ValueError(f"{rule}.")
+    if min(listed) < 1 or max(listed) > (most or max(listed)) or arm + 1 not in listed:
+        raise ValueError(f"{rule}, with _label_Action = {arm + 1} among them; if they count from 0, add 1 to each.")
+    numbers = None if chances is None else [checks.real(f"p ({where})", each, least=0, most=1.0 + TOLERANCE) for each in chances]
+    return {"a": [one - 1 for one in listed], "p": numbers, "from 0": listed[0] == arm and listed[0] != arm + 1}
+
+
+def _name_of(one: Mapping[str, object]) -> str | None:
+    """The name of an action: its _tag, or the id that it or one of its namespaces has."""
+    spaces = [one, *(space for space in one.values() if isinstance(space, Mapping))]
+    name = next((value for value in (one.get("_tag"), *(space.get("id") for space in spaces)) if value not in (None, "")), None)
+    return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else None
+
+
+def _by_name(events: list[JsonObject], arms: ArmsGiven) -> tuple[ArmLabels, list[np.ndarray | None]]:
+    """The arms, and for each decision the arms of its actions in their order; None where these are known by their place alone."""
+    lists = [event["names"] for event in events]
+    if any(None in names for names in lists) or not all(lists):
+        places: dict[str, int] = {}
+        for event in events:
+            for place, name in enumerate(event["names"]):
+                if name is not None and places.setdefault(name, place) != place:
+                    raise ValueError(f"{event['where']}: action {name!r} was at another place before; name every action of every decision.")
+        most = max(max(event["arm"], len(event["names"]) - 1, *(event["a"] or [0])) for event in events)
+        labels = ArmLabels(most + 1) if arms is None else ArmLabels.from_argument(arms)
+        if labels.count <= most:
+            raise ValueError(f"arms = {checks.show(arms)} must be at least {most + 1}, the largest action of the file.")
+        return labels, [None] * len(events)
+    twice = next((event for event in events if len(set(event["names"])) < len(event["names"])), None)
+    if twice is not None:
+        raise ValueError(f"{twice['where']}: two actions have the same name, {checks.show(twice['names'])}; give each one of its own.")
+    called: list[Label] = sorted(set().union(*lists)) if any(names != lists[0] for names in lists) else list(lists[0])
+    if all(str(one).isdecimal() and str(int(one)) == one for one in called):
+        called = sorted(map(int, called)) if any(names != lists[0] for names in lists) else list(map(int, called))
+    if arms is None:
+        labels = ArmLabels(len(called), called)
+    else:
+        labels = ArmLabels.from_argument(arms)
+        if isinstance(arms, int) and labels.count == len(called):
+            labels = ArmLabels(labels.count, called)
+    known = {str(one): k for k, one in enumerate(labels.labels or range(labels.count))}
+    for event in events:
+        lost = next((name for name in event["names"] if name not in known), None)
+        if lost is not None:
+            raise ValueError(
+                f"{event['where']}: action {lost!r} is not among arms = {checks.show(arms)}; the file has {len(called)} actions, so "
+                "give their number or all their names."
+            )
+    return labels, [np.array([known[name] for name in names]) for names in lists]
+
+
 def _log_of(
-    decisions: list[tuple[JsonObject, float]],
-    waiting: int,
-    arms: int | None,
-    rewards: tuple[float, float],
-    encoder: "Encoder | None",
-    path: Path,
-) -> Log:
-    K = max(max(event["arm"] + 1, *(event["a"] or [0])) for event, _ in decisions)
-    K = K if arms is None else checks.integer("arms", arms, least=K)
-    n = len(decisions)
-    H = mask = None
-    if all(event["p"] is not None for event, _ in decisions):  # without them only the played arm's is known
-        H, mask = np.zeros((n, K)), np.zeros((n, K), dtype=np.bool_)
-        for i, (event, _) in enumerate(decisions):
-            places = np.asarray(event["a"], dtype=np.int64) - 1
-            H[i, places], mask[i, places] = event["p"], True
-    stamps = [event["time"] for event, _ in decisions]
+    decisions: list[tuple[JsonObject, float]], left: Mapping[str, int], arms: ArmsGiven, rewards: tuple[float, float],
+    encoder: "Encoder | None", path: Path,
+) -> Log:  # fmt: skip
+    events = [event for event, _ in decisions]
+    shifted = [event for event in events if event.get("from 0")]
+    if shifted and not any(event["a"] is not None and event["a"][0] == event["arm"] for event in events):
+        raise ValueError(f"{shifted[0]['where']}: a begins with _label_Action - 1, so it counts actions from 0; add 1 to each.")
+    labels, own = _by_name(events, arms)
+    K, n = labels.count, len(events)
+    H = np.zeros((n, K)) if all(event["p"] is not None for event in events) else None  # else only the played arm's is known
+    mask = np.zeros((n, K), dtype=np.bool_)
+    arm = np.empty(n, dtype=np.int64)
+    for i, (event, places) in enumerate(zip(events, own, strict=True)):
+        number = np.arange(K) if places is None else places
+        arm[i] = number[event["arm"]]
+        listed = number if event["a"] is None else number[event["a"]]
+        mask[i, listed] = True
+        if H is not None:
+            H[i, listed] = event["p"]
+    stamps = [event["time"] for event in events]
     time = None
     if all(isinstance(stamp, str) for stamp in stamps):
         bad = BadRows(n)
@@ -196,13 +287,15 @@ def _log_of(
         except ValueError:
             raise ValueError(f"{os.fspath(path)}: Timestamp must hold times such as 2026-01-31T12:00:00Z.") from None
     features = _features(decisions, K, encoder, path)
+    if features is not None and features.ndim == 3:
+        for i, places in enumerate(own):
+            if places is not None:
+                features[i, places] = features[i].copy()
     rows = Rows(
-        np.array([event["arm"] for event, _ in decisions], dtype=np.int64), np.array([reward for _, reward in decisions], dtype=np.float64),
-        np.array([event["chance"] for event, _ in decisions], dtype=np.float64), features,
-        mask if mask is not None and not mask.all() else None, H, time,
+        arm, np.array([reward for _, reward in decisions], dtype=np.float64),
+        np.array([event["chance"] for event in events], dtype=np.float64), features, None if mask.all() else mask, H, time,
     )  # fmt: skip
-    left = {"decisions without a reward": waiting} if waiting else {}
-    return new_log(RowsInMemory(in_order(rows)), K, rewards=rewards, left_out=left)
+    return new_log(RowsInMemory(in_order(rows)), K, labels.labels, rewards=rewards, left_out=left)
 
 
 def _features(decisions: list[tuple[JsonObject, float]], K: int, encoder: "Encoder | None", path: Path) -> np.ndarray | None:

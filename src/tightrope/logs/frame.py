@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks
 from .arm_labels import ArmLabels, ArmsGiven, check_order
-from .log import CHUNK, Log, Rows, RowsInMemory, Source, in_order, new_log, of_arms
+from .log import CHANCE, CHUNK, Log, Rows, RowsInMemory, Source, in_order, new_log, of_arms
 from .tables import (
     BadRows,
     Columns,
@@ -32,6 +32,7 @@ from .tables import (
     rewards as rewards_of,
 )
 
+IDS_AN_ARM = 10  # distinct values of a column, as a multiple of K, from which it may hold ids and not names of arms
 NO_PROPENSITY = (
     "Without the probability of what was played no other policy can be judged: log it (Session.decide gives it), or give a number where "
     "it never changed, such as propensity=1/K for arms drawn uniformly."
@@ -122,8 +123,34 @@ def from_frame(
         source = RowsInFiles(table, columns, labels)
     else:
         (batch,) = table.batches(columns.names(narrow=False))
-        source = RowsInMemory(in_order(columns.rows(batch, labels, narrow=False)))
-    return new_log(source, labels.count, labels.labels, rewards=rewards, floor=floor, arm_features=arm_features)
+        rows = columns.rows(batch, labels, narrow=False)
+        source = RowsInMemory(in_order(rows))
+    log = new_log(source, labels.count, labels.labels, rewards=rewards, floor=floor, arm_features=arm_features)
+    return replace(log, table=table, repeated="" if isinstance(table, InFiles) else _repeated_ids(batch, columns, rows))
+
+
+def _repeated_ids(batch: TableBatch, columns: LogColumns, rows: Rows) -> str:
+    """A column of ids whose rows have one arm each, which draws by row would not make; empty where there is none."""
+    import pandas as pd
+
+    use = np.flatnonzero(~np.isnan(rows.reward))
+    arm, surprise = rows.arm[use], -np.log(rows.propensity[use])
+    for name in column_names(batch.frame):
+        if name in columns.names(narrow=False):
+            continue
+        values = batch.column(name)
+        if values.shape != rows.arm.shape or values.dtype.kind not in "iuOST":
+            continue
+        try:
+            places, distinct = pd.factorize(values[use])
+        except TypeError:  # of lists and dicts
+            continue
+        if len(distinct) < IDS_AN_ARM * (int(arm.max()) + 1) or (places < 0).any():
+            continue
+        _, first = np.unique(places, return_index=True)
+        if (arm == arm[first][places]).all() and surprise.sum() - surprise[first].sum() > -np.log(CHANCE):
+            return name
+    return ""
 
 
 @dataclass(frozen=True)

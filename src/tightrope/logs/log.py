@@ -4,19 +4,24 @@ A row is one arm that was played: its number, its reward, the probability with w
 slot where there are slots), and what the logger saw. Rows of the same round belong to one set of arms.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiled.kernels import jit
 from ..core import checks
 from .arm_labels import ArmLabels, Label
-from .tables import BadRows
+from .tables import BadRows, Table, column_of, entry, is_missing
 
 CHUNK = 65_536  # rows of a chunk at most
 ENTRIES = 2**21  # numbers of a chunk's largest array at most
+CHANCE = 1e-3  # with which rows that are in the order of their draws are taken for others
+STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7])  # of the bets against their order
+MOST_ODDS = 20.0  # at which a bet is paid, so that a single tiny propensity wins none
 TOLERANCE = 1e-6  # by how much probabilities may miss what they must add up to
 
 
@@ -90,6 +95,18 @@ class Log:
         Whether every eligible arm had the same probability, all propensities are 1, all are the same.
     known : bool
         Whether it has the logger's probabilities of all arms.
+    as_drawn : bool
+        Whether arms follow each other as draws with their propensities do. False for rows that are sorted or joined by arm.
+    observed : (float, float)
+        The lowest and the highest reward that occurs.
+    two_valued : bool
+        Whether no other reward occurs.
+    expected : (K,) array or None
+        Rows of every arm that its propensities make, where they are known.
+    table : Table or None
+        What it was made from, where that has more columns.
+    repeated : str
+        A column whose values come in many rows with one arm each, as those of an arm drawn by user; empty where there is none.
     """
 
     source: Source
@@ -108,6 +125,12 @@ class Log:
     deterministic: bool = False
     constant: bool = False
     known: bool = False
+    as_drawn: bool = True
+    observed: tuple[float, float] = (0.0, 1.0)
+    two_valued: bool = False
+    expected: np.ndarray | None = None
+    table: Table | None = None
+    repeated: str = ""
 
     def __len__(self) -> int:
         return self.n
@@ -303,8 +326,11 @@ def new_log(
     log = Log(source, arms, names, (low, high), least, X)
     n = total = rounds = 0
     size, smallest, largest = 1, 1.0, 0.0
+    observed, distinct = (math.inf, -math.inf), set[float]()
+    sums, ends = np.zeros(arms), np.stack([np.ones(arms), np.zeros(arms)])  # of the logger's probabilities; of propensities, by arm
     plays, all_equal, known = np.zeros(arms), True, False
     begins: list[tuple[np.ndarray, np.ndarray]] = []
+    bets, most = (np.zeros(3), np.full(arms, -1.0), np.zeros((arms + 1, STAKES.size))), np.zeros(2)
     for part in log._parts(None, narrow=True):
         total += part.arm.size
         if part.round is not None:
@@ -317,16 +343,29 @@ def new_log(
         n += rows.arm.size
         plays += np.bincount(rows.arm, minlength=arms)
         smallest, largest = min(smallest, float(rows.propensity.min())), max(largest, float(rows.propensity.max()))
+        first = np.ones(rows.arm.size, dtype=np.bool_)
         if rows.round is None:
             rounds += rows.arm.size
         else:
-            starts = np.flatnonzero(np.concatenate([[True], rows.round[1:] != rows.round[:-1]]))
+            first[1:] = rows.round[1:] != rows.round[:-1]
+            starts = np.flatnonzero(first)
             rounds += starts.size
             size = max(size, int(np.diff(np.append(starts, rows.arm.size)).max()))
             all_equal = False
         count = arms if rows.eligible is None else rows.eligible.sum(axis=1)
         all_equal = all_equal and bool((np.abs(rows.propensity * count - 1.0) <= TOLERANCE).all())
         known = rows.probabilities is not None
+        observed = min(observed[0], float(rows.reward.min())), max(observed[1], float(rows.reward.max()))
+        if len(distinct) < 3:
+            distinct.update(np.unique(rows.reward)[:3].tolist())
+        if rows.probabilities is not None:
+            sums += rows.probabilities.sum(axis=0)
+        elif all_equal:
+            even = rows.propensity[:, None]
+            sums += (np.broadcast_to(even, (even.size, arms)) if rows.eligible is None else even * rows.eligible).sum(axis=0)
+        np.minimum.at(ends[0], rows.arm, rows.propensity)
+        np.maximum.at(ends[1], rows.arm, rows.propensity)
+        bet_on_order(rows.arm, rows.propensity, first, STAKES, *bets, most)
     if begins:
         _refuse_parted(begins)
     left = dict(left_out or {}) | ({"rows without a reward": total - n} if total > n else {})
@@ -336,7 +375,96 @@ def new_log(
         least = smallest  # every arm has its equal share, so none has less than the one with most rivals
     facts = {"n": n, "given": total, "rounds": rounds, "size": size, "plays": plays, "uniform": all_equal, "known": known}
     facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
+    always = bool((plays > 0).all() and (ends[1] - ends[0] <= TOLERANCE).all() and abs(ends[0].sum() - 1.0) <= TOLERANCE)
+    facts["expected"] = None if size > 1 else sums if known or all_equal else n * ends[0] if always else None
+    facts |= {"observed": observed, "two_valued": len(distinct) < 3}
+    facts["as_drawn"] = bool((most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all())
     return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
+
+
+@jit
+def bet_on_order(
+    arm: np.ndarray, propensity: np.ndarray, first: np.ndarray, stakes: np.ndarray, clock: np.ndarray, last: np.ndarray,
+    gains: np.ndarray, most: np.ndarray,
+) -> None:  # fmt: skip
+    """Bet on every arm, and on the arms of the round before, and note the largest gains.
+
+    A round pays 1 / h - 1 times the stake where the arm was drawn and takes it elsewhere: on average nothing, whatever the logger knew,
+    if arms are drawn with their propensities h. So the gains of a bet ever reach g with probability 1 / g at most (Ville), and those on
+    one arm of rows that come in blocks grow without end. A set pays the mean of its arms.
+
+    first: (m,) whether a row begins a round. stakes: (L,) shares of what one owns. clock: the round, the size of the one before, and of
+    how many of its arms, over h, this one has. last: (K,) rounds in which arms were drawn last. gains: (K + 1, L) logarithms, those of
+    arms but for what rounds without them take. most: (2,) the largest of arms, and of repetition.
+    """
+    K, m = last.shape[0], arm.shape[0]
+    i = 0
+    while i < m:
+        clock[0] += 1.0
+        clock[2] = 0.0
+        j = i
+        while j < m and (j == i or not first[j]):
+            a, odds = arm[j], min(1.0 / propensity[j], MOST_ODDS)
+            if last[a] == clock[0] - 1.0:
+                clock[2] += odds
+            last[a] = clock[0]
+            for s in range(stakes.shape[0]):
+                gains[a, s] += math.log1p(stakes[s] * odds / (1.0 - stakes[s]))
+                most[0] = max(most[0], gains[a, s] + clock[0] * math.log1p(-stakes[s]))
+            j += 1
+        if clock[1] > 0.0:
+            for s in range(stakes.shape[0]):
+                gains[K, s] += math.log1p(stakes[s] * (clock[2] / clock[1] - 1.0))
+                most[1] = max(most[1], gains[K, s])
+        clock[1] = j - i
+        i = j
+
+
+def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray]:
+    """A log with a row for each unit, whose one draw its rows repeat, its reward their sum; and (units,) the sums of `per`.
+
+    unit, per: a column of the log's table, or an entry for each of its rows; unit None: every row is one; per: also a number. Held in
+    memory. Raises ValueError where a unit has two arms or propensities.
+    """
+    if log.size > 1:
+        raise ValueError("a log of sets has no units; every round of it is a draw.")
+    rows = whole(log)
+    ids = np.arange(log.given) if unit is None else _column_of_table(log, "unit", unit)
+    if (lost := is_missing(ids)).any():
+        raise ValueError(
+            f"unit has no entry in row {np.argmax(lost)}, but every row is of a unit; give the id of what the arm was drawn for."
+        )
+    _, places = np.unique(ids[rows.given].astype(str) if ids.dtype.kind == "O" else ids[rows.given], return_inverse=True)
+    _, first = np.unique(places, return_index=True)
+    differs = (rows.arm != rows.arm[first][places]) | (np.abs(rows.propensity - rows.propensity[first][places]) > TOLERANCE)
+    if differs.any():
+        i = int(np.argmax(differs))
+        raise ValueError(
+            f"unit {entry(ids, rows.given[i])} has another arm or propensity in row {rows.given[i]} than before, so its rows are several "
+            "draws; give the id of what the arm was drawn for, or leave unit out."
+        )
+    order = np.sort(first)
+    count = np.bincount(places)
+    low, high = ((end, float(end * count.max())) for end in log.rewards)
+    amounts = np.ones(log.given) if per is None else _column_of_table(log, "per", per)
+    totals = np.bincount(places, weights=rows.reward)[places[order]]
+    one = rows._replace(origin=rows.given).map_arrays(lambda item: item[order])._replace(reward=totals)
+    summed = new_log(
+        RowsInMemory(one), log.arms, log.names, rewards=(min(low), max(high)), floor=log.floor, arm_features=log.arm_features,
+        left_out=log.left_out,
+    )  # fmt: skip
+    return replace(summed, given=log.given), np.bincount(places, weights=checks.floats("per", amounts)[rows.given])[places[order]]
+
+
+def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
+    """A column of the table that a log was made from, or an array with an entry for each of its rows."""
+    if isinstance(values, str):
+        if log.table is None:
+            raise ValueError(f"{argument} = {values!r}, but this log is from no table; give an array with an entry for each row.")
+        values = np.concatenate([batch.column(values) for batch in log.table.batches([values])])
+    elif isinstance(values, (int, float)):
+        values = np.full(log.given, float(values))
+    return column_of(np.asarray(values), argument, log.given)
 
 
 def whole(log: Log) -> Rows:

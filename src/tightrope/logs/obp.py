@@ -20,7 +20,7 @@ def from_obp(feedback: Mapping[str, ArrayLike], *, rewards: tuple[float, float] 
     feedback : dict
         n_actions, action (n,), reward (n,), pscore (n,), and where they are there position (n,), which becomes the slot, context (n, d),
         the features, pi_b (n, K, positions), of which pi_b[:, :, position] are the logger's probabilities, and eligible (n, K), which
-        `to_obp` adds.
+        `to_obp` adds. Of slates (slate_id) pscore must be that of the arm in its slot, as pscore_item_position.
     rewards, floor
         As in `from_frame`.
 
@@ -38,6 +38,15 @@ def from_obp(feedback: Mapping[str, ArrayLike], *, rewards: tuple[float, float] 
     missing = [name for name in ("action", "reward", "pscore") if feedback.get(name) is None]
     if missing:
         raise ValueError(f"feedback has no {missing[0]!r}; it needs action, reward and pscore.")
+    own = feedback.get("pscore_item_position")
+    if feedback.get("slate_id") is not None and (own is None or not np.array_equal(np.asarray(feedback["pscore"]), np.asarray(own))):
+        remedy = (
+            "feedback | {'pscore': feedback['pscore_item_position']}" if own is not None else "it as pscore_item_position and as pscore"
+        )
+        raise ValueError(
+            "feedback has 'slate_id', so its pscore is the probability of a whole slate, but every row needs that of its arm in its slot; "
+            f"give {remedy}."
+        )
     position = feedback.get("position")
     table: dict[str, ArrayLike] = {"arm": feedback["action"], "reward": feedback["reward"], "propensity": feedback["pscore"]}
     if position is not None:
@@ -45,7 +54,7 @@ def from_obp(feedback: Mapping[str, ArrayLike], *, rewards: tuple[float, float] 
     probabilities = None if feedback.get("pi_b") is None else _of_positions(checks.floats("pi_b", feedback["pi_b"]), position)
     context = feedback.get("context")
     features = None if context is None else checks.floats("context", context)
-    K = feedback.get("n_actions")
+    K = feedback.get("n_actions", feedback.get("n_unique_action"))
     if K is None and probabilities is None:  # an action is a number from 0, also where some were never played
         K = int(np.max(checks.floats("action", table["arm"]), initial=0.0)) + 1
     slot = "slot" if position is not None else None

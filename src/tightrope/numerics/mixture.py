@@ -15,6 +15,7 @@ from . import special
 
 STEPS = 100  # of Newton's method at most
 PRECISION = 1e-12  # relative, of a boundary
+LARGE_VARIANCE = 1e10  # V + rho from which two terms of Temme's expansion (DLMF 8.12.3) have all digits
 
 
 def constant(rho: float) -> float:
@@ -31,14 +32,27 @@ def _rest(a: np.ndarray) -> np.ndarray:
     return np.where(a >= 20.0, series, special.gammaln(small) + small - small * np.log(small))
 
 
+def _excess(S: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """S - a ln(1 + S / a): by its series for small S / a, where the two would cancel."""
+    u = S / a
+    return np.where(np.abs(u) < 1e-3, S * u * (1 / 2 - u * (1 / 3 - u * (1 / 4 - u / 5))), S - a * np.log1p(u))
+
+
+def _below(S: np.ndarray, a: np.ndarray, excess: np.ndarray) -> np.ndarray:
+    """The regularised incomplete gamma function at (a, a + S), from S itself where a + S has lost its digits."""
+    near = special.ndtr(np.copysign(np.sqrt(2.0 * excess), S)) + np.exp(-excess) / (3.0 * np.sqrt(2.0 * np.pi * a))
+    return np.where(a > LARGE_VARIANCE, near, special.gammainc(a, a + S))
+
+
 def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:
     """ln M = S + V + rho ln rho - (V + rho) ln(S + V + rho) + ln gamma(V + rho, S + V + rho) - ln gamma(rho, rho), elementwise.
 
     gamma: the lower incomplete one. S > -V - rho, V >= 0, rho > 0. The sum is arranged so that large terms do not cancel. O(1).
     """
     S, a = np.asarray(S, dtype=np.float64), np.asarray(V, dtype=np.float64) + rho
+    excess = _excess(S, a)
     with np.errstate(divide="ignore"):
-        return S - a * np.log1p(S / a) + _rest(a) + np.log(special.gammainc(a, a + S)) + constant(rho)
+        return excess + _rest(a) + np.log(_below(S, a, excess)) + constant(rho)
 
 
 def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
@@ -48,9 +62,9 @@ def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
     S = np.sqrt(2.0 * a * threshold) + threshold
     for _ in range(STEPS):
         x = a + S
-        base = S - a * np.log1p(S / a) + rest
-        inner = special.gammainc(a, x)
-        slope = 1.0 - a / x + np.exp(-base) / (x * inner)
+        excess = _excess(S, a)
+        base, inner = excess + rest, _below(S, a, excess)
+        slope = S / x + np.exp(-base) / (x * inner)
         step = (base + np.log(inner) + fixed - threshold) / slope
         S = S - step
         if (np.abs(step) <= PRECISION * S).all():

@@ -34,9 +34,12 @@ def support_of(evaluation: Evaluation, palette: style.Palette | None = None) -> 
     return support_figure(support.target, support.played, policy_label(evaluation), arms=support.names, palette=palette)
 
 
-def _difference(e: Evaluation, palette: style.Palette) -> Figure:
-    assert e.difference is not None
-    return difference_figure(e.difference, policy_label(e), decided=e.decided, verdict=e.verdict, palette=palette)
+def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[Picture]:
+    """The picture of the bounds on the difference, where there are any."""
+    if e.difference is None or np.isnan(e.difference.lower[-1]):
+        return []
+    figure = difference_figure(e.difference, policy_label(e), decided=e.decided, verdict=e.verdict, palette=palette)
+    return [picture(figure, caption)]
 
 
 def estimators_table(evaluation: Evaluation) -> Table:
@@ -53,6 +56,8 @@ def sentence(e: Evaluation) -> str:
     """The evaluation in a sentence."""
     low, high = e.interval
     surely = f"with probability {1.0 - e.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}"
+    if np.isnan(low):
+        surely = "and there is no interval, for what the notes say"
     always = ", however often one has looked" if e.sequence is not None else ""
     verdict = f" Verdict: {e.verdict}" + ("." if e.decided is None else f", since round {e.decided:,}.")
     return f"{policy_label(e)} would have earned {with_error(e.value, e.se)} a round, {surely}{always}.{verdict}"
@@ -68,11 +73,8 @@ def evaluation_sections(evaluation: Evaluation, palette: style.Palette | None = 
             f"Bounds on the mean value of all rounds so far; all of them hold at once with probability {1.0 - e.alpha:.4g}. "
             "Point: the estimate.",
         ))  # fmt: skip
-    if e.difference is not None:
-        figures.append(picture(
-            _difference(e, palette),
-            "Bounds on the policy's value less the baseline's. Above 0: promote; below 0: roll back. What is decided stays decided.",
-        ))  # fmt: skip
+    less = "Bounds on the policy's value less the baseline's. Above 0: promote; below 0: roll back. What is decided stays decided."
+    figures += _difference(e, palette, less)
     tables = [summary_table(e), estimators_table(e)]
     earned = Section("What it would have earned", " ".join(e.notes), figures, tables, summary=sentence(e))
     return [earned, _overlap_section(e, palette), _model_section(e)]
@@ -151,8 +153,8 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
     sections = [Section("Which of them", " ".join([shared, *notes]), [together], [comparison_table(c, caption)], summary=c.conclusion)]
     for name, e in c.evaluations.items():
         section = _overlap_section(e, palette, name)
-        less = picture(_difference(e, palette), "Bounds on its value less the baseline's. Above 0: promote; below 0: roll back.")
-        sections.append(Section(name, section.text, [less, *section.figures], summary=sentence(e)))
+        less = _difference(e, palette, "Bounds on its value less the baseline's. Above 0: promote; below 0: roll back.")
+        sections.append(Section(name, section.text, [*less, *section.figures], summary=sentence(e)))
     return [*sections, _model_section(next(iter(c.evaluations.values())))]
 
 

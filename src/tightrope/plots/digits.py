@@ -38,6 +38,8 @@ def with_error(value: float, error: float, *, sign: bool = False) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """Bounds to about three digits of their distance, such as [0.12, 0.34]."""
+    """Bounds to about three digits of their distance, such as [0.12, 0.34]; none where there are none."""
+    if low != low or high != high:
+        return "none"
     width = (high - low) / 30.0
     return f"[{rounded_number(low, width)}, {rounded_number(high, width)}]"

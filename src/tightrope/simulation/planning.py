@@ -19,6 +19,8 @@ from ..problems import Bernoulli, Linear
 from ..results.results import Identification
 from .identify import identify
 
+LEAST_VARIANCE = 5.0  # of an arm's number of successes, from which it is taken as normal
+NO_TEXTBOOK = "none: n p (1 - p) is below 5"
 LINEAR = 1e-9  # how far means may be from a linear function of the features
 
 
@@ -37,8 +39,9 @@ class Plan:
     fixed : int
         Samples of a test of fixed size whose answer is worse than the best by more than epsilon with probability at most delta, whatever
         the means are (Hoeffding), as the policies promise.
-    textbook : int
-        The same by the normal approximation with the variances of the planned means.
+    textbook : int or None
+        The same by the normal approximation with the variances of the planned means; None where it would not hold: where n p (1 - p) is
+        below 5 for an arm of mean p with n samples.
     advice : str
         What to do, in sentences.
     simulated : Identification
@@ -50,7 +53,7 @@ class Plan:
     most: dict[str, int]
     certified: dict[str, float]
     fixed: int
-    textbook: int
+    textbook: int | None
     advice: str
     simulated: Identification
 
@@ -59,7 +62,8 @@ class Plan:
             [name, f"{self.samples[name]:,.0f} ± {self.se[name]:,.0f}", f"{self.most[name]:,}", f"{self.certified[name]:.0%}"]
             for name in self.samples
         ]
-        return [*simulated, ["fixed size, any means", f"{self.fixed:,}", "", ""], ["fixed size, textbook", f"{self.textbook:,}", "", ""]]
+        textbook = NO_TEXTBOOK if self.textbook is None else f"{self.textbook:,}"
+        return [*simulated, ["fixed size, any means", f"{self.fixed:,}", "", ""], ["fixed size, textbook", textbook, "", ""]]
 
     def __repr__(self) -> str:
         return f"<Plan: {'; '.join(f'{row[0]} {row[1]}' for row in self._rows())}>"
@@ -140,17 +144,19 @@ def plan(
     )  # fmt: skip
 
 
-def fixed_size(means: np.ndarray, epsilon: float, delta: float) -> tuple[int, int]:
+def fixed_size(means: np.ndarray, epsilon: float, delta: float) -> tuple[int, int | None]:
     """Samples of all arms together after which the arm of the highest sample mean is within epsilon of the best, but for delta.
 
     A union over the K - 1 arms that might look better: by Hoeffding's inequality for rewards in [0, 1], and by the normal approximation
-    with the variances of the means.
+    with the variances of the means; None where these are too small for it.
     """
     K = means.size
     hoeffding = math.ceil(math.log((K - 1) / delta) / epsilon**2)
     spread = np.sort(means * (1.0 - means))[-2:].sum()  # variance of a difference, at most
     z = NormalDist().inv_cdf(1.0 - min(delta / (K - 1), 0.5))
-    return K * hoeffding, K * max(math.ceil(z * z * float(spread) / epsilon**2), 1)
+    normal = math.ceil(z * z * float(spread) / epsilon**2)
+    holds = normal * float((means * (1.0 - means)).min()) >= LEAST_VARIANCE
+    return K * hoeffding, K * normal if holds else None
 
 
 def _linear(arms: ArrayLike, means: np.ndarray) -> tuple[np.ndarray, Problem]:
@@ -164,23 +170,26 @@ def _linear(arms: ArrayLike, means: np.ndarray) -> tuple[np.ndarray, Problem]:
     return theta, Linear(arms=X, theta=theta, rewards="bernoulli")
 
 
-def _advice(samples: dict[str, float], certified: dict[str, float], fixed: int, textbook: int) -> str:
+def _advice(samples: dict[str, float], certified: dict[str, float], fixed: int, textbook: int | None) -> str:
     best = min(samples, key=lambda name: (certified[name] < 1.0, samples[name]))
+    normal = "none by the normal approximation, which does not hold for so rare an outcome: n p (1 - p) is below 5"
+    if textbook is not None:
+        normal = f"{textbook:,} by the normal approximation"
     cost = f"{best} takes {samples[best]:,.0f} samples on average"
     if certified[best] < 1.0:
         return (
             f"{cost} and is not certified by max_rounds in {1 - certified[best]:.0%} of the tests. Choose a test of fixed size "
-            f"({textbook:,} samples by the normal approximation, {fixed:,} for any means), or a larger epsilon."
+            f"({fixed:,} samples for any means; {normal}), or a larger epsilon."
         )
-    if samples[best] <= textbook:
-        return f"{cost}, fewer than any test of fixed size ({textbook:,} by the normal approximation): choose {best}."
-    if samples[best] <= fixed:
+    if samples[best] <= (fixed if textbook is None else textbook):
+        return f"{cost}, fewer than a test of fixed size ({fixed:,} for any means; {normal}): choose {best}."
+    if textbook is not None and samples[best] <= fixed:
         return (
             f"{cost}, fewer than a test of fixed size with the same promise for any means ({fixed:,}), but more than the textbook's "
             f"{textbook:,}, which rely on the normal approximation and on one look at the end. If that is enough, the textbook's test is "
             f"the better choice; choose {best} to look at any time, or to be certain of the error."
         )
     return (
-        f"{cost}; a test of fixed size needs {fixed:,} with the same error for any means, {textbook:,} by the normal approximation, with "
+        f"{cost}; a test of fixed size needs {fixed:,} with the same error for any means ({normal}), with "
         f"one look at the end. It is the better choice, unless you must look earlier or other means are likely, with larger differences."
     )
