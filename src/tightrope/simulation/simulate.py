@@ -32,7 +32,6 @@ from .runs.orchestrator import Outcome, run_experiment
 from .runs.plan import Rows
 from .runs.progress import showing
 
-
 ROUNDING = 1e-9  # of the largest mean, each round
 
 

@@ -95,7 +95,8 @@ class Outside(NamedTuple):
         self.features[:] = value_or(context.features, self.features)
         parts = np.array_split(self.features, self.regressions.size)
         predictions = [
-            checks.floats("model's predictions", one.scores(rows.copy())).reshape(-1) for one, rows in zip(self.regressions, parts, strict=True)
+            checks.floats("model's predictions", one.scores(rows.copy())).reshape(-1)
+            for one, rows in zip(self.regressions, parts, strict=True)
         ]
         scores = np.concatenate(predictions)
         if scores.shape != self.mean.shape or not np.isfinite(scores).all():
