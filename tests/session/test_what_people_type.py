@@ -97,3 +97,40 @@ def test_the_id_of_a_decision_in_place_of_an_arm_is_named():
     session.decide()
     session.update("#1", 0.5)
     assert session.state.pulls[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: tr.Session(tr.LinUCB(), arms=np.eye(3), names={"s", "m", "l"}), "names"),
+        (lambda: tr.Session(tr.UCB(), names=frozenset("sml")), "names"),
+        (lambda: tr.Session(tr.UCB(), arms={"s", "m"}), "arms"),
+        (lambda: tr.Session(tr.UCB(), arms=["old"]).add_arms({"s", "m", "l"}), "names"),
+        (lambda: tr.Session(tr.LinUCB(), dimension=2).decide(np.eye(2), names={"x", "y"}), "names"),
+        (lambda: tr.Session(tr.UCB(), arms=["a", "b"]).decide_many(ids={"p", "q", "r"}), "ids"),
+        (lambda: tr.Session(tr.UCB(), arms=2).reward_many({"p", "q"}, [1.0, 0.0]), "ids"),
+        (lambda: tr.Session(tr.UCB(), arms=2).reward_many(["p", "q"], {1.0, 0.0}), "values"),
+        (lambda: tr.Session(tr.UCB(), arms=2, window=5, default_reward=0.0).expire(ids={"p", "q"}), "ids"),
+        (lambda: tr.Session(tr.LinUCB(), dimension=2).decide({1.0, 2.0}), "context"),
+        (lambda: tr.Session(tr.LinUCB(), arms=2, dimension=2).learn(SHEET, features={"x", "y"}), "features"),
+        (lambda: tr.logs.from_frame(SHEET, features={"x", "y"}), "features"),
+        (lambda: tr.logs.from_frame(SHEET, probabilities={"x", "y"}), "probabilities"),
+        (lambda: tr.logs.from_frame(SHEET, eligible={"x", "y"}), "eligible"),
+        (lambda: tr.logs.from_frame(SHEET, arms={"a", "b"}), "arms"),
+        (lambda: tr.problems.Bernoulli({0.1, 0.5}), "means"),
+        (lambda: tr.oracles.Partition(categories={"a", "b"}, limit=1, k=1), "categories"),
+    ],
+)  # fmt: skip
+def test_a_set_has_no_order(call, argument):
+    """Names, ids and columns given as a set landed on other arms from one process to the next."""
+    with pytest.raises(ValueError, match=rf"{argument} = .* is a set, which has no order; give a list"):
+        call()
+
+
+SHEET = {"arm": [0, 1], "reward": [1.0, 0.0], "propensity": [0.5, 0.5], "x": [0.5, 0.5], "y": [0.5, 0.5]}
+
+
+def test_what_has_an_order_is_no_set():
+    assert tr.Session(tr.UCB(), arms=["a", "b"]).decide_many(ids=dict.fromkeys("pq").keys()).ids.tolist() == ["p", "q"]
+    assert tr.Session(tr.UCB(), names=dict.fromkeys("ab").keys()).names == ("a", "b")
+    assert tr.Session(tr.UCB(), arms=["a", "b"]).decide(eligible={"b"}).name == "b"  # where the order does not count

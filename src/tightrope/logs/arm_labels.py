@@ -33,7 +33,7 @@ class ArmLabels:
         if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable) or (isinstance(arms, np.ndarray) and not arms.ndim):
             return cls(checks.integer("arms", arms, least=1))
         called: list[Label] = []
-        for k, each in enumerate(arms):
+        for k, each in enumerate(checks.ordered("arms", arms)):
             one = label(each)
             if one is None:
                 raise ValueError(f"arms[{k}] = {checks.show(each)} is neither a whole number nor a name.")

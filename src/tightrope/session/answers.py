@@ -198,7 +198,7 @@ class AnsweringSession(SessionParts):
         if self.default_reward is None:
             raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
         if ids is not None:
-            if isinstance(ids, str) or not isinstance(ids, Iterable):
+            if isinstance(ids, str) or not isinstance(checks.ordered("ids", ids), Iterable):
                 raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
             return self._settle([self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))])
         assert age is not None
