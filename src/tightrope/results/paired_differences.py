@@ -4,7 +4,9 @@ Replications are paired (all policies meet the same contexts and noise), so what
 the larger of two. Of sign flips: of two policies that cost the same either sign of every difference is as likely, so the observed mean
 must be among the largest of all signs; that is exact, however few replications and however skewed the costs are, and never below
 2^(1 - replications). Of the studentized bootstrap: where only the means agree, differences may be skewed, which sign flips do not know of.
-The bootstrap draws replications with replacement, the same ones for all policies; interquartile means have its percentiles.
+The bootstrap draws replications with replacement, the same ones for all policies; interquartile means have its percentiles. Draws that miss
+the one replication which is far from all others have next to no spread of their own, by which a studentized interval would be divided: for
+intervals their standard error is at least LEAST_SPREAD times the observed one, and no interval reaches beyond the observed differences.
 Source: Fisher 1935, section 21; Efron, Tibshirani 1993, section 12.5 (equation 12.22) and chapter 13; Holm 1979; interquartile means as in
 Agarwal, Schwarzer, Castro, Courville, Bellemare 2021; profiles as in Dolan, More 2002.
 """
@@ -29,13 +31,15 @@ DRAWS = 10_000
 MOST_DRAWS = 10**7
 CELLS = 2**22  # numbers of a block of draws: 32 MiB
 ROUNDING = 1e-12
+LEAST_SPREAD = 0.3
+INSIDE = 8  # replications of which all lie on one side of the mean in one case of 128, so that an interval need not reach beyond them
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its standard error; lower, upper: its interval at
-    level 1 - alpha, of the studentized bootstrap and no shorter than Student's, infinite for very few replications; p: two-sided,
-    corrected for all pairs; decided: p <= alpha.
+    level 1 - alpha, of the studentized bootstrap and no shorter than Student's, but within the observed differences (with 4 to 7
+    replications within as far again on either side, with fewer infinite); p: two-sided, corrected for all pairs; decided: p <= alpha.
     """
 
     first: str
@@ -194,7 +198,7 @@ def compared_pairs(
     apart = np.array([table[i] - table[j] for i, j in pairs]).reshape(len(pairs), n)
     se = standard_error(apart.T)
     rng = np.random.default_rng(seed)
-    middles, drawn = _bootstrap(table, apart, draws, rng)
+    middles, drawn, reach = _bootstrap(table, apart, draws, rng)
     chances = np.maximum(_of_signs(apart, draws, rng), _of_bootstrap(apart.mean(axis=1), se, drawn))
     tails = [100.0 * alpha / 2.0, 100.0 - 100.0 * alpha / 2.0]
     identity = np.ones(n)
@@ -206,12 +210,18 @@ def compared_pairs(
             Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
         )
     least = float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
-    low, high = np.percentile(drawn, tails, axis=1, method="closest_observation")
+    low, high = np.percentile(reach, tails, axis=1, method="closest_observation")
     low, high = np.minimum(low, -least), np.maximum(high, least)
+    room = np.ptp(apart, axis=1) * (0.0 if n >= INSIDE else 1.0) if n >= 4 else np.full(len(apart), np.inf)
     comparisons = []
     for k, ((i, j), p) in enumerate(zip(pairs, holm(chances).tolist(), strict=True)):
         difference, error = float(apart[k].mean()), float(se[k])
-        ends = (difference, difference) if error == 0.0 else (difference - float(high[k]) * error, difference - float(low[k]) * error)
+        ends = difference, difference
+        if error > 0.0:
+            ends = (
+                max(difference - float(high[k]) * error, float(apart[k].min() - room[k])),
+                min(difference - float(low[k]) * error, float(apart[k].max() + room[k])),
+            )
         comparisons.append(Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha))
     ratios, profile = _profile(table, problems)
     return PairedComparison(what, n, min(problems, n), alpha, levels, comparisons, ratios, dict(zip(names, profile, strict=True)))
@@ -243,13 +253,14 @@ def _of_bootstrap(means: np.ndarray, se: np.ndarray, drawn: np.ndarray) -> np.nd
     return np.minimum(2.0 * (1 + np.minimum(above, below)) / (drawn.shape[1] + 1), 1.0)
 
 
-def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Replications drawn with replacement, the same for all policies: interquartile means of the costs (m, n), as (m, draws), and how many
-    of its standard errors the mean of the differences (pairs, n) is from the observed mean, as (pairs, draws)."""
+    of its standard errors the mean of the differences (pairs, n) is from the observed mean, as (pairs, draws); and that of errors which are
+    no less than LEAST_SPREAD times the observed one."""
     m, n = table.shape
     order = np.argsort(table, axis=1, kind="stable")
     rising = np.take_along_axis(table, order, axis=1)
-    middles, distances = np.empty((m, draws)), np.empty((len(apart), draws))
+    middles, distances, reach = np.empty((m, draws)), np.empty((len(apart), draws)), np.empty((len(apart), draws))
     centred = apart - apart.mean(axis=1, keepdims=True)
     nothing = ROUNDING * np.square(centred).mean(axis=1, keepdims=True)  # a variance that is rounding: one replication was drawn n times
     size = max(1, CELLS // n)
@@ -264,7 +275,9 @@ def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.
         variance[variance <= nothing] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             distances[:, first:last] = np.nan_to_num(mean / np.sqrt(variance / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return middles, distances
+            spread = np.maximum(variance, LEAST_SPREAD**2 * np.square(centred).mean(axis=1, keepdims=True) if n >= 4 else 0.0)
+            reach[:, first:last] = np.nan_to_num(mean / np.sqrt(spread / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return middles, distances, reach
 
 
 def _profile(table: np.ndarray, problems: int) -> tuple[np.ndarray, np.ndarray]:
