@@ -16,7 +16,7 @@ X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 def test_a_decision_says_what_was_decided_and_why():
     session = tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, names=["a", "b", "c"], seed=1)
     first = session.decide(eligible=["b", "c"], id="order 17")
-    assert (first.id, first.arm, first.name, first.propensity, first.propensity_se, first.round) == ("order 17", 1, "b", 1.0, 0.0, 1)
+    assert (first.id, first.arm, first.name, first.propensity, first.propensity_se, first.round) == ("order 17", 2, "c", 0.5, 0.0, 1)
     assert first.context.eligible.tolist() == [False, True, True]
     with pytest.raises(AttributeError):
         first.arm = 0

@@ -16,6 +16,7 @@ import math
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from ..core import checks, notebook
 from ..numerics import special
 from ..numerics.statistics import holm, interquartile_weights, standard_error
+from .summary import gave_up_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +56,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Level:
-    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with a bootstrap interval."""
+    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with a bootstrap interval; certified: "19 of
+    20" where runs gave up, so that the cost is at least this, else ""."""
 
     policy: str
     mean: float
@@ -62,6 +65,7 @@ class Level:
     iqm: float
     lower: float
     upper: float
+    certified: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +171,11 @@ class PairedComparison:
         yield f"{'policy':{wide}}  {'mean ± se':>20}  {'interquartile mean':>30}"
         for item in self.levels:
             middle = f"{item.iqm:.5g} [{item.lower:.5g}, {item.upper:.5g}]"
-            yield f"{item.policy:{wide}}  {f'{item.mean:.5g} ± {item.se:.2g}':>20}  {middle:>30}"
+            least = ">= " if item.certified else ""
+            yield f"{item.policy:{wide}}  {f'{least}{item.mean:.5g} ± {item.se:.2g}':>20}  {middle:>30}"
+        gave_up = gave_up_sentence({item.policy: item.certified for item in self.levels})
+        if gave_up:
+            yield gave_up.strip()
         if not self.pairs:
             return
         names = [f"{pair.first} - {pair.second}" for pair in self.pairs]
@@ -183,9 +191,13 @@ class PairedComparison:
 
 
 def compared_pairs(
-    cost: Mapping[str, np.ndarray], what: str, *, problems: int = 1, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0
-) -> PairedComparison:
-    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and `Identification.compare` return."""
+    cost: Mapping[str, np.ndarray], what: str, *, problems: int = 1, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0,
+    certified: Mapping[str, str] = MappingProxyType({}),
+) -> PairedComparison:  # fmt: skip
+    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and `Identification.compare` return.
+
+    certified: of policies of which runs gave up how many did not, in words.
+    """
     alpha = checks.real("alpha", alpha, above=0, below=1)
     draws = checks.integer("draws", draws, least=100, most=MOST_DRAWS)
     seed = checks.integer("seed", seed, least=0)
@@ -207,7 +219,15 @@ def compared_pairs(
         low, high = np.percentile(middles[j], tails).tolist()
         values = np.sort(table[j])
         levels.append(
-            Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
+            Level(
+                name,
+                float(values.mean()),
+                float(standard_error(table[j])),
+                float(interquartile_weights(identity) @ values),
+                low,
+                high,
+                certified.get(name, ""),
+            )
         )
     least = float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
     low, high = np.percentile(reach, tails, axis=1, method="closest_observation")
