@@ -127,6 +127,52 @@ def test_a_set_has_no_order(call, argument):
         call()
 
 
+@pytest.mark.parametrize("names", [["1", "0"], ["2", "1", "0"], ["1", "2", "0"]])
+def test_numbers_that_are_names_are_never_taken_for_two_things(names):
+    """In a table a number was a name and in `update` a position: a session's own frame, learned back, was permuted."""
+    session = tr.Session(tr.Explore(tr.UCB(), floor=0.9 / len(names)), arms=names, seed=0)
+    frame = session.decide_many(number=60).frame()
+    frame["reward"] = frame["name"].astype(float) / 2
+    other, one = tr.Session(tr.UCB(), arms=names), tr.Session(tr.UCB(), arms=names)
+    for call in (lambda: other.learn(frame), lambda: tr.logs.from_frame(frame, arms=names)):
+        with pytest.raises(ValueError, match="may be the arm that is called .* or arm number .* write names as text"):
+            call()
+    other.learn(frame, arm="name")
+    for arm, reward in zip(frame["arm"], frame["reward"], strict=True):
+        one.update(arm, reward)
+    np.testing.assert_allclose(one.explain()["mean"], [float(name) / 2 for name in names])
+    np.testing.assert_allclose(other.explain()["mean"], one.explain()["mean"])
+    log = tr.logs.from_frame(frame, arm="name", arms=names)
+    for name in names:
+        assert tr.evaluate(log, name, estimator="snips", model=None).value == pytest.approx(float(name) / 2)
+    with pytest.raises(ValueError, match="may be the arm that is called"):
+        tr.evaluate(log, 0)
+    numbered = tr.logs.from_frame(frame)
+    with pytest.raises(ValueError, match="may be the log's numbers or not"):
+        tr.evaluate(numbered, session)
+    assert tr.evaluate(log, session, estimator="snips", model=None).value >= 0
+
+
+def test_numbers_that_can_only_be_names_are_names():
+    names, table = ["1", "2", "3"], {"arm": [1, 2, 3] * 4, "reward": [0.1, 0.2, 0.3] * 4, "propensity": [1 / 3] * 12}
+    session = tr.Session(tr.UCB(), arms=names)
+    session.learn(table)
+    np.testing.assert_allclose(session.explain()["mean"], [0.1, 0.2, 0.3])
+    log = tr.logs.from_frame(table, arms=names)
+    assert tr.evaluate(log, "3", estimator="snips", model=None).value == pytest.approx(0.3)
+    same = tr.Session(tr.UCB(), arms=["0", "1"])
+    same.learn({"arm": [0, 1], "reward": [0.0, 1.0]})  # name and number agree
+    assert same.explain()["mean"].tolist() == [0.0, 1.0]
+
+
+def test_a_session_of_numbers_is_not_judged_on_a_log_of_names():
+    words = {"arm": ["red", "green", "blue"] * 20, "reward": [0.0, 0.5, 1.0] * 20, "propensity": [1 / 3] * 60}
+    with pytest.raises(ValueError, match=r"numbers only, but those of the log are .* give the session names"):
+        tr.evaluate(tr.logs.from_frame(words), tr.Session(tr.UCB(), arms=3))
+    named = tr.Session(tr.UCB(), arms=["blue", "green", "red"])
+    assert tr.evaluate(tr.logs.from_frame(words), named).value is not None
+
+
 SHEET = {"arm": [0, 1], "reward": [1.0, 0.0], "propensity": [0.5, 0.5], "x": [0.5, 0.5], "y": [0.5, 0.5]}
 
 

@@ -157,6 +157,17 @@ class Target:
                 f"{self.argument} is a session whose arms are {checks.show(list(session.names))}, but those of the log are "
                 f"{checks.show(list(log.names))}; give from_frame(..., arms=session.names)."
             )
+        numbers = tuple(map(str, range(log.arms)))
+        if session.names is None and log.names is not None and tuple(map(str, log.names)) != numbers:
+            raise ValueError(
+                f"{self.argument} is a session whose arms have numbers only, but those of the log are {checks.show(list(log.names))}; give "
+                "the session names, Session(.., names=[..])."
+            )
+        if log.names is None and session.names is not None and session.names != numbers and set(session.names) <= set(numbers):
+            raise ValueError(
+                f"{self.argument} is a session whose arms are called {checks.show(list(session.names))}, which may be the log's numbers or "
+                "not; give from_frame(..., arms=session.names) with the names as text."
+            )
         changing = session.arms.dimension > 0 and session.arms.features is None
         always: np.ndarray | None = None
 

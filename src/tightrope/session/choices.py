@@ -315,7 +315,9 @@ class DecidingSession(AnsweringSession):
         bits.advance((choice.number - 1) << 64)
         state, context = copied(choice.agent.state), choice.shown.context
         stated: tuple[Chance, Chance] = propensity(self.policy, state, context, action, rng, self.draws)
-        return *stated, draws_of(stated)
+        behind = draws_of(stated)
+        played = action is choice.action or np.array_equal(action, choice.action)
+        return *(stated if behind is None or not played else counted_in(stated, behind)), behind
 
     def _chance_of(self, one: Agent, arm: int, certain: bool, shown: CheckedRound, number: int) -> tuple[Chance, Chance, int | None]:
         """As `_chance`, of a decision that will have this number."""
@@ -381,3 +383,11 @@ class DecidingSession(AnsweringSession):
                 self._settle(self._book.before(self.decided - self.window))
             raise
         return entry
+
+
+def counted_in(stated: tuple[Chance, Chance], draws: int) -> tuple[Chance, Chance]:
+    """A sampled chance of what was played, and its standard error: where no draw met it, the choice itself is one draw more."""
+    p, error = stated
+    least = 1.0 / (draws + 1)
+    own = np.where(np.equal(p, 0.0), least, p), np.where(np.equal(p, 0.0), math.sqrt(least * (1.0 - least) / draws), error)
+    return own if np.ndim(p) else (float(own[0]), float(own[1]))
