@@ -1,6 +1,7 @@
 """Decisions with names: their rewards may be late, repeated, missing, partial or in any order."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -300,3 +301,21 @@ def test_a_file_in_the_middle_changes_nothing(kind, tmp_path):
                 session.reward(first.id, value)
                 again.reward(second.id, value)
         assert histories.same_state(session, again)
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms"),
+    [(tr.LinUCB(), {"arms": 3, "dimension": 2}), (tr.LinTS(), {"arms": np.eye(3)[:, :2]}), (tr.LinUCB(), {"dimension": 2})],
+)
+def test_every_decision_is_asked_for_its_own_context(policy, arms):
+    """A decision without one was made for the visitor before, silently."""
+    session = tr.Session(policy, **arms, seed=0)
+    session.decide(np.eye(3)[:, :2])
+    for call in (session.decide, session.select, partial(session.decide, eligible=[True, False, True]), partial(session.decide_many, number=2),
+                 partial(session.decide, tr.Context(baseline=0))):  # fmt: skip
+        with pytest.raises(ValueError, match="context is missing; pass this round's"):
+            call()
+    assert session.decided == 1
+    assert session.explain()["mean"].size == 3  # of the last round, as it says
+    fixed = tr.Session(tr.LinUCB(), arms=np.eye(3), seed=0)
+    assert [fixed.decide().arm in range(3) for _ in range(2)] == [True, True]

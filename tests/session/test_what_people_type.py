@@ -135,7 +135,7 @@ def test_numbers_that_are_names_are_never_taken_for_two_things(names):
     frame["reward"] = frame["name"].astype(float) / 2
     other, one = tr.Session(tr.UCB(), arms=names), tr.Session(tr.UCB(), arms=names)
     for call in (lambda: other.learn(frame), lambda: tr.logs.from_frame(frame, arms=names)):
-        with pytest.raises(ValueError, match="may be the arm that is called .* or arm number .* write names as text"):
+        with pytest.raises(ValueError, match=r"may be the arm that is called .* or arm number .* write names as text"):
             call()
     other.learn(frame, arm="name")
     for arm, reward in zip(frame["arm"], frame["reward"], strict=True):

@@ -51,8 +51,8 @@ class DecidingSession(AnsweringSession):
         Parameters
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
-            anything.
+            Features of every arm in this round, or one row that all arms are shown. None: rounds show
+            nothing; where any was shown, every decision is asked for its own.
             A catalogue may take {name: features}. Where arms share rows, as promotions to users do, features are (N, d) and
             arm = user * M + promotion.
         eligible : (K,) array of bool, or names
@@ -85,7 +85,7 @@ class DecidingSession(AnsweringSession):
             if known is not None:
                 return known
             refuse_automatic(id)
-        choice = self._choice(self._checked_round(context, eligible, names))
+        choice = self._choice(self._checked_round(context, eligible, names, deciding=True))
         chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan, None)
         return self._open(choice, choice.action, id, *chance).decision
 
@@ -98,8 +98,8 @@ class DecidingSession(AnsweringSession):
         Parameters
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
-            anything.
+            Features of every arm in this round, or one row that all arms are shown. None: rounds show
+            nothing; where any was shown, every decision is asked for its own.
         eligible : (K,) array of bool, or names
             Arms that may be played, default all.
 
@@ -117,7 +117,7 @@ class DecidingSession(AnsweringSession):
             arm, why, _ = now.agent.play()
             if why != UNPLAYABLE:
                 return arm
-        choice = self._choice(self._checked_round(context, eligible, None))
+        choice = self._choice(self._checked_round(context, eligible, None, deciding=True))
         entry = self._open(choice, choice.action, None, math.nan, math.nan, unnamed=True)
         oldest = self._book.surplus()
         if oldest:
@@ -246,7 +246,7 @@ class DecidingSession(AnsweringSession):
         id = None if id is None else checked_id(id)
         if id is not None and self._book.decision_of(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already.")
-        shown = self._checked_round(context, eligible, names)
+        shown = self._checked_round(context, eligible, names, deciding=True)
         taken = None if arm is None else self._arm_taken(arm, shown.context)
         choice = self._choice(shown, taken)
         action = choice.action if taken is None else taken
