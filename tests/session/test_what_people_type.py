@@ -180,3 +180,30 @@ def test_what_has_an_order_is_no_set():
     assert tr.Session(tr.UCB(), arms=["a", "b"]).decide_many(ids=dict.fromkeys("pq").keys()).ids.tolist() == ["p", "q"]
     assert tr.Session(tr.UCB(), names=dict.fromkeys("ab").keys()).names == ("a", "b")
     assert tr.Session(tr.UCB(), arms=["a", "b"]).decide(eligible={"b"}).name == "b"  # where the order does not count
+
+
+def test_errors_are_sentences_and_no_raw_ones():
+    import datetime
+
+    import pandas as pd
+    import scipy.sparse as sp
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    text = np.where(X[:, 0] > 0, "spam", "ham")
+    for labels in (text, pd.Series(text), pd.Series(text, dtype="category"), pd.Series(text, dtype="string"), text.astype(object)):
+        problem = tr.problems.Classification(X, labels)
+        np.testing.assert_array_equal(problem.classes, (text == "spam") * 1.0)
+    for clock in (datetime.datetime.now, lambda: None, lambda: "noon", lambda: float("nan")):
+        session = tr.Session(tr.UCB(), arms=2, window="1d", default_reward=0.0, clock=clock)
+        for call in (session.decide, session.select):
+            with pytest.raises(ValueError, match="is not a finite number of seconds since 1970"):
+                call()
+    session = tr.Session(tr.LinUCB(), arms=2, dimension=4)
+    for x in (sp.csr_matrix(np.ones((2, 4))), 5.0):
+        table = {"arm": [0, 1], "reward": [1.0, 0.0], "propensity": [0.5, 0.5], "x": x}
+        for call in (lambda table=table: session.learn(table, features="x"), lambda table=table: tr.logs.from_frame(table, features="x")):
+            with pytest.raises(ValueError, match="must be a column with a list of numbers in every row; of a sparse matrix put"):
+                call()
+    log = tr.logs.from_frame({"arm": [0, 1] * 5, "reward": [1.0, 0.0] * 5, "propensity": [0.5] * 10})
+    with pytest.raises(ValueError, match="which add up to 0.98"):
+        tr.evaluate(log, [0.49, 0.49])

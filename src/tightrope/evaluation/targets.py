@@ -70,7 +70,8 @@ class Target:
             rule = f"must be chances to be in a set, in [0, 1], that add up to at most {most}, the size of the largest set"
         if bad.any():
             i = int(np.argmax(bad))
-            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {checks.show(chances[i])}.")
+            sums = f"{checks.show(chances[i])}, which add up to {total[i]:.6g}"
+            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {sums}.")
         if rows.eligible is not None:
             astray = float(np.where(rows.eligible, 0.0, chances).sum())
             if astray > TOLERANCE * m:

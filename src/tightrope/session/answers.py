@@ -379,7 +379,7 @@ class AnsweringSession(SessionParts):
         """Decisions without all their answers that are older, the oldest first."""
         if isinstance(age, int):
             return self._book.before(self.decided - age)
-        return self._book.made_before(self.clock() - age.total_seconds())
+        return self._book.made_before(self._time() - age.total_seconds())
 
     def _close_overdue(self) -> None:
         """Close what is older than a window in time."""

@@ -332,7 +332,7 @@ class DecidingSession(AnsweringSession):
 
     def _moment(self) -> float:
         """The time of a decision: the clock's, or that of the decision before where the clock went back."""
-        moment, last = checks.real("clock()", self.clock()), self._book.last
+        moment, last = self._time(), self._book.last
         return moment if last is None or last.decision.time is None else max(moment, last.decision.time)
 
     def _open(

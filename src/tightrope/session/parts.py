@@ -233,6 +233,16 @@ class SessionParts:
             context = encoded_round(self.encoder, context)
         return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past, deciding)
 
+    def _time(self) -> float:
+        """Seconds since 1970, by the clock."""
+        moment = self.clock()
+        try:
+            return checks.real("clock()", moment)
+        except ValueError:
+            raise ValueError(
+                f"clock() = {checks.show(moment)} is not a finite number of seconds since 1970, as time.time() gives."
+            ) from None
+
     def _agent_for(self, context: Context, common: bool = False) -> Agent:
         """The agent that meets a round: of its number of candidates; without data where features come for the first time.
 
