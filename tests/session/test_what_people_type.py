@@ -205,5 +205,5 @@ def test_errors_are_sentences_and_no_raw_ones():
             with pytest.raises(ValueError, match="must be a column with a list of numbers in every row; of a sparse matrix put"):
                 call()
     log = tr.logs.from_frame({"arm": [0, 1] * 5, "reward": [1.0, 0.0] * 5, "propensity": [0.5] * 10})
-    with pytest.raises(ValueError, match="which add up to 0.98"):
+    with pytest.raises(ValueError, match=r"which add up to 0\.98"):
         tr.evaluate(log, [0.49, 0.49])
