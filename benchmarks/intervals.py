@@ -25,6 +25,7 @@ COSTS = {  # name -> (policies, costs of one replication); paired: a part of the
 }
 SHIFTED = {  # of a single policy's differences, whose mean is 0 and whose distribution is not symmetric
     "lognormal difference": lambda rng, n: rng.lognormal(0.0, 1.0, size=n) - math.exp(0.5),
+    "one of 20 far away": lambda rng, n: 1e4 * ((rng.random(n) < 0.05) - 0.05) + rng.normal(size=n),
 }
 LOGGERS = {"even": np.full(K, 1 / 3), "uneven": np.array([0.6, 0.25, 0.15])}
 REWARDS = {  # name -> (means, draw of a reward from its mean)

@@ -70,6 +70,7 @@ def test_a_pipeline_makes_the_features_of_a_session_in_an_order_that_stays():
     with pytest.raises(ValueError, match=r"wrap it with example rows: tr\.adapters\.river\.RiverEncoder"):
         tr.Session(tr.LinUCB(), arms=3, encoder=pipeline)
     encoder = tr.adapters.river.RiverEncoder(pipeline, rows)
+    np.testing.assert_array_equal(encoder.transform(dict(rows[0])), encoder.transform(rows)[0])
     assert encoder.names == ("age", "country_d", "country_f")
     session = tr.Session(tr.LinTS(), arms=2, encoder=encoder, seed=1)
     other = tr.Session(tr.LinTS(), arms=2, dimension=3, seed=1)

@@ -80,12 +80,13 @@ class NaiveEpsilonGreedy(Naive):
         self.epsilon = epsilon
 
     def select(self, rng):
-        for k, rewards in enumerate(self.rewards):
-            if not rewards:
-                return k
         if rng.random() < self.epsilon:
             return int(rng.random() * len(self.rewards))
-        return int(np.argmax([sum(rewards) / len(rewards) for rewards in self.rewards]))
+        means = [sum(rewards) / len(rewards) if rewards else -np.inf for rewards in self.rewards]
+        places = sorted(
+            {k for k, rewards in enumerate(self.rewards) if not rewards} | ({int(np.argmax(means))} if max(means) > -np.inf else set())
+        )
+        return places[int(rng.random() * len(places))] if len(places) > 1 else places[0]
 
 
 def gamma(shape, rng):
@@ -136,13 +137,19 @@ class NaiveGaussianThompson(Naive):
 
     def select(self, rng):
         fresh = [k for k, rewards in enumerate(self.rewards) if len(rewards) < self.first]
+        places = len(fresh) + (len(fresh) < len(self.rewards))
         if fresh:
-            return fresh[int(rng.random() * len(fresh))] if len(fresh) > 1 else fresh[0]
+            place = int(rng.random() * places) if places > 1 else 0
+            if place < len(fresh):
+                return fresh[place]
         draws = []
         for rewards, times in zip(self.rewards, self.times, strict=True):
+            if len(rewards) < self.first:
+                draws.append(-np.inf)
+                continue
             n, mean, variance = self.moments(rewards, times)
             if len(set(rewards)) == 1:
-                each = [self.moments(*pair)[1:] for pair in zip(self.rewards, self.times, strict=True)]
+                each = [self.moments(*pair)[1:] for pair in zip(self.rewards, self.times, strict=True) if pair[0]]
                 variance = np.var([m for m, _ in each]) + np.mean([v for _, v in each]) or 1.0
             freedom = max(n, self.first) + 2 * self.alpha - 1
             x, half = rng.standard_normal(), freedom / 2

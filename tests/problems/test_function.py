@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from tightrope.numerics.counts import new_counts
 from tightrope.testing import Broken, check_problem
 
 MEANS = [0.3, 0.6, 0.5]
@@ -63,6 +64,55 @@ def test_a_mean_that_is_not_given_is_estimated():
     assert np.all(np.abs(problem.means - MEANS) < 4 * np.sqrt(0.25 / 10_000))
     assert problem.best[0] == problem.means.max()
     np.testing.assert_array_equal(problem.means, tr.problems.from_function(coin, 3).means)
+
+
+def greedy_sample(context, arm, rng):
+    context[arm] *= 2
+    return float(context[arm] @ THETA)
+
+
+def test_a_stranger_s_function_cannot_change_the_world():
+    """A simulator, a model, a policy and a function of the problem that write into what they are given."""
+    for context, arms in ((None, np.eye(2)), (lambda t, rng: np.eye(2), 2)):
+        problem = tr.problems.from_function(
+            greedy_sample, arms, context=context, dimension=context and 2, mean=lambda X, arm: float(X[arm] @ THETA)
+        )
+        with pytest.raises(ValueError, match="read-only"):
+            tr.simulate(problem, tr.LinUCB(), horizon=3)
+
+    def model(rows):
+        rows *= 0.0
+        return rows.sum(axis=1)
+
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    linear, sets = tr.problems.Linear(X, THETA), tr.problems.SemiBandit(X, THETA, tr.oracles.TopK(2))
+    session = tr.Session(tr.SquareCB(model=model), arms=X, seed=0)
+    session.update(session.select(), 1.0)
+    np.testing.assert_array_equal(session.state.model.features, X)
+    for policy, problem in ((Shifts(), linear), (Shifts(), tr.problems.Bernoulli([0.2, 0.6]))):
+        before = problem.means.copy()
+        result = tr.simulate(problem, {"Shifts": policy, "UCB": tr.UCB()}, horizon=20, replications=2)
+        np.testing.assert_array_equal(problem.means, before)
+        assert (result.regret["UCB"] >= 0).all()
+    np.testing.assert_array_equal(linear.features, X)
+    with pytest.raises(ValueError, match="read-only"):
+        tr.simulate(sets, {"sorted": lambda world: world.means.sort() or tr.C2UCB()}, horizon=2)
+
+
+@tr.extend.policy("arms", "features", paper="none", compiled=False)
+class Shifts(tr.extend.Policy):
+    """Centres the features that it is given, in place."""
+
+    def init(self, arms):
+        if arms.features is not None:
+            arms.features[:] -= 5.0
+        return new_counts(arms.number)
+
+    def select(self, state, context, rng):
+        return 0
+
+    def update(self, state, context, action, reward):
+        return state
 
 
 @pytest.mark.parametrize("where", ["elsewhere", "here"])

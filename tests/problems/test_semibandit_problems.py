@@ -44,6 +44,60 @@ def test_promotions_draw_users_and_measure_against_the_best_assignment():
     np.testing.assert_array_equal(play(problem, context, arms, None), answers[problem.users[pairs[:, 0]], pairs[:, 1]])
 
 
+def greedy(scores, eligible=None):
+    """The usual greedy loop, which overwrites what it is given."""
+    if eligible is not None:
+        scores[~eligible] = -np.inf
+        eligible[:] = False
+    chosen = []
+    for _ in range(3):
+        chosen.append(int(scores.argmax()))
+        scores[chosen[-1]] = -np.inf
+    return chosen
+
+
+def on_copies(scores, eligible=None):
+    return greedy(scores.copy(), None if eligible is None else eligible.copy())
+
+
+def test_an_oracle_may_overwrite_the_scores():
+    """It changed the problem's means: regret was NaN or 0, and propensities were those of other sets."""
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    policies = [tr.C2UCB(), tr.CombTS(), tr.CombUCB1(), tr.ESCB()]
+    for shown in (None, 7):
+        in_place, ours = (
+            tr.simulate(tr.problems.SemiBandit(X, [0.6, 0.3, 0.0], oracle, noise=0.1, shown=shown), policies[: 4 if shown is None else 2],
+                        horizon=60) for oracle in (greedy, on_copies)
+        )  # fmt: skip
+        for name in ours.regret:
+            np.testing.assert_allclose(in_place.regret[name], ours.regret[name], atol=1e-9)
+            assert ours.regret[name][0, -1] > 0.1
+    mask = np.arange(9) % 2 == 0
+    for policy in policies:
+        arms = 9 if policy == tr.ESCB() else X
+        reports = [tr.Session(policy, arms=arms, oracle=oracle, seed=1).explain(context=tr.Context(eligible=mask))
+                   for oracle in (greedy, on_copies)]  # fmt: skip
+        np.testing.assert_allclose(reports[0]["probability"], reports[1]["probability"])
+        assert (reports[0]["probability"][~mask] == 0).all()
+    assert mask.sum() == 5
+
+
+def test_regret_against_what_is_not_the_best_is_refused():
+    X = np.eye(4)
+    with pytest.raises(ValueError, match=r"regret of 'CombGreedy' is -.* An oracle must answer with the set of largest total score"):
+        tr.simulate(tr.problems.SemiBandit(X, [0.1, 0.2, 0.3, 0.4], Lazy(), noise=0.0), tr.CombGreedy(), horizon=60)
+
+
+class Lazy:
+    """Two best arms, but the worst where somebody asks it first."""
+
+    asked = 0
+
+    def __call__(self, scores):
+        Lazy.asked += 1
+        return np.argsort(scores)[:2] if Lazy.asked == 1 else np.argsort(-scores)[:2]
+
+
 def test_refusals():
     X = np.eye(3)
     with pytest.raises(ValueError, match="chooses more than the 3 arms"):

@@ -1,6 +1,7 @@
 """Decisions with names: their rewards may be late, repeated, missing, partial or in any order."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 def test_a_decision_says_what_was_decided_and_why():
     session = tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, names=["a", "b", "c"], seed=1)
     first = session.decide(eligible=["b", "c"], id="order 17")
-    assert (first.id, first.arm, first.name, first.propensity, first.propensity_se, first.round) == ("order 17", 1, "b", 1.0, 0.0, 1)
+    assert (first.id, first.arm, first.name, first.propensity, first.propensity_se, first.round) == ("order 17", 2, "c", 0.5, 0.0, 1)
     assert first.context.eligible.tolist() == [False, True, True]
     with pytest.raises(AttributeError):
         first.arm = 0
@@ -300,3 +301,21 @@ def test_a_file_in_the_middle_changes_nothing(kind, tmp_path):
                 session.reward(first.id, value)
                 again.reward(second.id, value)
         assert histories.same_state(session, again)
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms"),
+    [(tr.LinUCB(), {"arms": 3, "dimension": 2}), (tr.LinTS(), {"arms": np.eye(3)[:, :2]}), (tr.LinUCB(), {"dimension": 2})],
+)
+def test_every_decision_is_asked_for_its_own_context(policy, arms):
+    """A decision without one was made for the visitor before, silently."""
+    session = tr.Session(policy, **arms, seed=0)
+    session.decide(np.eye(3)[:, :2])
+    for call in (session.decide, session.select, partial(session.decide, eligible=[True, False, True]), partial(session.decide_many, number=2),
+                 partial(session.decide, tr.Context(baseline=0))):  # fmt: skip
+        with pytest.raises(ValueError, match="context is missing; pass this round's"):
+            call()
+    assert session.decided == 1
+    assert session.explain()["mean"].size == 3  # of the last round, as it says
+    fixed = tr.Session(tr.LinUCB(), arms=np.eye(3), seed=0)
+    assert [fixed.decide().arm in range(3) for _ in range(2)] == [True, True]

@@ -228,3 +228,23 @@ def test_policies_stay_in_step_where_sets_differ_in_size():
         noise = np.random.default_rng(3)
         rewards.append([play(problem, None, np.arange(size), noise)[0] for _ in range(5)])
     assert rewards[0] == rewards[1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "oracle", "draws"),
+    [(tr.CombTS(), tr.oracles.TopK(3), 10), (tr.CombLinTS(noise=1.0), lambda scores: np.argsort(-scores)[:3], 10),
+     (tr.CombTS(randomization="arm"), tr.oracles.Partition([0, 1] * 20, limit=2, k=3), 12)],
+)  # fmt: skip
+def test_the_chance_of_what_was_played_is_never_zero(policy, oracle, draws):
+    """No draw had met some arms that were played, and their log was refused as a whole."""
+    rng = np.random.default_rng(0)
+    session = tr.Session(policy, arms=rng.normal(size=(40, 6)), oracle=oracle, seed=0, draws=draws)
+    stated = []
+    for _ in range(60):
+        made = session.decide()
+        stated += zip(made.propensity.tolist(), made.propensity_se.tolist(), strict=True)
+        session.reward(made.id, rng.random(3).tolist())
+    p, error = np.array(stated).T
+    assert p.min() == pytest.approx(1.0 / (draws + 1))  # it occurs
+    assert (error[p == p.min()] > 0.0).all()
+    assert str(tr.logs.from_session(session, rewards=(0, 1))).startswith("Log(180 rows")

@@ -97,3 +97,113 @@ def test_the_id_of_a_decision_in_place_of_an_arm_is_named():
     session.decide()
     session.update("#1", 0.5)
     assert session.state.pulls[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: tr.Session(tr.LinUCB(), arms=np.eye(3), names={"s", "m", "l"}), "names"),
+        (lambda: tr.Session(tr.UCB(), names=frozenset("sml")), "names"),
+        (lambda: tr.Session(tr.UCB(), arms={"s", "m"}), "arms"),
+        (lambda: tr.Session(tr.UCB(), arms=["old"]).add_arms({"s", "m", "l"}), "names"),
+        (lambda: tr.Session(tr.LinUCB(), dimension=2).decide(np.eye(2), names={"x", "y"}), "names"),
+        (lambda: tr.Session(tr.UCB(), arms=["a", "b"]).decide_many(ids={"p", "q", "r"}), "ids"),
+        (lambda: tr.Session(tr.UCB(), arms=2).reward_many({"p", "q"}, [1.0, 0.0]), "ids"),
+        (lambda: tr.Session(tr.UCB(), arms=2).reward_many(["p", "q"], {1.0, 0.0}), "values"),
+        (lambda: tr.Session(tr.UCB(), arms=2, window=5, default_reward=0.0).expire(ids={"p", "q"}), "ids"),
+        (lambda: tr.Session(tr.LinUCB(), dimension=2).decide({1.0, 2.0}), "context"),
+        (lambda: tr.Session(tr.LinUCB(), arms=2, dimension=2).learn(SHEET, features={"x", "y"}), "features"),
+        (lambda: tr.logs.from_frame(SHEET, features={"x", "y"}), "features"),
+        (lambda: tr.logs.from_frame(SHEET, probabilities={"x", "y"}), "probabilities"),
+        (lambda: tr.logs.from_frame(SHEET, eligible={"x", "y"}), "eligible"),
+        (lambda: tr.logs.from_frame(SHEET, arms={"a", "b"}), "arms"),
+        (lambda: tr.problems.Bernoulli({0.1, 0.5}), "means"),
+        (lambda: tr.oracles.Partition(categories={"a", "b"}, limit=1, k=1), "categories"),
+    ],
+)  # fmt: skip
+def test_a_set_has_no_order(call, argument):
+    """Names, ids and columns given as a set landed on other arms from one process to the next."""
+    with pytest.raises(ValueError, match=rf"{argument} = .* is a set, which has no order; give a list"):
+        call()
+
+
+@pytest.mark.parametrize("names", [["1", "0"], ["2", "1", "0"], ["1", "2", "0"]])
+def test_numbers_that_are_names_are_never_taken_for_two_things(names):
+    """In a table a number was a name and in `update` a position: a session's own frame, learned back, was permuted."""
+    session = tr.Session(tr.Explore(tr.UCB(), floor=0.9 / len(names)), arms=names, seed=0)
+    frame = session.decide_many(number=60).frame()
+    frame["reward"] = frame["name"].astype(float) / 2
+    other, one = tr.Session(tr.UCB(), arms=names), tr.Session(tr.UCB(), arms=names)
+    for call in (lambda: other.learn(frame), lambda: tr.logs.from_frame(frame, arms=names)):
+        with pytest.raises(ValueError, match=r"may be the arm that is called .* or arm number .* write names as text"):
+            call()
+    other.learn(frame, arm="name")
+    for arm, reward in zip(frame["arm"], frame["reward"], strict=True):
+        one.update(arm, reward)
+    np.testing.assert_allclose(one.explain()["mean"], [float(name) / 2 for name in names])
+    np.testing.assert_allclose(other.explain()["mean"], one.explain()["mean"])
+    log = tr.logs.from_frame(frame, arm="name", arms=names)
+    for name in names:
+        assert tr.evaluate(log, name, estimator="snips", model=None).value == pytest.approx(float(name) / 2)
+    with pytest.raises(ValueError, match="may be the arm that is called"):
+        tr.evaluate(log, 0)
+    numbered = tr.logs.from_frame(frame)
+    with pytest.raises(ValueError, match="may be the log's numbers or not"):
+        tr.evaluate(numbered, session)
+    assert tr.evaluate(log, session, estimator="snips", model=None).value >= 0
+
+
+def test_numbers_that_can_only_be_names_are_names():
+    names, table = ["1", "2", "3"], {"arm": [1, 2, 3] * 4, "reward": [0.1, 0.2, 0.3] * 4, "propensity": [1 / 3] * 12}
+    session = tr.Session(tr.UCB(), arms=names)
+    session.learn(table)
+    np.testing.assert_allclose(session.explain()["mean"], [0.1, 0.2, 0.3])
+    log = tr.logs.from_frame(table, arms=names)
+    assert tr.evaluate(log, "3", estimator="snips", model=None).value == pytest.approx(0.3)
+    same = tr.Session(tr.UCB(), arms=["0", "1"])
+    same.learn({"arm": [0, 1], "reward": [0.0, 1.0]})  # name and number agree
+    assert same.explain()["mean"].tolist() == [0.0, 1.0]
+
+
+def test_a_session_of_numbers_is_not_judged_on_a_log_of_names():
+    words = {"arm": ["red", "green", "blue"] * 20, "reward": [0.0, 0.5, 1.0] * 20, "propensity": [1 / 3] * 60}
+    with pytest.raises(ValueError, match=r"numbers only, but those of the log are .* give the session names"):
+        tr.evaluate(tr.logs.from_frame(words), tr.Session(tr.UCB(), arms=3))
+    named = tr.Session(tr.UCB(), arms=["blue", "green", "red"])
+    assert tr.evaluate(tr.logs.from_frame(words), named).value is not None
+
+
+SHEET = {"arm": [0, 1], "reward": [1.0, 0.0], "propensity": [0.5, 0.5], "x": [0.5, 0.5], "y": [0.5, 0.5]}
+
+
+def test_what_has_an_order_is_no_set():
+    assert tr.Session(tr.UCB(), arms=["a", "b"]).decide_many(ids=dict.fromkeys("pq").keys()).ids.tolist() == ["p", "q"]
+    assert tr.Session(tr.UCB(), names=dict.fromkeys("ab").keys()).names == ("a", "b")
+    assert tr.Session(tr.UCB(), arms=["a", "b"]).decide(eligible={"b"}).name == "b"  # where the order does not count
+
+
+def test_errors_are_sentences_and_no_raw_ones():
+    import datetime
+
+    import pandas as pd
+    import scipy.sparse as sp
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    text = np.where(X[:, 0] > 0, "spam", "ham")
+    for labels in (text, pd.Series(text), pd.Series(text, dtype="category"), pd.Series(text, dtype="string"), text.astype(object)):
+        problem = tr.problems.Classification(X, labels)
+        np.testing.assert_array_equal(problem.classes, (text == "spam") * 1.0)
+    for clock in (datetime.datetime.now, lambda: None, lambda: "noon", lambda: float("nan")):
+        session = tr.Session(tr.UCB(), arms=2, window="1d", default_reward=0.0, clock=clock)
+        for call in (session.decide, session.select):
+            with pytest.raises(ValueError, match="is not a finite number of seconds since 1970"):
+                call()
+    session = tr.Session(tr.LinUCB(), arms=2, dimension=4)
+    for x in (sp.csr_matrix(np.ones((2, 4))), 5.0):
+        table = {"arm": [0, 1], "reward": [1.0, 0.0], "propensity": [0.5, 0.5], "x": x}
+        for call in (lambda table=table: session.learn(table, features="x"), lambda table=table: tr.logs.from_frame(table, features="x")):
+            with pytest.raises(ValueError, match="must be a column with a list of numbers in every row; of a sparse matrix put"):
+                call()
+    log = tr.logs.from_frame({"arm": [0, 1] * 5, "reward": [1.0, 0.0] * 5, "propensity": [0.5] * 10})
+    with pytest.raises(ValueError, match=r"which add up to 0\.98"):
+        tr.evaluate(log, [0.49, 0.49])

@@ -146,3 +146,32 @@ def test_probability_where_the_arms_still_to_be_pulled_are_masked(policy):
 def test_max_rounds_is_checked_beside_a_budget():
     with pytest.raises(ValueError, match="max_rounds = -3"):
         tr.identify(tr.problems.Linear(np.eye(2), [1.0, 0.0]), tr.LinGapE(), budget=5, max_rounds=-3)
+
+
+def test_runs_that_gave_up_are_marked():
+    """They count as max_rounds; the row, the table and the comparison said nothing of it."""
+    answer = tr.identify(
+        tr.problems.Bernoulli([0.2, 0.5, 0.6]),
+        {"UGapE": tr.UGapE(epsilon=0.01), "wide": tr.TrackAndStop(epsilon=0.9)},
+        replications=8,
+        max_rounds=400,
+    )
+    rows = {row.policy: row for row in answer.summary()}
+    assert (rows["UGapE"].certified, rows["wide"].certified) == ("0 of 8", "")
+    printed = str(answer.compare())
+    assert ">= 400" in printed
+    assert "UGapE certified 0 of 8: runs that gave up count as the rounds they had" in printed
+    assert "wide certified" not in printed
+    assert "UGapE certified 0 of 8" in answer._repr_html_()
+    assert "≥ 400" in answer._repr_html_()
+    fixed = tr.identify(tr.problems.Bernoulli([0.2, 0.6]), tr.UGapE(epsilon=0.01), replications=2, budget=50)
+    assert fixed.summary()[0].certified == ""  # nobody gave up: a budget is used up
+
+
+@pytest.mark.parametrize("name", ["TrackAndStop", "TopTwoUCB", "TopTwoThompson"])
+def test_the_error_of_a_certified_answer_is_at_most_delta(name):
+    answer = tr.identify(
+        tr.problems.Bernoulli([1.0, 1.0, 1.0]), getattr(tr, name)(delta=0.01, epsilon=0.1), replications=2, max_rounds=50_000
+    )
+    assert answer.stopped[name].all()
+    assert (answer.error[name] <= 0.01).all()

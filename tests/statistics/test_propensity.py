@@ -8,7 +8,7 @@ import tightrope as tr
 from standard import problems
 from tiers import thorough
 from tightrope.compiled.kernels import jit
-from tightrope.core.policy import label
+from tightrope.core.policy import accepts, label
 from tightrope.core.streams import AUDIT, stream
 from tightrope.core.verbs import Context, begin, explain, propensity, select, update
 from tightrope.simulation.loops import fixed_horizon, new_log
@@ -128,3 +128,56 @@ def test_floor_is_kept_and_checked():
     assert session.explain()["probability"].min() == pytest.approx(0.04)
     eligible = np.array([True, True, False, False, False])
     assert sorted(session.explain(eligible=eligible)["probability"]) == pytest.approx([0, 0, 0, 0.04, 0.96])
+
+
+SPREADING = [
+    (tr.EpsilonGreedy(epsilon=0.3), 0.3), (tr.EpsilonGreedy(epsilon=1.0), 1.0), (tr.EpsilonGreedy(epsilon=0.0), 0.0),
+    (tr.BetaThompson(), 0.0), (tr.GaussianThompson(), 0.0), (tr.GaussianThompson(alpha=0.5, forget=0.9), 0.0),
+    (tr.Explore(tr.UCB(), floor=0.05), 0.15), (tr.Explore(tr.EpsilonGreedy(epsilon=0.0), floor=0.05), 0.15),
+    (tr.LinEpsilonGreedy(epsilon=0.3), 0.3), (tr.LinEpsilonGreedy(epsilon=0.3, shared=False), 0.3),
+    (tr.LinTS(), 0.0), (tr.LinTS(shared=False), 0.0), (tr.LinTS(scale=0.5, shared=False), 0.0), (tr.LinTS(forget=0.9), 0.0),
+    (tr.LogisticTS(), 0.0), (tr.LogisticTS(shared=False), 0.0), (tr.LinMED(), 1e-9), (tr.SoftUCB(), 0.0), (tr.SoftUCB(shared=False), 0.0),
+    (tr.SquareCB(), 1e-9), (tr.SquareCB(shared=False), 1e-9), (tr.Explore(tr.LinUCB(), floor=0.05), 0.15),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "uniform"), SPREADING, ids=lambda item: str(item) if isinstance(item, float) else label(item))
+def test_decisions_that_wait_for_rewards_are_spread_and_keep_the_floor(policy, uniform):
+    """EpsilonGreedy played one arm with certainty until its first reward was in, and whatever was added to it or to Thompson sampling.
+
+    uniform: the part of the choices that is spread evenly.
+    """
+    linear, apart = "arms" not in accepts(policy), getattr(policy, "shared", 1) == 0
+    rng = np.random.default_rng(2)
+    more = {"dimension": 2} if linear else {}
+
+    def batch():
+        K = session.arms.number
+        rows = {"contexts": rng.normal(size=(300, 2) if apart else (300, K, 2))} if linear else {"number": 300}
+        made = session.decide_many(**rows)
+        share = np.bincount(made.arm, minlength=K) / 300
+        assert (made.propensity >= uniform / K - 1e-12).all()
+        assert (share >= uniform / K - 4 * np.sqrt(0.25 / 300)).all()
+        assert share.max() < 0.98
+        assert made.propensity.max() < 1.0
+        return share
+
+    session = tr.Session(policy, arms=["a", "b", "c"], seed=4, **more)
+    share = batch()
+    if not isinstance(
+        policy, tr.Explore | tr.LinEpsilonGreedy | tr.LinMED
+    ):  # of those most is for one arm that is the best by its estimate
+        assert (share > 0.15).all()  # nothing tells them apart
+    session = tr.Session(policy, arms=["a", "b", "c"], seed=4, **more)
+    for i in range(60):
+        row = {"context": rng.normal(size=2 if apart else (3, 2))} if linear else {}
+        session.update(i % 3, float(rng.random() < 0.3 + 0.3 * (i % 3)), **row)
+    session.add_arms(["d"])
+    batch()
+    mask = np.array([True, False, True, True])
+    rows = {"context": rng.normal(size=2 if apart else (4, 2))} if linear else {}
+    told = session.explain(eligible=mask, **rows)["probability"]
+    assert told[1] == 0.0
+    assert told.sum() == pytest.approx(1.0)
+    hits = np.bincount([session.decide(eligible=mask, **rows).arm for _ in range(2000)], minlength=4) / 2000
+    np.testing.assert_allclose(hits, told, atol=4 * np.sqrt(0.25 / 2000) + 0.01)

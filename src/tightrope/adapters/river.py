@@ -133,7 +133,10 @@ class RiverEncoder:
         self.transform(rows)
 
     def transform(self, rows: Any) -> np.ndarray:
-        """(n, d) features of rows as dicts, or of a pandas DataFrame. Raises ValueError for features that are no numbers."""
+        """(n, d) features of rows as dicts or a pandas DataFrame, (d,) of one dict. Raises ValueError for features that are no numbers."""
+        if isinstance(rows, Mapping):
+            one: np.ndarray = self.transform([rows])[0]
+            return one
         listed = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
         features = np.zeros((len(listed), self.dimension))
         for i, row in enumerate(listed):

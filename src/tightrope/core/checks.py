@@ -6,13 +6,16 @@ import itertools
 import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, MappingView, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+T = TypeVar("T")
 
 DEEPEST = 8  # lists inside lists that are still read: no argument has more than two axes
 MOST_ROUNDS = 2**53  # beyond which a float cannot count
@@ -187,10 +190,18 @@ def floats(name: str, value: object) -> np.ndarray:
     raise ValueError(f"{name} = {show(value)} is not an array of numbers.")
 
 
+def ordered(name: str, value: T) -> T:
+    """`value`, but no set where the order counts: that of a set differs from one process to the next."""
+    if isinstance(value, AbstractSet) and not isinstance(value, MappingView):
+        raise ValueError(f"{name} = {show(value)} is a set, which has no order; give a list.")
+    return value
+
+
 def entries(name: str, value: object, what: str) -> np.ndarray:
     """`value` as NumPy reads it; ragged, endless or unreadable ones are refused."""
     if type(value) is np.ndarray:
         return value
+    ordered(name, value)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} has masked entries, {show(value)}; fill them, or leave out what they stand for.")
     inner = value
@@ -325,6 +336,7 @@ def _distances(value: object) -> np.ndarray:
 
 def checkpoints(name: str, value: object) -> np.ndarray:
     """Rounds at which something is verified: every T-th (stored as [-T]), or an iterable of increasing rounds (its first 10^6)."""
+    ordered(name, value)
     try:
         items = itertools.islice(iter(value), 10**6)  # type: ignore[call-overload]
     except Exception:  # a number, or an object whose iterator fails

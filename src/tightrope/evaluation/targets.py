@@ -70,7 +70,8 @@ class Target:
             rule = f"must be chances to be in a set, in [0, 1], that add up to at most {most}, the size of the largest set"
         if bad.any():
             i = int(np.argmax(bad))
-            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {checks.show(chances[i])}.")
+            sums = f"{checks.show(chances[i])}, which add up to {total[i]:.6g}"
+            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {sums}.")
         if rows.eligible is not None:
             astray = float(np.where(rows.eligible, 0.0, chances).sum())
             if astray > TOLERANCE * m:
@@ -156,6 +157,17 @@ class Target:
             raise ValueError(
                 f"{self.argument} is a session whose arms are {checks.show(list(session.names))}, but those of the log are "
                 f"{checks.show(list(log.names))}; give from_frame(..., arms=session.names)."
+            )
+        numbers = tuple(map(str, range(log.arms)))
+        if session.names is None and log.names is not None and tuple(map(str, log.names)) != numbers:
+            raise ValueError(
+                f"{self.argument} is a session whose arms have numbers only, but those of the log are {checks.show(list(log.names))}; give "
+                "the session names, Session(.., names=[..])."
+            )
+        if log.names is None and session.names is not None and session.names != numbers and set(session.names) <= set(numbers):
+            raise ValueError(
+                f"{self.argument} is a session whose arms are called {checks.show(list(session.names))}, which may be the log's numbers or "
+                "not; give from_frame(..., arms=session.names) with the names as text."
             )
         changing = session.arms.dimension > 0 and session.arms.features is None
         always: np.ndarray | None = None

@@ -16,7 +16,7 @@ class ArmLabels:
     """The arms of a log: their number, and what they are called where that is not their number.
 
     A whole number in a table is the arm that is called so, whether its label is a number or text. Where all labels are words it is the
-    arm's own number.
+    arm's own number. Where all numbers of a column could be either, and not of the same arms, nothing is guessed: it is refused.
     """
 
     def __init__(self, count: int, called: Sequence[Label] | None = None) -> None:
@@ -33,7 +33,7 @@ class ArmLabels:
         if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable) or (isinstance(arms, np.ndarray) and not arms.ndim):
             return cls(checks.integer("arms", arms, least=1))
         called: list[Label] = []
-        for k, each in enumerate(arms):
+        for k, each in enumerate(checks.ordered("arms", arms)):
             one = label(each)
             if one is None:
                 raise ValueError(f"arms[{k}] = {checks.show(each)} is neither a whole number nor a name.")
@@ -77,6 +77,7 @@ class ArmLabels:
             arms = values.astype(np.int64)  # without looking for what is distinct: the arms are their numbers
         else:
             places, distinct = labels(values, name, bad)
+            self._refuse_two_meanings(name, distinct)
             arms = np.array([*map(self._number, distinct), -1], dtype=np.int64)[places]
         arms = np.where((arms >= 0) & (arms < self.count), arms, -1)
         bad.note(arms < 0, lambda i: f"{name} = {entry(values, i)} is {self._unknown()}")
@@ -85,6 +86,7 @@ class ArmLabels:
     def number(self, argument: str, arm: object) -> int:
         """The number of one arm. Raises ValueError for what is no arm."""
         one = label(arm)
+        self._refuse_two_meanings(argument, [] if one is None else [one])
         place = -1 if one is None else self._number(one)
         if 0 <= place < self.count:
             return place
@@ -106,6 +108,18 @@ class ArmLabels:
         if self._words and isinstance(one, int):
             return one
         return self._by_text.get(str(one), -1)
+
+    def _refuse_two_meanings(self, name: str, distinct: list[Label]) -> None:
+        """Refuse whole numbers that each are the text of an arm's name and the number of an arm, where these are not the same arms."""
+        numbers = [one for one in distinct if isinstance(one, int) and one not in self._places]
+        pairs = [(one, self._by_text[str(one)]) for one in numbers if 0 <= one < self.count and str(one) in self._by_text]
+        other = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        if other is not None and len(pairs) == len(distinct):
+            one, place = other
+            raise ValueError(
+                f"{name} = {one} may be the arm that is called {str(one)!r}, number {place}, or arm number {one}, which is called "
+                f"{checks.show(self.of(one))}; write names as text (in a frame of decisions they are the column 'name')."
+            )
 
     def _unknown(self) -> str:
         return f"no arm from 0 to {self.count - 1}" if self.labels is None else f"not among arms = {checks.show(list(self.labels))}"

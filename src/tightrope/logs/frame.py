@@ -257,7 +257,7 @@ def _column_list(argument: str, columns: Columns | None) -> Columns | None:
         return numbers_of_table(columns)
     if isinstance(columns, pathlib.PurePath) or not hasattr(columns, "__iter__"):
         raise ValueError(f"{argument} = {checks.show(columns)} is neither a column, a list of columns nor an array.")
-    listed = list(columns)
+    listed = list(checks.ordered(argument, columns))
     if listed and not all(isinstance(name, str) for name in listed):
         return checks.floats(argument, columns)
     return listed

@@ -231,6 +231,11 @@ def matrix(batch: "TableBatch", argument: str, columns: Columns, bad: BadRows) -
 
 def _stack_arrays(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray:
     """A column of arrays, all of one shape, as an array; rows with another shape are bad."""
+    if not values.ndim:
+        raise ValueError(
+            f"{argument} is {checks.show(values.item())}, but must be a column with a list of numbers in every row; of a sparse matrix put "
+            "list(matrix.toarray()) there."
+        )
     if values.dtype != object or not values.size:
         return checks.floats(argument, values)
     rows = [_nested_array(value) for value in values]

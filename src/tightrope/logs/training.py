@@ -40,7 +40,7 @@ def read_training_rows(
     if (
         features is not None
         and not isinstance(features, str | np.ndarray)
-        and not (isinstance(features, Sequence) and all(isinstance(item, str) for item in features))
+        and not (isinstance(checks.ordered("features", features), Sequence) and all(isinstance(item, str) for item in features))
     ):
         raise ValueError(f"features = {checks.show(features)} is not the name of a column or a list of such names.")
     if not changing and features is not None:

@@ -25,7 +25,7 @@ class Classification(Problem):
     rows : (n, p) array
         Features.
     classes : (n,) array
-        Whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they sort.
+        Whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they sort; of pandas too.
     intercept : bool
         Add a column of ones.
     expand : bool
@@ -50,8 +50,8 @@ class Classification(Problem):
     @staticmethod
     def complete(stored: Stored) -> Stored:
         rows, labels = stored["rows"], checks.entries("classes", stored["classes"], "a list of classes")
-        if labels.dtype.kind in "UT":
-            labels = np.unique(labels, return_inverse=True)[1]
+        if labels.dtype.kind in "UT" or (labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels.flat)):
+            labels = np.unique(labels.astype(str), return_inverse=True)[1]
         classes = checks.vector("classes", labels, length=rows.shape[0], least=0.0, source="one for each of rows")
         if (classes != np.floor(classes)).any():
             raise ValueError(f"classes = {checks.show(classes)} must be whole numbers from 0; problems.classification takes other labels.")

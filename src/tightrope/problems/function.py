@@ -13,7 +13,7 @@ from ..core.fields import integer, scratch, unchecked
 from ..core.streams import stream
 from ..core.types import Stored
 from ..core.verbs import Arms, Context
-from .problem import Problem, problem
+from .problem import Problem, problem, read_only
 
 DRAWS = 10_000  # of a reward, where its mean is not given
 ESTIMATES = 2**31  # number of the replication whose streams estimate means: none that is ever played
@@ -59,7 +59,7 @@ class FromFunction(Problem):
         if context is not None and mean is None:
             raise ValueError("mean is missing; where every round has a context give mean(context, arm), by which regret is measured.")
         if context is None:
-            features = stored["features"]
+            features = read_only(stored["features"])
             rewards = [
                 _estimated_mean(sample, features, arm) if mean is None else _number("mean", mean(features, arm), arm) for arm in range(K)
             ]
@@ -76,13 +76,14 @@ class FromFunction(Problem):
         if self.context is None:
             return Context(None, None, None, None)
         self.shown[:] = checks.rows("context", self.context(t, rng), shape=self.shown.shape)
-        self.means[:] = [_number("mean", self.expected(self.shown, arm), arm) for arm in range(self.number)]
+        shown = read_only(self.shown)
+        self.means[:] = [_number("mean", self.expected(shown, arm), arm) for arm in range(self.number)]
         self.best[0] = self.means.max()
         return Context(self.shown, None, None, None)
 
     def play(self, context, action, rng):
         shown = self.features if context.features is None else context.features
-        return _number("sample", self.sample(shown, int(action), rng), int(action))
+        return _number("sample", self.sample(read_only(shown), int(action), rng), int(action))
 
     def mean(self, context, arm):
         return self.means[arm]
@@ -117,7 +118,7 @@ def from_function(
     ----------
     sample : function of (context, arm, rng)
         Draws the reward of an arm; it must draw from rng alone and keep nothing between calls, for all
-        policies and replications share it.
+        policies and replications share it. context is read-only.
     arms : int >= 1 or (K, d) array
         Their number K, or fixed features (K, d).
     context : function of (t, rng)

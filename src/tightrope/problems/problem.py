@@ -83,7 +83,7 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
     return build
 
 
-def read_only(value: object) -> object:
+def read_only(value: T) -> T:
     """A value that a problem keeps; of an array a copy that cannot be written, so that no number changes behind what follows from it."""
     if not isinstance(value, np.ndarray):
         return value

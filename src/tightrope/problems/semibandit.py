@@ -26,7 +26,7 @@ class SemiBandit(Problem):
     theta : (d,) array
         The unknown parameter.
     oracle : oracle of tr.oracles, or callable
-        One of `tightrope.oracles` without blocks, or a callable.
+        One of `tightrope.oracles` without blocks, or a callable, which is given copies and must answer with the set of largest total.
     noise : float >= 0
         Standard deviation of Gaussian rewards.
     rewards : "gaussian", "bernoulli" or "sign"

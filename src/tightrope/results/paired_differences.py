@@ -4,7 +4,9 @@ Replications are paired (all policies meet the same contexts and noise), so what
 the larger of two. Of sign flips: of two policies that cost the same either sign of every difference is as likely, so the observed mean
 must be among the largest of all signs; that is exact, however few replications and however skewed the costs are, and never below
 2^(1 - replications). Of the studentized bootstrap: where only the means agree, differences may be skewed, which sign flips do not know of.
-The bootstrap draws replications with replacement, the same ones for all policies; interquartile means have its percentiles.
+The bootstrap draws replications with replacement, the same ones for all policies; interquartile means have its percentiles. Draws that miss
+the one replication which is far from all others have next to no spread of their own, by which a studentized interval would be divided: for
+intervals their standard error is at least LEAST_SPREAD times the observed one, and no interval reaches beyond the observed differences.
 Source: Fisher 1935, section 21; Efron, Tibshirani 1993, section 12.5 (equation 12.22) and chapter 13; Holm 1979; interquartile means as in
 Agarwal, Schwarzer, Castro, Courville, Bellemare 2021; profiles as in Dolan, More 2002.
 """
@@ -14,6 +16,7 @@ import math
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +24,7 @@ import numpy as np
 from ..core import checks, notebook
 from ..numerics import special
 from ..numerics.statistics import holm, interquartile_weights, standard_error
+from .summary import gave_up_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +33,15 @@ DRAWS = 10_000
 MOST_DRAWS = 10**7
 CELLS = 2**22  # numbers of a block of draws: 32 MiB
 ROUNDING = 1e-12
+LEAST_SPREAD = 0.3
+INSIDE = 8  # replications of which all lie on one side of the mean in one case of 128, so that an interval need not reach beyond them
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its standard error; lower, upper: its interval at
-    level 1 - alpha, of the studentized bootstrap and no shorter than Student's, infinite for very few replications; p: two-sided,
-    corrected for all pairs; decided: p <= alpha.
+    level 1 - alpha, of the studentized bootstrap and no shorter than Student's, but within the observed differences (with 4 to 7
+    replications within as far again on either side, with fewer infinite); p: two-sided, corrected for all pairs; decided: p <= alpha.
     """
 
     first: str
@@ -50,7 +56,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Level:
-    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with a bootstrap interval."""
+    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with a bootstrap interval; certified: "19 of
+    20" where runs gave up, so that the cost is at least this, else ""."""
 
     policy: str
     mean: float
@@ -58,6 +65,7 @@ class Level:
     iqm: float
     lower: float
     upper: float
+    certified: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +171,11 @@ class PairedComparison:
         yield f"{'policy':{wide}}  {'mean ± se':>20}  {'interquartile mean':>30}"
         for item in self.levels:
             middle = f"{item.iqm:.5g} [{item.lower:.5g}, {item.upper:.5g}]"
-            yield f"{item.policy:{wide}}  {f'{item.mean:.5g} ± {item.se:.2g}':>20}  {middle:>30}"
+            least = ">= " if item.certified else ""
+            yield f"{item.policy:{wide}}  {f'{least}{item.mean:.5g} ± {item.se:.2g}':>20}  {middle:>30}"
+        gave_up = gave_up_sentence({item.policy: item.certified for item in self.levels})
+        if gave_up:
+            yield gave_up.strip()
         if not self.pairs:
             return
         names = [f"{pair.first} - {pair.second}" for pair in self.pairs]
@@ -179,9 +191,13 @@ class PairedComparison:
 
 
 def compared_pairs(
-    cost: Mapping[str, np.ndarray], what: str, *, problems: int = 1, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0
-) -> PairedComparison:
-    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and `Identification.compare` return."""
+    cost: Mapping[str, np.ndarray], what: str, *, problems: int = 1, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0,
+    certified: Mapping[str, str] = MappingProxyType({}),
+) -> PairedComparison:  # fmt: skip
+    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and `Identification.compare` return.
+
+    certified: of policies of which runs gave up how many did not, in words.
+    """
     alpha = checks.real("alpha", alpha, above=0, below=1)
     draws = checks.integer("draws", draws, least=100, most=MOST_DRAWS)
     seed = checks.integer("seed", seed, least=0)
@@ -194,7 +210,7 @@ def compared_pairs(
     apart = np.array([table[i] - table[j] for i, j in pairs]).reshape(len(pairs), n)
     se = standard_error(apart.T)
     rng = np.random.default_rng(seed)
-    middles, drawn = _bootstrap(table, apart, draws, rng)
+    middles, drawn, reach = _bootstrap(table, apart, draws, rng)
     chances = np.maximum(_of_signs(apart, draws, rng), _of_bootstrap(apart.mean(axis=1), se, drawn))
     tails = [100.0 * alpha / 2.0, 100.0 - 100.0 * alpha / 2.0]
     identity = np.ones(n)
@@ -203,15 +219,29 @@ def compared_pairs(
         low, high = np.percentile(middles[j], tails).tolist()
         values = np.sort(table[j])
         levels.append(
-            Level(name, float(values.mean()), float(standard_error(table[j])), float(interquartile_weights(identity) @ values), low, high)
+            Level(
+                name,
+                float(values.mean()),
+                float(standard_error(table[j])),
+                float(interquartile_weights(identity) @ values),
+                low,
+                high,
+                certified.get(name, ""),
+            )
         )
     least = float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
-    low, high = np.percentile(drawn, tails, axis=1, method="closest_observation")
+    low, high = np.percentile(reach, tails, axis=1, method="closest_observation")
     low, high = np.minimum(low, -least), np.maximum(high, least)
+    room = np.ptp(apart, axis=1) * (0.0 if n >= INSIDE else 1.0) if n >= 4 else np.full(len(apart), np.inf)
     comparisons = []
     for k, ((i, j), p) in enumerate(zip(pairs, holm(chances).tolist(), strict=True)):
         difference, error = float(apart[k].mean()), float(se[k])
-        ends = (difference, difference) if error == 0.0 else (difference - float(high[k]) * error, difference - float(low[k]) * error)
+        ends = difference, difference
+        if error > 0.0:
+            ends = (
+                max(difference - float(high[k]) * error, float(apart[k].min() - room[k])),
+                min(difference - float(low[k]) * error, float(apart[k].max() + room[k])),
+            )
         comparisons.append(Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha))
     ratios, profile = _profile(table, problems)
     return PairedComparison(what, n, min(problems, n), alpha, levels, comparisons, ratios, dict(zip(names, profile, strict=True)))
@@ -243,13 +273,14 @@ def _of_bootstrap(means: np.ndarray, se: np.ndarray, drawn: np.ndarray) -> np.nd
     return np.minimum(2.0 * (1 + np.minimum(above, below)) / (drawn.shape[1] + 1), 1.0)
 
 
-def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Replications drawn with replacement, the same for all policies: interquartile means of the costs (m, n), as (m, draws), and how many
-    of its standard errors the mean of the differences (pairs, n) is from the observed mean, as (pairs, draws)."""
+    of its standard errors the mean of the differences (pairs, n) is from the observed mean, as (pairs, draws); and that of errors which are
+    no less than LEAST_SPREAD times the observed one."""
     m, n = table.shape
     order = np.argsort(table, axis=1, kind="stable")
     rising = np.take_along_axis(table, order, axis=1)
-    middles, distances = np.empty((m, draws)), np.empty((len(apart), draws))
+    middles, distances, reach = np.empty((m, draws)), np.empty((len(apart), draws)), np.empty((len(apart), draws))
     centred = apart - apart.mean(axis=1, keepdims=True)
     nothing = ROUNDING * np.square(centred).mean(axis=1, keepdims=True)  # a variance that is rounding: one replication was drawn n times
     size = max(1, CELLS // n)
@@ -264,7 +295,9 @@ def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.
         variance[variance <= nothing] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             distances[:, first:last] = np.nan_to_num(mean / np.sqrt(variance / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return middles, distances
+            spread = np.maximum(variance, LEAST_SPREAD**2 * np.square(centred).mean(axis=1, keepdims=True) if n >= 4 else 0.0)
+            reach[:, first:last] = np.nan_to_num(mean / np.sqrt(spread / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return middles, distances, reach
 
 
 def _profile(table: np.ndarray, problems: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from ..core.types import JsonObject
 from . import folder as folders
 from . import paired_differences
 from .paired_differences import PairedComparison
-from .summary import SummaryRow, regret_summary, rounds_summary, summary_rows
+from .summary import SummaryRow, certified_runs, regret_summary, rounds_summary, summary_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,10 @@ class ResultByPolicy:
     @abstractmethod
     def _costs(self) -> tuple[dict[str, np.ndarray], str]:
         """(replications,) costs by policy, and their name."""
+
+    def _certified(self) -> dict[str, str]:
+        """Of policies of which runs gave up how many did not, in words."""
+        return {}
 
     @property
     def policies(self) -> list[str]:
@@ -45,9 +49,10 @@ class ResultByPolicy:
         Returns
         -------
         list of SummaryRow
-            One for each policy: policy, mean, se, median, worst, difference and difference_se.
+            One for each policy: policy, mean, se, median, worst, difference, difference_se, and certified, "19 of 20" where runs of
+            `identify` gave up: their rounds are not all that an answer takes.
         """
-        return summary_rows(self._costs()[0])
+        return summary_rows(self._costs()[0], self._certified())
 
     def compare(self, *, alpha: float = 0.05, draws: int = paired_differences.DRAWS, seed: int = 0) -> PairedComparison:
         """Compare the final regret of all policies, in an identification their rounds, within replications.
@@ -80,7 +85,9 @@ class ResultByPolicy:
         (interquartile means); Dolan, Moré 2002 (profiles).
         """
         costs, name = self._costs()
-        return paired_differences.compared_pairs(costs, name, problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed)
+        return paired_differences.compared_pairs(
+            costs, name, problems=folders.problems(self.settings), alpha=alpha, draws=draws, seed=seed, certified=self._certified()
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -262,7 +269,8 @@ class Identification(ResultByPolicy):
     gap_bound : dict of name to (replications,) array
         With probability 1 - delta the arm is at most that much worse than the best, in units of reward.
     error : dict of name to (replications,) array
-        Estimated probability that it is worse by more than epsilon: what a fixed budget has to say about its best guess.
+        Estimated probability that it is worse by more than epsilon: what a fixed budget has to say about its best guess. At most delta
+        where it is certified.
     settings : dict
         All that made it.
     """
@@ -279,6 +287,10 @@ class Identification(ResultByPolicy):
 
     def _costs(self) -> tuple[dict[str, np.ndarray], str]:
         return self.rounds, "rounds"
+
+    def _certified(self) -> dict[str, str]:
+        budget = self.settings.get("budget") is not None  # all runs have the same number of rounds then
+        return {} if budget else {name: certified_runs(stopped) for name, stopped in self.stopped.items()}
 
     def frame(self) -> "pd.DataFrame":
         """A tidy table of all runs.

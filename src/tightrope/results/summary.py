@@ -13,7 +13,10 @@ from ..plots.digits import rounded_number, with_error
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One policy's line of a summary of what its runs cost: regret, or rounds."""
+    """One policy's line of a summary of what its runs cost: regret, or rounds.
+
+    certified: "19 of 20" where runs of `identify` gave up, which count as the rounds that they had: the mean is at least this. Else "".
+    """
 
     policy: str
     mean: float
@@ -22,14 +25,21 @@ class SummaryRow:
     worst: float
     difference: float  # mean paired difference to the best policy
     difference_se: float
+    certified: str = ""
 
 
-def summary_rows(cost: Mapping[str, np.ndarray]) -> list[SummaryRow]:
+def certified_runs(complete: np.ndarray) -> str:
+    """How many runs were not given up, "" where none was."""
+    return "" if complete.all() else f"{int(complete.sum())} of {complete.size}"
+
+
+def summary_rows(cost: Mapping[str, np.ndarray], certified: Mapping[str, str]) -> list[SummaryRow]:
     """A row for every policy, lowest mean first, with paired differences against that one. cost[name]: (replications,)."""
     best = min(cost, key=lambda name: float(cost[name].mean()))
     rows = [
         SummaryRow(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
-            float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0)
+            float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0,
+            certified.get(name, ""))
         for name, x in cost.items()
     ]  # fmt: skip
     return sorted(rows, key=lambda row: row.mean)
@@ -89,8 +99,15 @@ def rounds_summary(result: Identified) -> Summary:
     return Summary(
         ["policy", "rounds", "minus fewest, paired", "median", "largest", "right", "certified"],
         [cost_cells(row) + shares[row.policy] for row in result.summary()],
-        f"{n} replication{'s' if n != 1 else ''}; ± one standard error.",
+        f"{n} replication{'s' if n != 1 else ''}; ± one standard error."
+        + gave_up_sentence({r.policy: r.certified for r in result.summary()}),
     )
+
+
+def gave_up_sentence(certified: Mapping[str, str]) -> str:
+    """A sentence after a space about policies of which runs gave up, "" where none did."""
+    cut = ", ".join(f"{name} certified {runs}" for name, runs in certified.items() if runs)
+    return f" {cut}: runs that gave up count as the rounds they had, so that their mean is at least this." if cut else ""
 
 
 def ranking_sentence(ranked: JsonObject) -> str:
@@ -127,7 +144,13 @@ def ranking_sentence(ranked: JsonObject) -> str:
 def cost_cells(row: SummaryRow) -> list[str]:
     """Policy, mean, paired difference to the best, median and worst of a summary, to the digits that their standard errors set."""
     paired = "best" if row.difference == 0 and row.difference_se == 0 else with_error(row.difference, row.difference_se, sign=True)
-    return [row.policy, with_error(row.mean, row.se), paired, rounded_number(row.median, row.se), rounded_number(row.worst, row.se)]
+    return [
+        row.policy,
+        ("≥ " if row.certified else "") + with_error(row.mean, row.se),
+        paired,
+        rounded_number(row.median, row.se),
+        rounded_number(row.worst, row.se),
+    ]
 
 
 def _share(happened: np.ndarray) -> str:

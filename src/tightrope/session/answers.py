@@ -198,7 +198,7 @@ class AnsweringSession(SessionParts):
         if self.default_reward is None:
             raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
         if ids is not None:
-            if isinstance(ids, str) or not isinstance(ids, Iterable):
+            if isinstance(ids, str) or not isinstance(checks.ordered("ids", ids), Iterable):
                 raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
             return self._settle([self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))])
         assert age is not None
@@ -379,7 +379,7 @@ class AnsweringSession(SessionParts):
         """Decisions without all their answers that are older, the oldest first."""
         if isinstance(age, int):
             return self._book.before(self.decided - age)
-        return self._book.made_before(self.clock() - age.total_seconds())
+        return self._book.made_before(self._time() - age.total_seconds())
 
     def _close_overdue(self) -> None:
         """Close what is older than a window in time."""

@@ -159,7 +159,7 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.")
     try:
-        listed = tuple(cast("Iterable[object]", texts))
+        listed = tuple(checks.ordered(argument, cast("Iterable[object]", texts)))
     except TypeError:
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.") from None
     for k, text in enumerate(listed):

@@ -147,6 +147,7 @@ def listed_ids(ids: object) -> list[Id]:
 
 def listed_items(argument: str, items: object) -> list[Any]:
     """The items of a list of the caller's."""
+    checks.ordered(argument, items)
     try:
         if isinstance(items, str | bytes) or not isinstance(items, Iterable):
             raise TypeError

@@ -51,8 +51,8 @@ class DecidingSession(AnsweringSession):
         Parameters
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
-            anything.
+            Features of every arm in this round, or one row that all arms are shown. None: rounds show
+            nothing; where any was shown, every decision is asked for its own.
             A catalogue may take {name: features}. Where arms share rows, as promotions to users do, features are (N, d) and
             arm = user * M + promotion.
         eligible : (K,) array of bool, or names
@@ -85,7 +85,7 @@ class DecidingSession(AnsweringSession):
             if known is not None:
                 return known
             refuse_automatic(id)
-        choice = self._choice(self._checked_round(context, eligible, names))
+        choice = self._choice(self._checked_round(context, eligible, names, deciding=True))
         chance = self._chance(choice, choice.action) if self.measured else (math.nan, math.nan, None)
         return self._open(choice, choice.action, id, *chance).decision
 
@@ -98,8 +98,8 @@ class DecidingSession(AnsweringSession):
         Parameters
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
-            anything.
+            Features of every arm in this round, or one row that all arms are shown. None: rounds show
+            nothing; where any was shown, every decision is asked for its own.
         eligible : (K,) array of bool, or names
             Arms that may be played, default all.
 
@@ -117,7 +117,7 @@ class DecidingSession(AnsweringSession):
             arm, why, _ = now.agent.play()
             if why != UNPLAYABLE:
                 return arm
-        choice = self._choice(self._checked_round(context, eligible, None))
+        choice = self._choice(self._checked_round(context, eligible, None, deciding=True))
         entry = self._open(choice, choice.action, None, math.nan, math.nan, unnamed=True)
         oldest = self._book.surplus()
         if oldest:
@@ -246,7 +246,7 @@ class DecidingSession(AnsweringSession):
         id = None if id is None else checked_id(id)
         if id is not None and self._book.decision_of(id) is not None:
             raise ValueError(f"id = {checks.show(id)} was decided already.")
-        shown = self._checked_round(context, eligible, names)
+        shown = self._checked_round(context, eligible, names, deciding=True)
         taken = None if arm is None else self._arm_taken(arm, shown.context)
         choice = self._choice(shown, taken)
         action = choice.action if taken is None else taken
@@ -315,7 +315,9 @@ class DecidingSession(AnsweringSession):
         bits.advance((choice.number - 1) << 64)
         state, context = copied(choice.agent.state), choice.shown.context
         stated: tuple[Chance, Chance] = propensity(self.policy, state, context, action, rng, self.draws)
-        return *stated, draws_of(stated)
+        behind = draws_of(stated)
+        played = action is choice.action or np.array_equal(action, choice.action)
+        return *(stated if behind is None or not played else counted_in(stated, behind)), behind
 
     def _chance_of(self, one: Agent, arm: int, certain: bool, shown: CheckedRound, number: int) -> tuple[Chance, Chance, int | None]:
         """As `_chance`, of a decision that will have this number."""
@@ -330,7 +332,7 @@ class DecidingSession(AnsweringSession):
 
     def _moment(self) -> float:
         """The time of a decision: the clock's, or that of the decision before where the clock went back."""
-        moment, last = checks.real("clock()", self.clock()), self._book.last
+        moment, last = self._time(), self._book.last
         return moment if last is None or last.decision.time is None else max(moment, last.decision.time)
 
     def _open(
@@ -381,3 +383,11 @@ class DecidingSession(AnsweringSession):
                 self._settle(self._book.before(self.decided - self.window))
             raise
         return entry
+
+
+def counted_in(stated: tuple[Chance, Chance], draws: int) -> tuple[Chance, Chance]:
+    """A sampled chance of what was played, and its standard error: where no draw met it, the choice itself is one draw more."""
+    p, error = stated
+    least = 1.0 / (draws + 1)
+    own = np.where(np.equal(p, 0.0), least, p), np.where(np.equal(p, 0.0), math.sqrt(least * (1.0 - least) / draws), error)
+    return own if np.ndim(p) else (float(own[0]), float(own[1]))

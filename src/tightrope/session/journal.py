@@ -154,14 +154,14 @@ class Journal:
 
     def expire(self, older_than: int | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
         """As `Session.expire`."""
-        listed = None if ids is None else list(ids)
+        listed = None if ids is None else list(checks.ordered("ids", ids))
         return self._call(lambda gone: {"call": "expire", "ids": gone} if gone else None, self.session.expire, older_than, ids=listed)
 
     def add_arms(
         self, names: Sequence[str] | None = None, features: ArrayLike | None = None, *, number: int | None = None
     ) -> list[int]:  # fmt: skip
         """As `Session.add_arms`, but for oracles that know arms by number."""
-        called = None if names is None else list(names)
+        called = None if names is None else list(checks.ordered("names", names))
         rows = None if features is None else np.asarray(features, dtype=np.float64)
 
         def line(added: list[int]) -> JsonObject:
@@ -280,7 +280,7 @@ def beginning(session: Session) -> JsonObject:
 def candidates(session: Session, context: Round | None, names: Sequence[str] | None) -> list[str] | None:
     """The names that a catalogue's round brings."""
     if names is not None or not session.catalogue or not isinstance(context, Mapping):
-        return None if names is None else list(names)
+        return None if names is None else list(checks.ordered("names", names))
     alone = session.encoder is not None and not all(isinstance(row, Mapping) for row in context.values())
     return None if alone else list(context)
 

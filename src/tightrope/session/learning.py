@@ -86,10 +86,11 @@ def learn_from(
     """
     arguments = {
         "arms": arms, "dimension": dimension, "points": points, "distances": distances, "oracle": oracle, "horizon": horizon,
-        "names": None if names is None else tuple(names), "seed": seed,
+        "names": None if names is None else tuple(checks.ordered("names", names)), "seed": seed,
     }  # fmt: skip
     session = Session(policy, **arguments)  # type: ignore[arg-type]
     merge(policy, session.state, copied(session.state))  # refuses what cannot be added up before anything is read
+    checks.ordered("features", features)
     table = _open_files(dataset)
     columns = {"arm": None if session.catalogue and session.arms.blocks == 1 else action, "reward": reward, "features": features,
                "baseline": baseline}  # fmt: skip

@@ -222,15 +222,26 @@ class SessionParts:
             raise ValueError(f"{name} minimises regret and never stops; use LinGapE or another identification policy.")
 
     def _checked_round(
-        self, context: Round | None, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False
-    ) -> CheckedRound:
-        """Check the round of a call. encoded: whether it brings features already, where others bring rows."""
+        self, context: Round | None, eligible: Mask | None, names: Sequence[str] | None, past: bool = False, encoded: bool = False,
+        deciding: bool = False,
+    ) -> CheckedRound:  # fmt: skip
+        """Check the round of a call. encoded: whether it brings features already, where others bring rows. deciding: it is a new one."""
         now = self._now
         if now.silent and context is None and eligible is None and names is None:
             return PLAIN_ROUND
         if self.encoder is not None and not encoded:
             context = encoded_round(self.encoder, context)
-        return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past)
+        return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past, deciding)
+
+    def _time(self) -> float:
+        """Seconds since 1970, by the clock."""
+        moment = self.clock()
+        try:
+            return checks.real("clock()", moment)
+        except ValueError:
+            raise ValueError(
+                f"clock() = {checks.show(moment)} is not a finite number of seconds since 1970, as time.time() gives."
+            ) from None
 
     def _agent_for(self, context: Context, common: bool = False) -> Agent:
         """The agent that meets a round: of its number of candidates; without data where features come for the first time.

@@ -67,10 +67,13 @@ class Rounds:
         """Arms in a round."""
         return self.arms.number if context.features is None else context.features.shape[0] * self.arms.blocks
 
-    def checked(self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False) -> CheckedRound:
+    def checked(
+        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False, deciding: bool = False
+    ) -> CheckedRound:
         """The round that a call describes. Changes nothing.
 
-        begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played.
+        begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played. deciding:
+        for a new visitor, who is not shown what the last one was.
         """
         last = self.last
         if context is None and eligible is None and not self.changing and self.retired is None and names is None:
@@ -80,7 +83,7 @@ class Rounds:
         if self.catalogue and isinstance(context, Mapping):
             names, context = list(context), [context[name] for name in context]
         stated = context if isinstance(context, Context) else Context(features=context)
-        features = self._features(stated.features, begun)
+        features = self._features(stated.features, begun, deciding)
         lasting = self.arms.oracle is None and not self.catalogue and self.arms.number > 1
         common = lasting and (self.arms.common if stated.features is None else np.ndim(stated.features) == 1)
         count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
@@ -94,8 +97,8 @@ class Rounds:
         context = Context(features, mask, number, known, None if segment is None else checks.integer("segment", segment, least=0))
         return CheckedRound(context, labels, common)
 
-    def _features(self, context: object, begun: bool) -> np.ndarray | None:
-        """The features of a round: those given, else those of the round before."""
+    def _features(self, context: object, begun: bool, deciding: bool) -> np.ndarray | None:
+        """The features of a round: those given, else those of the round before, but for one that is to be decided."""
         if context is not None:
             self._check_change(begun)
             number = None if self.catalogue else self.arms.rows
@@ -103,7 +106,7 @@ class Rounds:
         if not self.changing:
             return None
         features = self.last.features if self.last.features is not None else self.arms.features
-        if features is None:
+        if features is None or deciding:
             rows = "n" if self.catalogue else self.arms.rows
             raise ValueError(f"context is missing; pass this round's ({rows}, {self.arms.dimension}) features.")
         return np.asarray(features)

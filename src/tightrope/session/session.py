@@ -75,7 +75,8 @@ class Session(DecidingSession):
     seed : int >= 0
         Of the policy's own randomness, default 0; `simulate` with the same seed makes the same choices in replication 0.
     names : iterable of K str
-        By which arms can be called.
+        By which arms can be called. A whole number in a call is an arm's position, as `select` returns it; in a table it is the arm whose
+        name reads so, and refused where it could as well be the position of another.
     window : int >= 1, str or timedelta
         A decision that is older is closed with default_reward: in rounds (a number), or in time (text such as "90s", "12h", "14d", or a
         timedelta), which is looked at whenever something is decided or answered. Default None: decisions stay open.

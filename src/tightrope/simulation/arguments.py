@@ -12,6 +12,7 @@ from ..core.policy import Policy, is_policy, is_policy_class, label
 from ..core.problem import Problem
 from ..core.streams import PROBLEM, stream
 from ..core.verbs import Context, admit, begin, describe, init, observe, private
+from ..problems.problem import read_only
 from .monitors import NoMonitor
 
 T = TypeVar("T")
@@ -31,10 +32,16 @@ class PerProblem(Generic[T]):
         """`source` itself where it is an item, else the items that it makes of each problem."""
         if is_item(source) or is_policy_class(source) or not callable(source):
             return PerProblem(None, [cast(T, source)])
-        return PerProblem(getattr(source, "__qualname__", repr(source)), [source(problem) for problem in problems])
+        return PerProblem(getattr(source, "__qualname__", repr(source)), [source(_locked(problem)) for problem in problems])
 
     def __getitem__(self, replication: int) -> T:
         return self.items[replication % len(self.items)]
+
+
+def _locked(problem: Problem) -> Problem:
+    """The problem as a function of it may read it: what its kernels write into is a copy, everything else is read-only."""
+    written = getattr(problem, "WRITTEN", ())
+    return problem._replace(**{name: read_only(getattr(problem, name)) for name in written}) if written else problem
 
 
 def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:

@@ -14,7 +14,7 @@ from ..core.problem import Problem
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..core.types import State, Tally
 from ..core.verbs import Arms, begin, describe, init, private
-from .checked import BrokenContract, checked, sentence
+from .checked import BrokenContract, checked, foreign_within, sentence
 from .loops import RunLog, fixed_horizon, new_log, until_stop
 from .pending_rewards import AtOnce, Pending, PendingRewards
 
@@ -88,8 +88,11 @@ def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horiz
     """A fresh state, a private copy of the problem and the streams."""
     world = private(problem)
     described = describe(world)._replace(horizon=horizon)
+    own = described
+    if foreign_within(policy) is not None:  # which may write into arrays that replications share
+        own = described._replace(**{name: value.copy() for name, value in described._asdict().items() if isinstance(value, np.ndarray)})
     return Replication(
-        policy, init(policy, described), world, described,
+        policy, init(policy, own), world, described,
         (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
         stream(seed, replication, DELAY),
     )  # fmt: skip

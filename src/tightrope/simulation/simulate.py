@@ -32,6 +32,8 @@ from .runs.orchestrator import Outcome, run_experiment
 from .runs.plan import Rows
 from .runs.progress import showing
 
+ROUNDING = 1e-9  # of the largest mean, each round
+
 
 def geometric_checkpoints(horizon: int, count: int = 60) -> np.ndarray:
     """About `count` rounds spread evenly on a log scale, the horizon among them."""
@@ -92,9 +94,22 @@ class FixedHorizon:
             pending = new_pending(self.delay, self.in_order, self.horizon, problem)
         log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
         slices.run(play, self.horizon)
+        _check_regret(log.regret, self.checkpoints, name, problem)
         return {"regret": log.regret, "pulls": log.pulls} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
         }
+
+
+def _check_regret(regret: np.ndarray, rounds: np.ndarray, name: str, problem: Problem) -> None:
+    """Refuse regret that no problem can have; rounding may carry it a little below 0, the more the larger rewards are."""
+    largest = np.abs(getattr(problem, "means", 0.0)).max(initial=1.0)
+    wrong = np.flatnonzero(~np.isfinite(regret) | (regret < -ROUNDING * largest * rounds))
+    if wrong.size:
+        raise ValueError(
+            f"regret of {name!r} is {regret[wrong[0]]:.6g} after {rounds[wrong[0]]} rounds, but must be a finite number from 0: "
+            f"{type(problem).__name__} measures it against what is not the best. An oracle must answer with the set of largest total "
+            "score, and a problem's regret must be that of its best action."
+        )
 
 
 def simulate(

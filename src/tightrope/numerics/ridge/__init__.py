@@ -31,7 +31,7 @@ from .disjoint import DisjointRidge, new_disjoint_ridge
 from .factors import LEAP, REFRESH, invert_from_factor
 from .fading import FadingRidge, new_fading_ridge, remembered
 from .features import FeatureRidge
-from .verbs import add_features, best_arm, correlate, learn, penalty, predict, project, refresh, regained, sample, win_chances
+from .verbs import add_features, best_arm, correlate, learn, penalty, predict, project, refresh, regained, sample, untried, win_chances
 
 __all__ = [
     "ALIKE",
@@ -64,6 +64,7 @@ __all__ = [
     "remembered",
     "sample",
     "sum_size",
+    "untried",
     "untried_first",
     "win_chances",
 ]  # fmt: skip

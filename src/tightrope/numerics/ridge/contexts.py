@@ -73,6 +73,10 @@ class ContextRidge(NamedTuple):
         return error, max(denominator, 1.0)
 
     @jit
+    def untried(self, eligible):
+        return 0
+
+    @jit
     def best_arm(self, values, eligible, untried_first):
         return argmax(values, eligible)
 

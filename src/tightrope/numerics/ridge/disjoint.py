@@ -56,6 +56,13 @@ class DisjointRidge(NamedTuple):
         return learned
 
     @jit
+    def untried(self, eligible):
+        number = 0
+        for k in range(self.pulls.shape[0]):
+            number += 1 if allowed(eligible, k) and self.pulls[k] == 0.0 else 0
+        return number
+
+    @jit
     def best_arm(self, values, eligible, untried_first):
         best, top, alone = -1, -math.inf, False
         for k in range(values.shape[0]):

@@ -72,6 +72,10 @@ class FadingRidge(NamedTuple):
         return math.sqrt(max(growth, 0.0)), 1.0
 
     @jit
+    def untried(self, eligible):
+        return 0
+
+    @jit
     def best_arm(self, values, eligible, untried_first):
         return argmax(values, eligible)
 

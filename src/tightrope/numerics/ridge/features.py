@@ -86,6 +86,10 @@ class FeatureRidge(NamedTuple):
         return surprise, denominator
 
     @jit
+    def untried(self, eligible):
+        return 0
+
+    @jit
     def best_arm(self, values, eligible, untried_first):
         return argmax(values, eligible)
 

@@ -17,6 +17,11 @@ def learn(model, context, arm, reward):
 
 
 @verb
+def untried(model, eligible):
+    """How many eligible arms have a regression of their own and no reward yet. O(K)."""
+
+
+@verb
 def best_arm(model, values, eligible, untried_first):
     """Lowest index of the largest value among the eligible arms. O(K).
 

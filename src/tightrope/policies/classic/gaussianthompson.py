@@ -6,7 +6,8 @@ Bound: regret / ln T -> sum_k gap_k / (ln(1 + gap_k^2 / sigma_k^2) / 2) for Gaus
 and Katehakis; from alpha = 0 on, which includes Jeffreys' prior, the regret grows as a power of T.
 Source: Honda, Takemura 2014, the prior (sigma^2)^(-1 - alpha), its posterior (Student's distribution) and the first max(2, 3 - ceil(2
 alpha)) rewards of each arm, as in their algorithm.
-Deviations: the first rewards are collected in random order, so that decisions which are made before rewards come are spread. While all
+Deviations: the first rewards are collected in random order, by lot among the arms that lack some and the arm that the others' draws
+choose, so that decisions which are made before rewards come are spread. While all
 rewards of an arm are equal, its standard deviation is taken to be that of a reward of an arm at random: at 0 it would never be played
 again after an unlucky start. forget is no part of the paper: where weights have faded below the first rewards' number n0, draws are those
 of n0 rewards, wider by sqrt(n0 / n).
@@ -46,12 +47,13 @@ class GaussianThompson(Policy):
 
     @jit
     def select(self, state, context, rng):
-        arm = random_fresh_arm(state, first_rewards(self), context.eligible, rng)
+        wanted = first_rewards(self)
+        arm = random_fresh_arm(state, wanted, context.eligible, rng)
         if arm >= 0:
             return arm
         best, top, common = -1, -math.inf, -1.0
         for k in range(state.pulls.shape[0]):
-            if allowed(context.eligible, k):
+            if allowed(context.eligible, k) and not is_fresh(state, wanted, None, k):
                 if state.spread[k] == 0.0 and common < 0.0:
                     common = common_deviation(state)
                 draw = state.mean[k] + posterior_scale(self, state, k, common) * student_draw(freedom(self, state, k), rng)
@@ -100,13 +102,16 @@ def is_fresh(state, wanted, eligible, arm):
 
 @lean
 def random_fresh_arm(state, wanted, eligible, rng):
-    """One of the eligible arms that lack rewards, each as likely as the others, or -1. O(K)."""
-    number = 0
+    """One of the eligible arms that lack rewards, each as likely as the others, or -1: none does, or the lot fell on the others. O(K)."""
+    number, others = 0, 0
     for k in range(state.pulls.shape[0]):
-        number += 1 if is_fresh(state, wanted, eligible, k) else 0
+        if is_fresh(state, wanted, eligible, k):
+            number += 1
+        elif allowed(eligible, k):
+            others = 1
     if number == 0:
         return -1
-    skip = int(rng.random() * number) if number > 1 else 0
+    skip = int(rng.random() * (number + others)) if number + others > 1 else 0
     for k in range(state.pulls.shape[0]):
         if is_fresh(state, wanted, eligible, k):
             if skip == 0:
@@ -143,10 +148,9 @@ def chances(policy: GaussianThompson, state, eligible: np.ndarray | None) -> np.
     """(K,) how likely each arm is to be played now."""
     known, shape, scale = posterior(policy, state)
     open_ = np.ones(known.size, dtype=np.bool_) if eligible is None else eligible
-    fresh = open_ & ~known
-    if fresh.any():
-        return fresh / fresh.sum()
-    return best_of_students(state.mean, scale, shape, eligible)
+    fresh, others = open_ & ~known, open_ & known
+    drawn = best_of_students(state.mean, scale, shape, others) if others.any() else np.zeros(known.size)
+    return (fresh + drawn) / (fresh.sum() + others.any())
 
 
 def example():

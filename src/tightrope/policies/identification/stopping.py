@@ -38,6 +38,7 @@ class Question(Protocol):
     """An identification policy, as far as what it asks goes."""
 
     epsilon: float  # how much worse than the best the named arm may be
+    delta: float  # how likely a certified answer may be wrong
     noise: float  # sub-Gaussian scale of the rewards
 
 
@@ -139,7 +140,12 @@ def support(
     answer = state.answer[0]
     left = 0.0 if answer["certified"] else float(samples_remaining())
     error = error_estimate(mean, squares, int(answer["leader"]), policy.epsilon, policy.noise)
-    return {"gap_bound": float(answer["bound"]), "error": error, "samples_remaining": left}
+    return {"gap_bound": float(answer["bound"]), "error": error_of_answer(policy, answer, error), "samples_remaining": left}
+
+
+def error_of_answer(policy: Question, answer: Any, estimate: float) -> float:
+    """An estimate of the error, but no more than delta where the answer is certified: the proof knows better."""
+    return min(estimate, policy.delta) if answer["certified"] else estimate
 
 
 def report(

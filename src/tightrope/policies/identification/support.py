@@ -9,7 +9,7 @@ from ...compiled.kernels import lean
 from ...numerics.counts import Counts, intervals, means
 from ...numerics.kl import upper_root
 from .chernoff import Chernoff, question_of, required, transportation_cost
-from .stopping import NO_ESTIMATES, error_estimate
+from .stopping import NO_ESTIMATES, error_estimate, error_of_answer
 
 MOST_SAMPLES = 2.0**60
 
@@ -86,7 +86,7 @@ def chernoff_evidence(policy: Chernoff, state: Any, shares: np.ndarray) -> dict[
         variance = policy.noise**2 / counts.pulls
     return {
         "gap_bound": float(gap_bound(question_of(policy), counts, i)),
-        "error": error_estimate(mean, variance + variance[i], i, policy.epsilon, 1.0),
+        "error": error_of_answer(policy, answer, error_estimate(mean, variance + variance[i], i, policy.epsilon, 1.0)),
         "samples_remaining": 0.0 if answer["certified"] else samples_remaining(policy, counts, mean, i, shares),
     }
 

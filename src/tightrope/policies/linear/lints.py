@@ -36,9 +36,11 @@ from ...numerics.ridge import (
     new_model,
     predict,
     sample,
+    untried,
     untried_first,
     win_chances,
 )
+from ...numerics.selection import count_eligible
 from ..bases import RidgePolicy
 from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
@@ -55,7 +57,8 @@ class LinTS(RidgePolicy):
     sqrt(9 d ln(t / delta)), which has a proof. noise: scale of the rewards' noise; None: learned from the residuals, with
     width="theorem" 1. scale: a fixed v instead. delta: with width="theorem" only.
     shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others,
-    untried arms first; None: one for each where a round shows all arms one context (d,), else one for all.
+    with one chance for each untried arm and one for all; None: one for each where a round shows all arms one context (d,), else one for
+    all.
     forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
     intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
     changes no decision; None: where the width is from the data.
@@ -96,7 +99,8 @@ class LinTS(RidgePolicy):
     def select(self, state, context, rng):
         predict(state.model, context)
         sample(state.model, posterior_scale(self, state), state.scores, rng)
-        return best_arm(state.model, state.scores, context.eligible, by_the_data(self.width, self.scale))
+        share = share_of_untried(self, state, context.eligible)
+        return best_arm(state.model, state.scores, context.eligible, share > 0.0 and rng.random() < share)
 
     @jit
     def update(self, state, context, action, reward):
@@ -109,20 +113,34 @@ class LinTS(RidgePolicy):
         draws = AUDIT_DRAWS if draws is None else draws
         predict(state.model, context)
         root = posterior_scale(self, state) * deviations(state.model)
-        p, error = chance_of_best(state.model.mean, root, in_question(self, state, context), action, rng, draws)
+        p, error = 0.0, 0.0
+        for share, mask in draws_among(self, state, context):
+            part, spread = chance_of_best(state.model.mean, root, mask, action, rng, draws)
+            p, error = p + share * part, math.hypot(error, share * spread)
         return Sampled(p, error, draws) if error > 0.0 else (p, error)
 
     @jit
     def chances(self, state, context, out):
         predict(state.model, context)
-        return win_chances(state.model, posterior_scale(self, state), context.eligible, by_the_data(self.width, self.scale), out)
+        scale, share = posterior_scale(self, state), share_of_untried(self, state, context.eligible)
+        if share > 0.0:
+            if not win_chances(state.model, scale, context.eligible, True, out):
+                return False
+            for k in range(out.shape[0]):
+                state.scores[k] = out[k]
+        known = win_chances(state.model, scale, context.eligible, False, out)
+        if share > 0.0:
+            for k in range(out.shape[0]):
+                out[k] = share * state.scores[k] + (1.0 - share) * out[k]
+        return known
 
     def explain(self, state, context, rng, draws=None):
         draws = DRAWS if draws is None else draws
         predict(state.model, context)
         scale, mean = posterior_scale(self, state), state.model.mean.copy()
         report = intervals(state.noise.sums[0].origin + mean, scale * np.sqrt(state.model.square))
-        probability = best_of_draws(mean, scale * deviations(state.model), in_question(self, state, context), rng, draws)
+        root = scale * deviations(state.model)
+        probability = sum(share * best_of_draws(mean, root, mask, rng, draws) for share, mask in draws_among(self, state, context))
         error = np.sqrt(probability * (1.0 - probability) / draws)
         learned = learns_noise(self.width, self.scale, self.noise)
         widths = {"scale": scale, "noise": reported_noise(self.noise, learned, state.noise, state.model)}
@@ -140,10 +158,20 @@ def posterior_scale(policy, state):
     return bounded(policy.noise) * math.sqrt(9.0 * d * math.log((state.rounds[0] + 1.0) / policy.delta))
 
 
-def in_question(policy: LinTS, state: LinTS.State, context: Context) -> np.ndarray | None:
-    """The arms that may win the draw."""
-    data = by_the_data(policy.width, policy.scale)
-    return untried_first(state.model, context.eligible) if data else context.eligible
+@lean
+def share_of_untried(policy, state, eligible):
+    """The chance that the draw is among untried arms alone: each of them counts as much as all others together. 0 where all are alike."""
+    if not by_the_data(policy.width, policy.scale):
+        return 0.0
+    number = untried(state.model, eligible)
+    return number / (number + 1.0) if 0 < number < count_eligible(state.scores.shape[0], eligible) else 0.0
+
+
+def draws_among(policy: LinTS, state: LinTS.State, context: Context) -> list[tuple[float, np.ndarray | None]]:
+    """The arms among which the draw is, as masks (None: all), each with its chance."""
+    share = share_of_untried(policy, state, context.eligible)
+    alone = [(share, untried_first(state.model, context.eligible))] if share > 0.0 else []
+    return [(1.0 - share, context.eligible), *alone]
 
 
 def example():

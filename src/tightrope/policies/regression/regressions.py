@@ -95,7 +95,8 @@ class Outside(NamedTuple):
         self.features[:] = value_or(context.features, self.features)
         parts = np.array_split(self.features, self.regressions.size)
         predictions = [
-            checks.floats("model's predictions", one.scores(rows)).reshape(-1) for one, rows in zip(self.regressions, parts, strict=True)
+            checks.floats("model's predictions", one.scores(rows.copy())).reshape(-1)
+            for one, rows in zip(self.regressions, parts, strict=True)
         ]
         scores = np.concatenate(predictions)
         if scores.shape != self.mean.shape or not np.isfinite(scores).all():
@@ -105,7 +106,7 @@ class Outside(NamedTuple):
     def learn(self, context, arm, reward):
         row = np.array(value_or(context.features, self.features)[arm])
         one = self.regressions[arm % self.regressions.size]
-        error = float(reward) - float(np.asarray(one.scores(row[None]), dtype=np.float64).reshape(-1)[0])
+        error = float(reward) - float(np.asarray(one.scores(row[None].copy()), dtype=np.float64).reshape(-1)[0])
         one.take_in(row, float(reward))
         return error, 1.0
 

@@ -30,7 +30,7 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
     """The oracle's set as arm numbers.
 
     An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One that takes no `eligible` is given -inf for
-    ineligible arms, and its answer is checked.
+    ineligible arms, and its answer is checked. It is given copies, in which it may write: the usual greedy loop does.
 
     Parameters
     ----------
@@ -52,12 +52,14 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
     """
     blocks = getattr(oracle, "blocks", 1)
     shape = (scores.size // blocks, blocks) if blocks > 1 else scores.shape
+    own = np.array(scores).reshape(shape)
     if eligible is None:
-        answer = oracle(scores.reshape(shape))
+        answer = oracle(own)
     elif takes_mask(oracle):
-        answer = oracle(scores.reshape(shape), eligible=eligible.reshape(shape))
+        answer = oracle(own, eligible=np.array(eligible).reshape(shape))
     else:
-        answer = oracle(np.where(eligible, scores, -np.inf).reshape(shape))
+        own.reshape(-1)[~eligible] = -np.inf
+        answer = oracle(own)
     chosen = np.asarray(answer)
     if hasattr(oracle, "blocks") and chosen.ndim == 2 and chosen.shape[1] == 2:  # pairs of a single promotion, too
         chosen = chosen[:, 0] * blocks + chosen[:, 1]
