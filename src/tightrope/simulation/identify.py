@@ -69,7 +69,7 @@ class UntilStop:
         context = observe(run.problem, 0, stream(self.seed, replication, PROBLEM))
         truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
         return {
-            "arm": np.array(arm), "rounds": np.array(played), "pulls": log.pulls,
+            "arm": np.array(arm), "rounds": np.array(played), "pulls": log.pulls.astype(np.int64),
             "stopped": np.array(bool(stopped(run.policy, run.state))),
             "gap_bound": np.array(support["gap_bound"]), "error": np.array(support["error"]),
             "correct": np.array(bool(truth[arm] >= truth.max() - tolerance(run.policy) - ROUNDING)),

@@ -95,7 +95,7 @@ class FixedHorizon:
         log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
         slices.run(play, self.horizon)
         _check_regret(log.regret, self.checkpoints, name, problem)
-        return {"regret": log.regret, "pulls": log.pulls} | {
+        return {"regret": log.regret, "pulls": log.pulls.astype(np.int64)} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
         }
 
