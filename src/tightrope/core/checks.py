@@ -104,6 +104,13 @@ def integer(name: str, value: object, *, least: int | None = None, most: int | N
     return number
 
 
+def seed(value: object) -> int:
+    """A seed of random streams."""
+    if value is None:
+        raise ValueError("seed = None would make every run another one; leave it out for 0, or give a whole number from 0.")
+    return integer("seed", value, least=0)
+
+
 def fits_in_memory(name: str, number: int, each: int) -> None:
     """Refuse a size whose arrays this machine cannot hold. each: bytes that one of them needs at least."""
     memory = _memory()

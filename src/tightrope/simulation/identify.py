@@ -129,7 +129,7 @@ def identify(
             raise ValueError(f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an identification policy.")
         check_question(instance, describe(problems[0]))
     replications = checks.integer("replications", replications, least=1)
-    seed = checks.integer("seed", seed, least=0)
+    seed = checks.seed(seed)
     max_rounds = as_rounds("max_rounds", max_rounds)
     limit = max_rounds if budget is None else as_rounds("budget", budget)
     checks.fits_in_memory("replications", replications, 8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)))
