@@ -45,7 +45,8 @@ def policies() -> dict[str, Any]:
 def _sha(*arrays: Any) -> str:
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
+        counts = array.dtype == np.int64  # as they were recorded
+        digest.update(np.ascontiguousarray(array, dtype=np.float64 if counts else None).tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -316,3 +316,11 @@ def test_more_than_a_number_is_judged_on_one_side_of_its_draws():
     assert scoring.among_draws(np.linspace(39.0, 53.0, 31), 51.0, 1.0, at_least=True).verdict == YES
     assert scoring.among_draws(np.linspace(60.0, 70.0, 31), 51.0, 1.0, at_least=True).verdict == YES
     assert scoring.among_draws(np.linspace(20.0, 45.0, 31), 51.0, 1.0, at_least=True).verdict == NO
+
+
+def test_one_run_says_that_it_decides_nothing():
+    """It was printed as "± inf"."""
+    row = scoring.Row("k", "t", 1.0, 2.0, INF, "below 1", "undecided")
+    assert scoring.ours_in_words(row) == "2 (one run, which decides nothing)"
+    assert scoring.ours_in_words(scoring.Row("k", "t", 1.0, 2.0, 0.25, "below 1", "reproduced")) == "2 ± 0.25"
+    assert scoring.ours_in_words(scoring.Row("k", "t", "1", "about 2", None, "below 1", "reproduced")) == "about 2"

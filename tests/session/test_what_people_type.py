@@ -207,3 +207,26 @@ def test_errors_are_sentences_and_no_raw_ones():
     log = tr.logs.from_frame({"arm": [0, 1] * 5, "reward": [1.0, 0.0] * 5, "propensity": [0.5] * 10})
     with pytest.raises(ValueError, match=r"which add up to 0\.98"):
         tr.evaluate(log, [0.49, 0.49])
+
+
+def test_slips_of_the_first_hour_get_the_remedy():
+    problem, session = tr.problems.Bernoulli([0.2, 0.5]), tr.Session(tr.UCB(), arms=2)
+    made = session.decide()
+    for call, words in (
+        (lambda: tr.simulate(problem, [tr.KLUCB(), tr.UCB], horizon=5), r"policies\[1\] = UCB is a class; pass an instance: UCB\(\)"),
+        (lambda: tr.problems.SemiBandit(np.eye(3), np.ones(3), tr.oracles.TopK), "oracle = TopK is a class; pass an instance"),
+        (lambda: tr.Session(tr.CombTS(), arms=np.eye(3), oracle=tr.oracles.TopK), "oracle = TopK is a class; pass an instance"),
+        (lambda: session.reward(made, 1.0), r"is not text or a whole number; pass its id, decision\.id"),
+        (lambda: session.reward_many([made], [1.0]), r"pass its id, decision\.id"),
+        (lambda: tr.simulate(problem, tr.UCB(), horizon=5, seed=None), "seed = None would make every run another one; leave it out for 0"),
+        (lambda: tr.Session(tr.UCB(), arms=2, seed=None), "seed = None would make every run another one"),
+        (lambda: tr.TrackAndStop(epsilon=1.0), "epsilon = 1 is no question to Bernoulli arms"),
+        (lambda: tr.TopTwoThompson(epsilon=2.0), "epsilon = 2 is no question to Bernoulli arms"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(AttributeError, match=r"no attribute 'bernoulli'\. Did you mean 'Bernoulli'"):
+        tr.problems.bernoulli([0.1])
+    assert tr.TopTwoUCB(epsilon=30.0, rewards="gaussian").epsilon == 30.0
+    answer = tr.identify(tr.problems.Bernoulli([0.2, 0.9]), tr.UGapE(delta=1e-307), max_rounds=100_000)
+    assert answer.stopped["UGapE"].all()  # ln(x / delta) overflowed

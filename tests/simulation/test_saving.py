@@ -244,3 +244,27 @@ def test_what_killed_writers_left_is_removed(tmp_path):
     simulated(2, tmp_path)
     assert contents(tmp_path / "chunks") == chunks | {paths[who].name: b"PAR1" for who in ("far away", "alive")}
     assert not unfinished.exists()
+
+
+def test_many_arms_are_saved_a_part_at_a_time(tmp_path, monkeypatch):
+    """Pulls are whole numbers; saving them took five times their size."""
+    import tracemalloc
+
+    from tightrope.results import folder
+
+    result = tr.simulate(
+        tr.problems.Bernoulli(np.linspace(0.1, 0.9, 20_000)), {"a": tr.UCB(), "b": tr.BetaThompson()}, horizon=5, replications=25
+    )
+    assert result.pulls["a"].dtype == np.int64
+    monkeypatch.setattr(folder, "GROUP", 2**17)
+    size = sum(pulls.nbytes for pulls in result.pulls.values())
+    tracemalloc.start()
+    result.save(tmp_path / "many")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * size
+    again = tr.load(tmp_path / "many")
+    for name in ("a", "b"):
+        np.testing.assert_array_equal(again.pulls[name], result.pulls[name])
+        assert again.pulls[name].dtype == np.int64
+        np.testing.assert_array_equal(again.regret[name], result.regret[name])

@@ -196,3 +196,33 @@ def test_a_result_saved_over_another_forgets_what_that_had_watched(tmp_path):
 def test_what_cannot_be_compared_is_refused(problem, policies, match):
     with pytest.raises(ValueError, match=match):
         tr.simulate(problem, policies, horizon=5)
+
+
+def test_linear_algebra_of_the_default_engine_takes_one_thread_each(monkeypatch):
+    """Beside a neighbour the threads of one product waited for each other: 115 times the processor time."""
+    import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
+    import threadpoolctl
+
+    from tightrope.simulation.runs.executors.pools import THREADS_OF_ALGEBRA
+
+    def threads():
+        return {item["num_threads"] for item in threadpoolctl.threadpool_info() if item["user_api"] == "blas"}
+
+    def oracle(scores):
+        during.append(threads())
+        return np.argsort(-scores)[:2]
+
+    for name in THREADS_OF_ALGEBRA:
+        monkeypatch.delenv(name, raising=False)
+    during = []
+    with threadpoolctl.threadpool_limits(3, user_api="blas"):
+        problem = tr.problems.SemiBandit(np.eye(4), [0.1, 0.2, 0.3, 0.4], oracle)
+        during.clear()
+        tr.simulate(problem, tr.C2UCB(), horizon=3)
+        assert {1} in during
+        assert {1} == set().union(*during[1:])  # the first is the policy's check before anything is played
+        assert threads() == {3}
+        monkeypatch.setenv(THREADS_OF_ALGEBRA[0], "2")
+        during.clear()
+        tr.simulate(problem, tr.C2UCB(), horizon=3)
+        assert set().union(*during) == {3}  # what the user has set stays

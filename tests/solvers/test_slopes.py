@@ -60,3 +60,32 @@ def test_arms_are_read_back_as_users_and_promotions(tmp_path):
     session = tr.Session(tr.CombGreedy(), arms=np.eye(5), oracle=oracle, seed=0)
     again = tr.Session.load(session.save(tmp_path / "s.npz"))
     assert again.arms.oracle == oracle
+
+
+def test_slopes_of_many_pairs_are_looked_at_a_part_at_a_time(monkeypatch):
+    """The same worst pair and constant as over all pairs at once, in a fraction of the memory."""
+    import tracemalloc
+
+    from tightrope.core import checks
+
+    rng = np.random.default_rng(0)
+    points = np.sort(rng.random(300))
+    means, distances = 0.5 + 0.4 * np.sin(9 * points), np.abs(points[:, None] - points)
+    whole = checks.steepness(means, distances, 2.0)
+    monkeypatch.setattr(checks, "CELLS", 1000)
+    assert checks.steepness(means, distances, 2.0) == whole
+    rises = np.abs(means[:, None] - means)
+    assert whole[:2] == np.unravel_index(int(np.argmax(rises - 2.0 * distances)), rises.shape)
+    assert whole[2] == pytest.approx((rises / np.where(distances > 0, 2.0 * distances, np.inf)).max())
+    assert checks.steepness(means, distances, 100.0) is None
+    monkeypatch.undo()
+    K = 2000
+    tracemalloc.start()
+    tr.problems.Lipschitz(points=np.linspace(0, 1, K), means=0.3 + 0.4 * np.linspace(0, 1, K), lipschitz=1.0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2.5 * 8 * K * K + 8e7
+    with pytest.raises(ValueError, match=r"points: pairs = .* needs .* of memory"):
+        tr.problems.Lipschitz(points=np.linspace(0, 1, 500_000), means=np.full(500_000, 0.5), lipschitz=1.0)
+    with pytest.raises(ValueError, match=r"points: pairs = .* needs .* of memory"):
+        tr.Session(tr.HOO(nu=1.0), points=np.linspace(0, 1, 500_000))

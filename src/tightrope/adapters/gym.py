@@ -59,7 +59,7 @@ class Environment(gymnasium.Env):
         """Begin an episode: with a seed the first of that seed, otherwise the next one."""
         super().reset(seed=seed)
         if seed is not None:
-            self.seed, self.episode = checks.integer("seed", seed, least=0), -1
+            self.seed, self.episode = checks.seed(seed), -1
         self.episode, self.round = self.episode + 1, 0
         self._streams = stream(self.seed, self.episode, PROBLEM), stream(self.seed, self.episode, NOISE)
         return self._observe(), self._info(0.0)

@@ -21,7 +21,7 @@ def _papers(incomplete: str) -> list[str]:
 
 def reproduce(
     paper: Annotated[str, typer.Argument(autocompletion=_papers, help=f"One of {', '.join(papers.names())}; or all.")],
-    figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more. Default all.")] = None,
+    figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more; list: their names. Default all.")] = None,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
     out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
     seed: Seed = 0, data: Data = None, workers: Workers = None,
@@ -30,8 +30,13 @@ def reproduce(
     address: Address = None, quiet: Quiet = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
-    from ..papers.experiment import Run, as_shown, reproduce
+    from ..papers.experiment import Run, as_shown, figures, reproduce
 
+    if figure == ["list"]:
+        chosen = [name for name in papers.names() if paper in (name, "all")]
+        for name in chosen or [paper]:  # an unknown one is refused
+            console.print(f"{name}: {', '.join(figures(name))}", soft_wrap=True)
+        return
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     if paper == "all" and figure:
         raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
@@ -67,16 +72,14 @@ def print_rows(paper: str, outcomes: "Mapping[str, FigureOutcome]") -> None:
     """The comparison with the paper, row by row, and its sum."""
     from ..papers.experiment import claim_standings, sentence
     from ..papers.register import counts
-    from ..papers.scoring import OURS
+    from ..papers.scoring import OURS, ours_in_words
 
     table = Table("figure", "claim", "what is compared", "paper", "ours", "verdict")
     for name, outcome in outcomes.items():
         if outcome.notes:
             console.print(f"{name}: {outcome.notes}", soft_wrap=True)
         for row in outcome.rows:
-            ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
-            ours += f" ± {row.se:.2g}" if row.se is not None else ""
             key = row.key if row.key != OURS else "ours, not counted"
-            table.add_row(name, key, row.text, str(row.paper), ours, row.verdict)
+            table.add_row(name, key, row.text, str(row.paper), ours_in_words(row), row.verdict)
     console.print(table)
     console.print(sentence(counts(claim_standings(paper, outcomes))))

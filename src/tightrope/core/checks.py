@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 DEEPEST = 8  # lists inside lists that are still read: no argument has more than two axes
 MOST_ROUNDS = 2**53  # beyond which a float cannot count
+CELLS = 2**20  # of a part of a table of all pairs, 8 MiB
 SLOPE_TOLERANCE = 1e-9  # by how much rounding may carry a difference of means past what a constant allows
 
 
@@ -101,6 +102,13 @@ def integer(name: str, value: object, *, least: int | None = None, most: int | N
         span = f"from {'-inf' if least is None else least} to {'inf' if most is None else most}"
         raise ValueError(f"{name} = {show(value)} is not a whole number {span}{_about_truth(value)}.")
     return number
+
+
+def seed(value: object) -> int:
+    """A seed of random streams."""
+    if value is None:
+        raise ValueError("seed = None would make every run another one; leave it out for 0, or give a whole number from 0.")
+    return integer("seed", value, least=0)
 
 
 def fits_in_memory(name: str, number: int, each: int) -> None:
@@ -255,17 +263,19 @@ def mask(name: str, value: object, length: int) -> np.ndarray:
     return np.array(array, order="C")
 
 
-def steepness(means: np.ndarray, bounds: np.ndarray) -> tuple[int, int, float] | None:
-    """Where |means[i] - means[j]| exceeds bounds[i, j]: the pair that does so most, and the least factor c such that no pair
-    exceeds c bounds (inf where means differ at bound 0). None where all are within. O(K^2)."""
-    rises = np.abs(means[:, None] - means[None, :])
-    excess = rises - bounds
-    i, j = (int(k) for k in np.unravel_index(int(np.argmax(excess)), excess.shape))
-    if excess[i, j] <= SLOPE_TOLERANCE:
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factors = np.where(rises > 0.0, rises / bounds, 0.0)
-    return i, j, float(factors.max())
+def steepness(means: np.ndarray, distances: np.ndarray, lipschitz: float = 1.0) -> tuple[int, int, float] | None:
+    """Where |means[i] - means[j]| exceeds lipschitz distances[i, j]: the pair that does so most, and the least factor c such that no pair
+    exceeds c times that (inf where means differ at distance 0). None where all are within. O(K^2), a few rows at a time."""
+    worst, pair, factor = SLOPE_TOLERANCE, None, 0.0
+    step = max(1, CELLS // means.size)
+    for first in range(0, means.size, step):
+        rises, bounds = np.abs(means[first : first + step, None] - means[None, :]), lipschitz * distances[first : first + step]
+        i, j = (int(k) for k in np.unravel_index(int(np.argmax(rises - bounds)), rises.shape))
+        if rises[i, j] - bounds[i, j] > worst:
+            worst, pair = rises[i, j] - bounds[i, j], (first + i, j)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = max(factor, float(np.where(rises > 0.0, rises / bounds, 0.0).max()))
+    return None if pair is None else (*pair, factor)
 
 
 def rounded_up(number: float) -> str:
@@ -276,7 +286,7 @@ def rounded_up(number: float) -> str:
 
 def broken_slope(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> str | None:
     """A sentence where |means[i] - means[j]| > lipschitz distances[i, j]: the worst pair and the least constant for all pairs."""
-    steepest = steepness(means, lipschitz * distances)
+    steepest = steepness(means, distances, lipschitz)
     if steepest is None:
         return None
     i, j, factor = steepest
@@ -297,6 +307,7 @@ def metric(points: object, distances: object) -> tuple[np.ndarray | None, np.nda
     if distances is not None:
         return None, _distances(distances)
     positions = floats("points", points)
+    fits_in_memory("points: pairs", len(np.atleast_1d(positions)) ** 2, 3 * 8)  # their distances, and copies while they are checked
     positions = vector("points", positions) if positions.ndim == 1 else matrix("points", positions)
     if positions.ndim == 1:
         falling = np.flatnonzero(np.diff(positions) <= 0)
@@ -306,7 +317,8 @@ def metric(points: object, distances: object) -> tuple[np.ndarray | None, np.nda
                 f"points[{k + 1}] = {positions[k + 1]:g} does not exceed points[{k}] = {positions[k]:g}; points must increase, "
                 "so sort them (and the means with them) and merge duplicates."
             )
-        return positions, np.abs(positions[:, None] - positions[None, :])
+        apart = positions[:, None] - positions[None, :]
+        return positions, np.abs(apart, out=apart)
     squares = np.zeros((positions.shape[0],) * 2)
     for column in positions.T:
         squares += (column[:, None] - column[None, :]) ** 2

@@ -26,4 +26,4 @@ def static_factor(constant, noise, rounds, arms, delta):
 
     (Soare, Lazaric, Munos 2014, Proposition 1, with constant = 2 sqrt(2); A without a ridge parameter).
     """
-    return constant * noise * math.sqrt(math.log(6.0 * rounds * rounds * arms * arms / (math.pi * math.pi * delta)))
+    return constant * noise * math.sqrt(math.log(6.0 * rounds * rounds * arms * arms / (math.pi * math.pi)) - math.log(delta))

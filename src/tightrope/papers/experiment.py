@@ -13,6 +13,7 @@ answers what its reader may ask next, stands apart in `papers/X/beyond`.
 import contextlib
 import importlib
 import json
+import math
 import os
 import pathlib
 import pkgutil
@@ -45,7 +46,7 @@ from ..simulation.runs.progress import Meters, silent
 from ..simulation.simulate import simulate
 from . import names
 from .register import Claim, ClaimStanding, Reading, counts, standings
-from .scoring import OURS, VERDICTS, Row
+from .scoring import OURS, VERDICTS, Row, ours_in_words
 
 T = TypeVar("T")
 Players = Mapping[str, Policy | Callable[..., Policy]]  # policies by name, or functions of the problem that make them
@@ -255,8 +256,8 @@ def rows_table(rows: list[Row]) -> Table:
     cells = []
     for row in rows:
         ours = with_error(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
-        if row.se is not None and isinstance(row.ours, str):
-            ours += f" ± {row.se:.2g}"
+        if row.se is not None and (isinstance(row.ours, str) or row.se == math.inf):
+            ours = ours_in_words(row)
         remark = row.remark if row.verdict != "reproduced" else ""
         words = " ".join(part for part in (f"{row.test}.", row.reason, remark) if part)
         key = row.key if row.key != OURS else "ours, not counted"

@@ -21,6 +21,7 @@ Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 NOT_JUDGED: Final = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
 MARGIN = 4.0  # standard errors
+ONE_RUN = "one run, which decides nothing"
 ROUNDING = 1e-9  # share of two numbers below which their difference is rounding, which differs between processors
 # How three rules say what "partly" means: that it holds in some cases and not in others, and that nothing speaks against it. Elsewhere it
 # means the right direction and the wrong size.
@@ -79,6 +80,12 @@ def _judgement(full: bool, partial: bool, test: str, reason: str, *, open_: bool
     if full:
         return Judgement("reproduced", test)
     return Judgement("undecided" if open_ else "partly" if partial else "not reproduced", test, reason)
+
+
+def ours_in_words(row: "Row") -> str:
+    """What we get, with its standard error."""
+    ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
+    return ours if row.se is None else f"{ours} ({ONE_RUN})" if row.se == math.inf else f"{ours} ± {row.se:.2g}"
 
 
 def _apart(gap: float, se: float) -> str:

@@ -1,5 +1,6 @@
 """Problems: arms, contexts, rewards and the truth that regret is measured against."""
 
+from ..core import checks
 from . import data
 from .bernoulli import Bernoulli
 from .cascade import Cascade
@@ -34,6 +35,15 @@ __all__ = [
 ]
 
 
+for _module in ("bernoulli", "cascade", "drifting", "gaussian", "linear", "lipschitz", "promotions", "semibandit"):
+    del globals()[_module]  # `problems.bernoulli([0.3])` asks for the class, and a module cannot say so
+
+
 def __dir__() -> list[str]:
     """The public names only."""
     return __all__
+
+
+def __getattr__(name: str) -> object:
+    """No such name, and which one was probably meant."""
+    raise AttributeError(f"module 'tightrope.problems' has no attribute {name!r}.{checks.hint(name, __all__)}")

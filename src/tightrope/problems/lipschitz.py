@@ -48,7 +48,8 @@ class Lipschitz(Problem):
     Parameters
     ----------
     points : (K,) or (K, p) array
-        Positions, increasing or distinct; or distances.
+        Positions, increasing or distinct; or distances. All pairs' distances are kept: 8 K^2 bytes, and as many again by policies that pool
+        evidence.
     distances : (K, K) array
         A metric.
     means : (K,) array
@@ -95,7 +96,7 @@ class Lipschitz(Problem):
 def regret_constant(problem: "Lipschitz | ContextualLipschitz", lipschitz: float, contexts: np.ndarray | None) -> float | None:
     """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the constant or arms are many."""
     certain = not problem.rewards and problem.noise == 0.0
-    if certain or problem.means.size > MOST_ARMS or checks.steepness(problem.means, lipschitz * problem.distances):
+    if certain or problem.means.size > MOST_ARMS or checks.steepness(problem.means, problem.distances, lipschitz):
         return None
     kind, sigma = ("bernoulli", 1.0) if problem.rewards else ("gaussian", problem.noise)
     return lipschitz_lower_bound(

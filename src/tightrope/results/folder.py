@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "result.json"
 TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.npz")
+GROUP = 2**20  # rows of a table that are in memory together
 Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
 
 
@@ -51,14 +52,23 @@ def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) 
 
 
 def parquet_bytes(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> bytes:
-    """The long table as a Parquet file has it."""
+    """The long table as a Parquet file has it, in row groups of some replications of a policy each, so that no more of it is in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    codes, table = long_table(columns, inner)
-    policy = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(next(iter(columns.values())))))
-    file = io.BytesIO()
-    pq.write_table(pa.table({"policy": policy} | table), file, compression="zstd")
+    first = next(iter(columns.values()))
+    names, file, writer = list(first), io.BytesIO(), None
+    for place, (name, whole) in enumerate(first.items()):
+        step = max(1, GROUP * len(whole) // max(whole.size, 1))
+        for begin in range(0, len(whole), step):
+            part = {key: {name: arrays[name][begin : begin + step]} for key, arrays in columns.items()}
+            codes, table = long_table(part, inner)
+            policy = pa.DictionaryArray.from_arrays(pa.array(codes + np.int32(place)), pa.array(names))
+            rows = pa.table({"policy": policy} | table | {"replication": table["replication"] + begin})
+            writer = writer or pq.ParquetWriter(file, rows.schema, compression="zstd")
+            writer.write_table(rows)
+    if writer is not None:
+        writer.close()
     return file.getvalue()
 
 

@@ -200,7 +200,7 @@ def compared_pairs(
     """
     alpha = checks.real("alpha", alpha, above=0, below=1)
     draws = checks.integer("draws", draws, least=100, most=MOST_DRAWS)
-    seed = checks.integer("seed", seed, least=0)
+    seed = checks.seed(seed)
     names = sorted(cost, key=lambda name: float(cost[name].mean()))
     table = np.stack([np.asarray(cost[name], dtype=np.float64) for name in names])
     m, n = table.shape

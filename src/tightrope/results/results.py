@@ -241,7 +241,7 @@ class Result(ResultByPolicy):
         return Result(
             np.array(header["rounds"], dtype=np.int64),
             {name: array.reshape(replications, -1) for name, array in regret.items()},
-            {name: array.reshape(replications, -1) for name, array in pulls.items()},
+            {name: array.reshape(replications, -1).astype(np.int64, copy=False) for name, array in pulls.items()},
             watched,
             header["settings"],
         )
@@ -402,7 +402,9 @@ class Identification(ResultByPolicy):
         answers = folders.read_table(folder / "answers.parquet", names, list(ANSWERS))
         pulls = folders.read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         return Identification(
-            **answers, pulls={name: array.reshape(replications, -1) for name, array in pulls.items()}, settings=header["settings"]
+            **answers,
+            pulls={name: array.reshape(replications, -1).astype(np.int64, copy=False) for name, array in pulls.items()},
+            settings=header["settings"],
         )
 
 

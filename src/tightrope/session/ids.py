@@ -22,7 +22,8 @@ def checked_id(value: object) -> Id:
             raise ValueError
         number = checks.integer("id", value)
     except ValueError:
-        raise ValueError(f"id = {checks.show(value)} is not text or a whole number.") from None
+        remedy = "; pass its id, decision.id" if hasattr(value, "propensity") else ""
+        raise ValueError(f"id = {checks.show(value)} is not text or a whole number{remedy}.") from None
     if abs(number) >= MOST_ID:
         raise ValueError(
             f"id has {len(str(number)) if abs(number) < 10**4000 else 'thousands of'} digits; a number has at most 18, else give text."

@@ -108,7 +108,7 @@ class SessionParts:
         self.draws = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
         if self.draws is not None and not self.measured:
             raise ValueError(f"draws = {self.draws} stand behind propensities, but measured=False asks for none; leave one out.")
-        self.seed = checks.integer("seed", seed, least=0)
+        self.seed = checks.seed(seed)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
         self._draws: Draws | None = None  # of propensities, made with the first one
         self._book = Book()

@@ -348,7 +348,7 @@ class Session(DecidingSession):
             Where the policy counts on its open decisions, while there are any.
         """
         n = checks.integer("n", n, least=1)
-        seed = self.seed if seed is None else checks.integer("seed", seed, least=0)
+        seed = self.seed if seed is None else checks.seed(seed)
         if self.waiting and commit.answers(self.policy):
             counts = f"{self.waiting} decisions are open, on whose rewards {type(self.policy).__name__} counts"
             raise ValueError(f"{counts}; answer, close or cancel them before fork.")
@@ -721,7 +721,7 @@ class Session(DecidingSession):
         ValueError
             Where the data are no session, are damaged, or need an oracle, a policy or an encoder that is not given.
         """
-        seed = None if seed is None else checks.integer("seed", seed, least=0)
+        seed = None if seed is None else checks.seed(seed)
         return cls._seeded(store.load(cls, checked_path(path), oracle, policy, encoder), seed)
 
     def to_bytes(self) -> bytes:
@@ -767,7 +767,7 @@ class Session(DecidingSession):
         """
         if not isinstance(data, bytes | bytearray | memoryview):
             raise ValueError(f"data = {checks.show(data)} is not bytes; pass what to_bytes returned.")
-        seed = None if seed is None else checks.integer("seed", seed, least=0)
+        seed = None if seed is None else checks.seed(seed)
         return cls._seeded(store.from_bytes(cls, bytes(data), oracle, policy, encoder), seed)
 
     @staticmethod

@@ -69,6 +69,10 @@ def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | 
         policies = _by_class(policies)
     if is_policy_class(policies):
         raise ValueError(f"policies = {policies.__name__} is a class; pass an instance: {policies.__name__}().")
+    if isinstance(policies, list | tuple) and any(map(is_policy_class, policies)):
+        k = next(k for k, item in enumerate(policies) if is_policy_class(item))
+        called = policies[k].__name__
+        raise ValueError(f"policies[{k}] = {called} is a class; pass an instance: {called}().")
     if not isinstance(policies, Mapping) or not policies:
         forms = "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and policies such as {'UCB': UCB()}"
         raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")

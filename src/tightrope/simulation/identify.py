@@ -69,7 +69,7 @@ class UntilStop:
         context = observe(run.problem, 0, stream(self.seed, replication, PROBLEM))
         truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
         return {
-            "arm": np.array(arm), "rounds": np.array(played), "pulls": log.pulls,
+            "arm": np.array(arm), "rounds": np.array(played), "pulls": log.pulls.astype(np.int64),
             "stopped": np.array(bool(stopped(run.policy, run.state))),
             "gap_bound": np.array(support["gap_bound"]), "error": np.array(support["error"]),
             "correct": np.array(bool(truth[arm] >= truth.max() - tolerance(run.policy) - ROUNDING)),
@@ -129,7 +129,7 @@ def identify(
             raise ValueError(f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an identification policy.")
         check_question(instance, describe(problems[0]))
     replications = checks.integer("replications", replications, least=1)
-    seed = checks.integer("seed", seed, least=0)
+    seed = checks.seed(seed)
     max_rounds = as_rounds("max_rounds", max_rounds)
     limit = max_rounds if budget is None else as_rounds("budget", budget)
     checks.fits_in_memory("replications", replications, 8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)))

@@ -95,7 +95,7 @@ class FixedHorizon:
         log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
         slices.run(play, self.horizon)
         _check_regret(log.regret, self.checkpoints, name, problem)
-        return {"regret": log.regret, "pulls": log.pulls} | {
+        return {"regret": log.regret, "pulls": log.pulls.astype(np.int64)} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
         }
 
@@ -191,7 +191,7 @@ def simulate(
             f"replications = {checks.show(replications)} and until were both given; until finds their number, so leave one out."
         )
     count = checks.integer("replications", 1 if replications is None else replications, least=1) if until is None else _most(until, chosen)
-    seed = checks.integer("seed", seed, least=0)
+    seed = checks.seed(seed)
     rounds = geometric_checkpoints(horizon) if checkpoints is None else _checkpoints(checkpoints, horizon)
     late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
     experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed, late, in_order)

@@ -127,7 +127,7 @@ def train_softucb(
     trajectories = checks.integer("trajectories", trajectories, least=1)
     checks.fits_in_memory("trajectories", trajectories, 3 * 8)
     beta0 = checks.real("beta0", beta0, least=0)
-    seed = checks.integer("seed", seed, least=0)
+    seed = checks.seed(seed)
     if not describe.answers(problem):
         raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Linear(X, theta).")
     if policy is None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...compiled.kernels import lean
 from ...core.fields import choice, real, scale_bound
-from ...core.types import Given
+from ...core.types import Given, Stored
 from ...core.verbs import allowed
 from ...numerics.kl import DIVERGENCES, bernoulli_divergence
 from ...numerics.selection import argmax
@@ -39,6 +39,16 @@ class Chernoff(Answering):
     rewards: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
     noise: float = scale_bound(default=1.0, above=0)
     threshold: Given[Literal["proven", "heuristic"], int] = choice("proven", "heuristic", default="proven")
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        """Means of Bernoulli arms are within 1 of each other, so that there is nothing to ask."""
+        if stored["rewards"] == 0 and stored["epsilon"] >= 1.0:
+            raise ValueError(
+                f"epsilon = {stored['epsilon']:g} is no question to Bernoulli arms, whose means are in [0, 1]: any arm is within 1 of the "
+                "best. Give epsilon in [0, 1), or rewards='gaussian' for rewards in another unit."
+            )
+        return stored
 
     def reward_range(self):
         return (0.0, 1.0) if self.rewards == 0 else (-math.inf, math.inf)
@@ -103,8 +113,8 @@ def transportation_cost(policy, p, n, q, m, epsilon):
 def required(policy, n, m, rounds, K):
     """The least Z after n and m pulls of `rounds`. Proven as above; the heuristic is that of Garivier, Kaufmann 2016, section 6."""
     if policy.threshold == 1:
-        return math.log((1.0 + math.log(rounds)) / policy.delta)
-    error = math.log((K - 1) / policy.delta)
+        return math.log(1.0 + math.log(rounds)) - math.log(policy.delta)
+    error = math.log(K - 1) - math.log(policy.delta)
     if policy.rewards == 0:
         return error + 0.5 * math.log(16.0 * n * m)
     return (1.0 + 1.0 / min(n, m)) * (error + 0.5 * math.log((1.0 + n) * (1.0 + m)))

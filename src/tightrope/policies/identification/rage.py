@@ -115,7 +115,7 @@ class RAGE(Answering):
 def confidence(policy, state, t):
     """ln(K^2 / delta_t)."""
     K = state.plan.shape[0]
-    return math.log(K * K * t * (t + 1.0) / policy.delta)
+    return math.log(K * K * t * (t + 1.0)) - math.log(policy.delta)
 
 
 @lean

@@ -100,11 +100,11 @@ def chernoff_report(policy: Chernoff, state: Any, index: np.ndarray, probability
     for k in np.flatnonzero(counts.pulls):
         n = float(counts.pulls[k])
         if policy.threshold == 1:
-            level = math.log((1.0 + math.log(counts.rounds[0])) / policy.delta)
+            level = math.log(1.0 + math.log(counts.rounds[0])) - math.log(policy.delta)
         elif policy.rewards == 0:
-            level = math.log(2.0 * K * math.sqrt(n) / policy.delta)
+            level = math.log(2.0 * K * math.sqrt(n)) - math.log(policy.delta)
         else:
-            level = (1.0 + 1.0 / n) * (math.log(K / policy.delta) + 0.5 * math.log(1.0 + n))
+            level = (1.0 + 1.0 / n) * (math.log(K) - math.log(policy.delta) + 0.5 * math.log(1.0 + n))
         upper[k] = upper_root(policy.rewards, mean[k], level / n, policy.noise)
         mirrored = upper_root(policy.rewards, (1.0 if policy.rewards == 0 else 0.0) - mean[k], level / n, policy.noise)
         lower[k] = (1.0 if policy.rewards == 0 else 0.0) - mirrored

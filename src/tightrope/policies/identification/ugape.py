@@ -128,7 +128,7 @@ def half_width(policy, rounds, K, pulls):
 @lean
 def union_logarithm(policy, rounds, K):
     """2 ln(4 K N^3 / delta) after N rounds, the same for all arms."""
-    return 2.0 * math.log(4.0 * K * rounds**3 / policy.delta)
+    return 2.0 * (math.log(4.0 * K * rounds**3) - math.log(policy.delta))  # their quotient may overflow
 
 
 @lean

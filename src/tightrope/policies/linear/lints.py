@@ -155,7 +155,7 @@ def posterior_scale(policy, state):
     if policy.width >= 0.0:
         return policy.width * current_scale(policy.noise, state.noise, state.model)
     d = state.model.features.shape[1]
-    return bounded(policy.noise) * math.sqrt(9.0 * d * math.log((state.rounds[0] + 1.0) / policy.delta))
+    return bounded(policy.noise) * math.sqrt(9.0 * d * (math.log(state.rounds[0] + 1.0) - math.log(policy.delta)))
 
 
 @lean

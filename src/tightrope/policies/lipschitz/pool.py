@@ -43,12 +43,15 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
     scaled = lipschitz * distances
     values = np.unique(scaled)
     first = np.concatenate(([True], np.diff(values) > DISTANCE_TOLERANCE * max(values[-1], 1e-300)))
-    levels = (np.cumsum(first) - 1)[np.searchsorted(values, scaled)]
-    near = np.argsort(levels, axis=1, kind="stable")
-    reach, indices = values[first], np.arange(K)
+    numbers, reach, indices = np.cumsum(first) - 1, values[first], np.arange(K)
+    near, level = np.empty((K, K), dtype=np.uint32), np.empty((K, K), dtype=np.uint32)
+    for k in range(K):  # by rows, which need no further table of all pairs
+        levels = numbers[np.searchsorted(values, scaled[k])]
+        near[k] = np.argsort(levels, kind="stable")
+        level[k] = levels[near[k]]
     return Pool(
         np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), np.full(1, np.inf), indices, indices.copy(),
-        near.astype(np.uint32), np.take_along_axis(levels, near, axis=1).astype(np.uint32), reach,
+        near, level, reach,
         np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64),
         np.zeros(K, dtype=np.int64), np.zeros(K), np.full(1, -1, dtype=np.int64), np.zeros(3),
     )  # fmt: skip

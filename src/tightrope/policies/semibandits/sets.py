@@ -222,7 +222,7 @@ def radius(state: RidgeSetState, delta: float, noise: float, theta_bound: float,
     d is the dimension of all blocks together.
     """
     d, observations = state.model.response.size, state.model.seen[0] + state.setting.size
-    return noise * math.sqrt(d * math.log((1 + observations / lam) / delta)) + math.sqrt(lam) * theta_bound
+    return noise * math.sqrt(d * (math.log(1 + observations / lam) - math.log(delta))) + math.sqrt(lam) * theta_bound
 
 
 def width_factor(policy: Optimistic, state: RidgeSetState, solved: RidgeSolution) -> float:

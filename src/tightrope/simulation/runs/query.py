@@ -50,7 +50,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "run": "VARCHAR", "policy": "VARCHAR", "replication": "BIGINT", "arm": "BIGINT", "rounds": "BIGINT", "stopped": "BOOLEAN",
         "correct": "BOOLEAN", "gap_bound": "DOUBLE", "error": "DOUBLE",
     },
-    "pulls": {"run": "VARCHAR", "policy": "VARCHAR", "replication": "BIGINT", "arm": "BIGINT", "pulls": "DOUBLE"},
+    "pulls": {"run": "VARCHAR", "policy": "VARCHAR", "replication": "BIGINT", "arm": "BIGINT", "pulls": "BIGINT"},
     "verdicts": {
         "run": "VARCHAR", "figure": "VARCHAR", "claim": "VARCHAR", "text": "VARCHAR", "paper": "VARCHAR", "ours": "VARCHAR",
         "se": "DOUBLE", "verdict": "VARCHAR",

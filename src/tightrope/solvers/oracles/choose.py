@@ -22,7 +22,14 @@ def set_size(oracle: Oracle | None, number: int) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    ValueError
+        For a class in place of an oracle.
     """
+    if isinstance(oracle, type):
+        raise ValueError(f"oracle = {oracle.__name__} is a class; pass an instance, such as TopK(5).")
     return int(getattr(oracle, "size", number))
 
 

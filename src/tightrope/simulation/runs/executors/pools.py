@@ -62,6 +62,7 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
         if isinstance(engine, Executor):
             yield WorkerPool(engine)
         elif engine == "threads":
+            leaving.enter_context(one_thread_each())
             yield WorkerPool(leaving.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="tightrope")), stop=threading.Event())
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
@@ -162,6 +163,19 @@ def one_thread_of_algebra() -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Threads of this process compute linear algebra in one thread each, for as long as this lasts; what the user has set stays."""
+    if any(name in os.environ for name in THREADS_OF_ALGEBRA):
+        yield
+        return
+    import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
+    import threadpoolctl
+
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def end_with_driver() -> None:

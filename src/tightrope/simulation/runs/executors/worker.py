@@ -167,11 +167,9 @@ def _adopt(packed: PackedRecipe) -> _Adopted:
 def _prepare(packed: PackedRecipe) -> None:
     """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine writes to."""
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
+    import threadpoolctl
 
-    with contextlib.suppress(ImportError):  # comes with dask and ray; processes of our own are started with one thread
-        import threadpoolctl
-
-        threadpoolctl.threadpool_limits(1)
+    threadpoolctl.threadpool_limits(1)
     if platform.node() != packed.driver[0]:
         os.environ.setdefault("TIGHTROPE_CACHE", str(cache_directory() / platform.node()))
     if tuple(CODE) != packed.code:
