@@ -1,6 +1,6 @@
 """(a) Safe: a shop at real conversion rates, and a promise that it sells hardly less than its known offer would have sold."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -67,7 +67,11 @@ def cucb2(problem: problems.Bernoulli) -> Policy:
     return policies.CUCB2(**ranked_baseline(problem, RANK), alpha=ALPHA, delta=DELTA)
 
 
-PLAYERS = {UNCONSTRAINED: policies.BetaThompson(), "Safe(BetaThompson)": safe_thompson, "CUCB2": cucb2}
+PLAYERS: Mapping[str, Policy | Callable[[problems.Bernoulli], Policy]] = {
+    UNCONSTRAINED: policies.BetaThompson(),
+    "Safe(BetaThompson)": safe_thompson,
+    "CUCB2": cucb2,
+}
 
 
 def play(setting: DemoSetting, shops: list[problems.Bernoulli], label: str, late: int) -> Result:

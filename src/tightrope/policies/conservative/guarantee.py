@@ -97,13 +97,7 @@ class Guaranteed(Policy):
     def complete(stored: Stored) -> Stored:
         """Refuse what `check_premises` refuses, and means that no reward allows."""
         check_premises(stored)
-        low, high = (0.0, 1.0) if stored["rewards"] == ANY_REWARD else stored["rewards"]
-        for name in ("baseline_mean", "baseline_floor", "true_means"):
-            for mean in np.atleast_1d(stored[name]):
-                if mean < low or mean > high:
-                    raise ValueError(
-                        f"{name} = {mean:g} is outside [{low:g}, {high:g}], where rewards are; give rewards=(lowest, highest) for others."
-                    )
+        check_means(stored["rewards"], {name: stored[name] for name in ("baseline_mean", "baseline_floor", "true_means")})
         return stored
 
     def reward_range(self):
@@ -130,6 +124,17 @@ def with_range(policy: Any, arms: Arms) -> Any:
         return policy
     low, high = arms.rewards or (0.0, 1.0)
     return policy._replace(rewards=(low, high), sigma=usual_sigma(low, high) if math.isnan(policy.sigma) else policy.sigma)
+
+
+def check_means(rewards: tuple[float, float], means: Stored) -> None:
+    """Refuse means that no reward allows."""
+    low, high = (0.0, 1.0) if rewards == ANY_REWARD else rewards
+    for name, values in means.items():
+        for mean in np.atleast_1d(values):
+            if mean < low or mean > high:
+                raise ValueError(
+                    f"{name} = {mean:g} is outside [{low:g}, {high:g}], where rewards are; give rewards=(lowest, highest) for others."
+                )
 
 
 def check_premises(stored: Stored) -> None:
@@ -167,7 +172,7 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
     ledger, bounds = new_ledger(K, premises(policy, arms.rewards, arms.dimension if linear else 0, K)), new_bounds(K)
     if not linear:
         bounds.upper[:], bounds.lower[:] = np.inf, ledger["low"]
-        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)), np.zeros((2, K), dtype=np.int64))
+        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)), slopes=np.zeros((2, K), dtype=np.int64))
     if arms.features is not None:
         check_norms(policy, arms.features)
     if arms.common and K > 1:
@@ -195,7 +200,7 @@ def longer_state(policy: Guaranteed, state: Independent | LinearLedger, arms: Ar
     bounds = Bounds(*(np.concatenate([old, new[K:]]) for old, new in zip(state.bounds, fresh.bounds, strict=True)))
     if isinstance(state, Independent):
         counts = (pad_with_zeros(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
-        return Independent(state.ledger, bounds, *counts, np.pad(state.slopes, ((0, 0), (0, count - K))))
+        return Independent(state.ledger, bounds, *counts, slopes=np.pad(state.slopes, ((0, 0), (0, count - K))))
     model = longer_ridge(state.model, arms, policy.lam)
     weights: Arguments = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
     return state._replace(bounds=bounds, open=pad_with_zeros(state.open, count), model=model, cross=np.zeros(count), **weights)

@@ -40,7 +40,7 @@ from ...core.verbs import (
 )
 from ...numerics.growth import pad_with_zeros
 from ..bases import Wrapper
-from .guarantee import check_round, longer_state, new_state
+from .guarantee import check_means, check_round, longer_state, new_state
 from .independent import Independent
 from .ledger import MARTINGALE, Bounds, in_segment
 from .safe import Safe, SafeState
@@ -82,7 +82,7 @@ class SafeSegments(Wrapper):
         if means.size and not math.isnan(inner.baseline_mean):
             raise ValueError("baseline_means was given, and inner has a baseline_mean for all segments; leave one of them out.")
         for mean in means:
-            type(inner).complete(inner._asdict() | {"baseline_mean": mean})
+            check_means(inner.rewards, {"baseline_means": mean})
         known = float(means.min()) if means.size else inner.baseline_mean
         return stored | {"guard": inner._replace(delta=inner.delta / n, baseline_mean=known)}
 
