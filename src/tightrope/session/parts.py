@@ -284,7 +284,11 @@ class SessionParts:
     def _checked_value(self, argument: str, value: object) -> float:
         if isinstance(value, bool | np.bool_):  # whether somebody clicked
             value = float(value)
-        return checks.real(argument, value, least=self._least, most=self._most)
+        try:
+            return checks.real(argument, value, least=self._least, most=self._most)
+        except ValueError as error:
+            remedy = " For other rewards give the policy rewards=(lowest, highest)." if hasattr(self.policy, "rewards") else ""
+            raise ValueError(f"{error}{remedy}") from None
 
     def _checked_reward(self, arm: Played, reward: ArrayLike, context: Context | None) -> tuple[Action, Reward]:
         count = self._agent.number if context is None else self._rounds.count(context)

@@ -172,7 +172,7 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
     ledger, bounds = new_ledger(K, premises(policy, arms.rewards, arms.dimension if linear else 0, K)), new_bounds(K)
     if not linear:
         bounds.upper[:], bounds.lower[:] = np.inf, ledger["low"]
-        return Independent(ledger, bounds, *(np.zeros(K) for _ in range(5)), slopes=np.zeros((2, K), dtype=np.int64))
+        return Independent._make((ledger, bounds, *(np.zeros(K) for _ in range(5)), np.zeros((2, K), dtype=np.int64)))
     if arms.features is not None:
         check_norms(policy, arms.features)
     if arms.common and K > 1:
@@ -199,8 +199,8 @@ def longer_state(policy: Guaranteed, state: Independent | LinearLedger, arms: Ar
         )
     bounds = Bounds(*(np.concatenate([old, new[K:]]) for old, new in zip(state.bounds, fresh.bounds, strict=True)))
     if isinstance(state, Independent):
-        counts = (pad_with_zeros(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean"))
-        return Independent(state.ledger, bounds, *counts, slopes=np.pad(state.slopes, ((0, 0), (0, count - K))))
+        counts: Arguments = {name: pad_with_zeros(getattr(state, name), count) for name in ("open", "own", "pulls", "sums", "mean")}
+        return state._replace(bounds=bounds, slopes=np.pad(state.slopes, ((0, 0), (0, count - K))), **counts)
     model = longer_ridge(state.model, arms, policy.lam)
     weights: Arguments = {name: longer_sum(getattr(state, name), state.model, model) for name in ("played", "awaited", "owed", "point")}
     return state._replace(bounds=bounds, open=pad_with_zeros(state.open, count), model=model, cross=np.zeros(count), **weights)
