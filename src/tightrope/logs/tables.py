@@ -191,9 +191,13 @@ def labels(values: np.ndarray, name: str, bad: BadRows) -> tuple[np.ndarray, lis
     elif values.dtype.kind in "iu":
         distinct, places = np.unique(values, return_inverse=True)
         known = distinct.tolist()
-    else:  # truths, times and durations are names as they are written
-        places, known = _factorize(np.asarray(values if values.dtype.kind in "OUST" else values.astype(str), dtype=object))
-    bad.note(places < 0, lambda i: f"{name} = {entry(values, i)} is no arm; an arm is a whole number or a name")
+    else:
+        if values.dtype.kind not in "OUST":  # truths, times and durations are names as they are written
+            import pandas as pd
+
+            values = np.where(is_missing(values), np.array(None), pd.Series(values).astype(str).to_numpy(dtype=object))
+        places, known = _factorize(np.asarray(values, dtype=object))
+    bad.note(places < 0, lambda i: f"{name} = {entry(values, i)} is no arm; an arm is a whole number or a name (write prices as text)")
     return places, known
 
 
