@@ -289,3 +289,108 @@ def test_units_and_ratios_from_the_command_line(tmp_path):
     assert run(*words, "--per", "visits").exit_code == 0
     assert saved(tmp_path)["value"] == pytest.approx(tr.evaluate(log, "B", unit="user", per="visits").value)
     assert saved(tmp_path)["n"] == 300
+
+
+def csv(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("word", ["None", "NA", "null", "nan", "n/a", "NaN", "#N/A", "True", "1e3", "012", "9.90", "-inf"])
+def test_every_text_of_the_column_of_arms_is_an_arm(tmp_path, word):
+    path = csv(tmp_path / "log.csv", f"arm,reward,propensity\n{word},1,0.5\ncoupon,0,0.5\n")
+    assert set(tr.logs.from_frame(path).names) == {word, "coupon"}
+    assert set(log_files.read(path, log_files.ColumnWords())[0].names) == {word, "coupon"}
+
+
+@pytest.mark.parametrize(
+    ("arms", "names"),
+    [
+        (["9.90", "11.90"], ("11.90", "9.90")), (["0", "1"], None), (["10", "12"], (10, 12)), (["1.0", "3.0"], (1, 3)),
+        (["01", "1"], ("01", "1")), (["123456789012345678901", "7"], (7, 123456789012345678901)), (["NA", "None"], ("NA", "None")),
+    ],
+)  # fmt: skip
+def test_numbers_are_arms_where_all_are_whole(tmp_path, arms, names):
+    path = csv(tmp_path / "log.csv", "arm,reward,propensity\n" + "".join(f"{arm},1,0.5\n" for arm in arms * 2))
+    assert tr.logs.from_frame(path).names == names
+
+
+def test_an_empty_entry_is_no_arm(tmp_path):
+    path = csv(tmp_path / "log.csv", "arm,reward,propensity\nA,1,0.5\n,0,0.5\n")
+    with pytest.raises(ValueError, match="row 1: arm = None is no arm"):
+        tr.logs.from_frame(path)
+
+
+@pytest.mark.parametrize("zone", [" UTC", "Z", "+00:00", " GMT", ""])
+def test_times_of_exports_are_read(tmp_path, zone):
+    text = f"arm,reward,propensity,t\nA,1,0.5,2026-01-02 00:00:00{zone}\nB,0,0.5,2026-01-01 00:00:01.5{zone}\n"
+    (chunk,) = tr.logs.from_frame(csv(tmp_path / "log.csv", text), time="t").chunks()
+    assert chunk.arm.tolist() == [1, 0]
+    assert chunk.time[1] == np.datetime64("2026-01-02")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("has semicolons between its columns", "arm;reward;propensity\nA;1;0,5\n"),
+        ("has semicolons between its columns", "arm;reward;propensity\nA;1;0.5\n"),
+        ("has tabs between its columns", "arm\treward\tpropensity\nA\t1\t0.5\n"),
+        (r"is a web page \(HTML\) or XML, not a CSV file", "<!DOCTYPE html>\n<html>\n<p>a,b\n"),
+        ("is JSON, not a CSV file", '{"arm": "A"}\n'),
+    ],
+)
+def test_other_files_called_csv_are_named(tmp_path, words, text):
+    path = csv(tmp_path / "log.csv", text)
+    for read in (tr.logs.from_frame, lambda path: log_files.read(path, log_files.ColumnWords())):
+        with pytest.raises(ValueError, match=words):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.dsjson"])
+def test_a_table_of_json_lines_is_named(tmp_path, name):
+    path = csv(tmp_path / name, '{"arm": "A", "reward": 1, "propensity": 0.5}\n')
+    with pytest.raises(ValueError, match=r"line 1: no key begins with _label.*it has arm, reward, propensity. Write a table of JSON lines"):
+        log_files.read(path, log_files.ColumnWords())
+
+
+NAMES = ["NO", "on", "true", "null", "~", "012", "10", "1e3", "1_000", "2026-01-31", "0x1F", ".5", "plain"]
+
+
+@pytest.mark.parametrize("quotes", ["", "'", '"'])
+@pytest.mark.parametrize("word", NAMES)
+def test_the_arm_of_a_policy_file_is_the_text_that_is_written(tmp_path, word, quotes):
+    log = tr.logs.from_frame({"arm": NAMES * 20, "reward": [1.0] * 260}, propensity=1 / 13)
+    (tmp_path / "p.yaml").write_text(f"arm: {quotes}{word}{quotes}\n")
+    assert log_files.read_policy(tmp_path / "p.yaml", log) == word
+    assert tr.evaluate(log, word).support.target.tolist() == [float(name == word) for name in log.names]
+
+
+def test_the_arm_of_a_policy_file_may_be_a_number(tmp_path):
+    log = tr.logs.from_frame({"arm": [10, 12] * 20, "reward": [1.0, 0.0] * 20}, propensity=0.5)
+    for text in ("012", "12"):
+        (tmp_path / "p.yaml").write_text(f"arm: {text}\n")
+        assert tr.evaluate(log, log_files.read_policy(tmp_path / "p.yaml", log), estimator="ips").value == 0.0
+    (tmp_path / "p.yaml").write_text("arm: [10]\n")
+    with pytest.raises(ValueError, match="must be one arm"):
+        log_files.read_policy(tmp_path / "p.yaml", log)
+
+
+def test_the_command_leaves_out_what_python_leaves_out(tmp_path):
+    text = "arm,reward,propensity,t,qA,qB\nA,1,0.5,2026-01-02,1,0\nB,0,0.5,2026-01-01,.5,.5\nB,,0.5,,,\n,,,,,\n"
+    path = csv(tmp_path / "log.csv", text)
+    wanted = tr.logs.from_frame(path, time="t")
+    log, target = log_files.read(path, log_files.ColumnWords(time="t", probabilities="q"))
+    assert log.left_out == wanted.left_out == {"rows without a reward": 2}
+    assert tr.evaluate(log, target).value == tr.evaluate(wanted, target).value
+
+
+def test_sentences_of_the_command_name_its_options(tmp_path):
+    words = ("--arm", "A", "--out", tmp_path, "--baseline", "B")
+    path = csv(tmp_path / "log.csv", "arm,reward,propensity\nA,7,0.5\nB,0,0.5\n")
+    assert "give --rewards lowest,highest" in str(run(path, *words).exception)
+    rows = ["A,1,0.5\n", "B,0,0.5\n"]
+    done = run(csv(path, "arm,reward,propensity\n" + "".join(200 * [rows[0]] + 200 * [rows[1]])), *words)
+    assert "(--time)" in done.output.replace("\n", " ")
+    assert "from_frame" not in done.output + json.dumps(saved(tmp_path))
+    done = run(path, *words[:-2], "--baseline", "A", "--estimator", "aipw")
+    assert "--logger" in str(done.exception) + done.output or done.exit_code == 0

@@ -1,6 +1,9 @@
 """Logs as people have them: ids that are no indices, rewards that are still to come, cells that hold something else."""
 
+import datetime
+import decimal
 import json
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -70,6 +73,32 @@ def test_a_missing_entry_of_eligible_is_refused():
 
 
 # What arms are called ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "names"),
+    [
+        (np.array([2**64 - 1, 5], dtype=np.uint64), (5, 2**64 - 1)), ([10**30, 5], (5, 10**30)), (pd.array([7, 9], dtype="Int64"), (7, 9)),
+        (np.array([True, False]), ("False", "True")), (pd.array([True, False], dtype="boolean"), ("False", "True")),
+        (pd.to_datetime(["2026-01-02", "2026-01-01"]), ("2026-01-01", "2026-01-02")),
+        ([datetime.date(2026, 1, 2), datetime.date(2026, 1, 1)], ("2026-01-01", "2026-01-02")),
+        ([decimal.Decimal("9.90"), decimal.Decimal("11")], ("11", "9.90")),
+        ([uuid.UUID(int=1), uuid.UUID(int=2)], (str(uuid.UUID(int=1)), str(uuid.UUID(int=2)))),
+        (["012", "12"], ("012", "12")), (["-1", "3"], ("-1", "3")), (["None", "nan"], ("None", "nan")),
+    ],
+)  # fmt: skip
+def test_every_type_of_column_names_its_arms(column, names):
+    frame = pd.DataFrame({"arm": column, "reward": [1.0, 0.0], "propensity": 0.5})
+    log = tr.logs.from_frame(frame)
+    assert log.names == names
+    first = str(column[0]).removesuffix(" 00:00:00")
+    assert tr.evaluate(log, first, estimator="snips", model=None).value == 1.0
+
+
+def test_a_missing_time_is_no_arm():
+    frame = pd.DataFrame({"arm": pd.to_datetime(["2026-01-02", None]), "reward": [1.0, 0.0], "propensity": 0.5})
+    with pytest.raises(ValueError, match="row 1: arm = None is no arm"):
+        tr.logs.from_frame(frame)
 
 
 @pytest.mark.parametrize("ids", [IDS, IDS * 30_000_000, np.array(["ten", "thirty", "twenty"]), IDS.astype(float)], ids=str)

@@ -194,11 +194,14 @@ def wide_log(n=40_000, d=250):
     return tr.logs.from_frame({"arm": arm, "reward": (rng.random(n) < 0.5) * 1.0}, propensity=0.5, features=x)
 
 
-@pytest.mark.parametrize("method", ["evaluate", "replay"])
+@pytest.mark.parametrize("method", ["evaluate", "replay", "session"])
 def test_compiled_loops_of_evaluation_can_be_interrupted(method):
     log, small = wide_log(), wide_log(50)
+    session = tr.Session(tr.LinUCB(shared=False), arms=2, dimension=250)
 
     def judge(log):
+        if method == "session":
+            return tr.evaluate(log, session, model=None)
         return tr.evaluate(log, 1) if method == "evaluate" else tr.evaluate_learner(log, tr.LinUCB(), method=method)
 
     judge(small)  # compiles

@@ -63,54 +63,57 @@ def evaluate(
     from ..simulation.runs.provenance import command, versions
     from . import log_files
 
-    bounds = numbers("rewards", rewards)
-    if len(bounds) != 2:
-        raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.")
-    columns = log_files.ColumnWords(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
-    rows, target = log_files.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
-    policies = log_files.read_policies(policy or (), arm or (), probabilities, target, rows)
-    learner = next((each for each in policies.values() if is_policy(each)), None)
-    if learner is not None and (method is None or len(policies) > 1):
-        raise ValueError(
-            f"{label(learner)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) or "
-            "--method simulate (a fitted model), or give a saved session, which is judged at its present state."
-        )
-    replaced = baseline or ("none" if method is not None or per is not None else "logged")
-    against = None if replaced == "none" else log_files.arm_of(replaced, rows)
-    options: Arguments = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
-    origin = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
-    if len(policies) > 1:
-        if against is None or method is not None:
-            raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
-        if per is not None:
-            raise ValueError("--per gives a ratio, which has no verdict; judge the policies one by one, with --baseline none.")
-        comparison = compare(rows, cast("dict[str, Judged]", policies), baseline=against, unit=unit, **options)
-        record = comparison.record()
-        if not as_json:
-            print_table(comparison_table(comparison))
-            console.print(comparison.conclusion, soft_wrap=True, markup=False)
-        files.write_json(out / "comparison.json", record | {"made": origin})
-        page = write_comparison(comparison, out / "report.html", origin)
-    else:
-        name, one = next(iter(policies.items()))
-        if method is None:
-            result = judge(rows, cast("Judged", one), baseline=against, unit=unit, per=per, **options)
-        elif unit is not None or per is not None:
-            raise ValueError("--unit and --per are of policies at a fixed state; leave --method out.")
-        elif against is not None:
-            raise ValueError("--baseline was given, but --method judges a policy by itself; evaluate the baseline in a run of its own.")
+    with log_files.words_of_command() as translate:
+        bounds = numbers("rewards", rewards)
+        if len(bounds) != 2:
+            raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.")
+        columns = log_files.ColumnWords(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
+        rows, target = log_files.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
+        policies = log_files.read_policies(policy or (), arm or (), probabilities, target, rows)
+        learner = next((each for each in policies.values() if is_policy(each)), None)
+        if learner is not None and (method is None or len(policies) > 1):
+            raise ValueError(
+                f"{label(learner)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) "
+                "or --method simulate (a fitted model), or give a saved session, which is judged at its present state."
+            )
+        replaced = baseline or ("none" if method is not None or per is not None else "logged")
+        against = None if replaced == "none" else log_files.arm_of(replaced, rows)
+        options: Arguments = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
+        origin = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
+        if len(policies) > 1:
+            if against is None or method is not None:
+                raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
+            if per is not None:
+                raise ValueError("--per gives a ratio, which has no verdict; judge the policies one by one, with --baseline none.")
+            comparison = compare(rows, cast("dict[str, Judged]", policies), baseline=against, unit=unit, **options)
+            judged = {name: replace(each, notes=tuple(map(translate, each.notes))) for name, each in comparison.evaluations.items()}
+            comparison = replace(comparison, evaluations=judged)
+            record = comparison.record()
+            if not as_json:
+                print_table(comparison_table(comparison))
+                console.print(comparison.conclusion, soft_wrap=True, markup=False)
+            files.write_json(out / "comparison.json", record | {"made": origin})
+            page = write_comparison(comparison, out / "report.html", origin)
         else:
-            options = {"method": method, "alpha": alpha, "k": k, "bootstraps": bootstraps, "seed": seed}
-            result = evaluate_learner(rows, cast("Policy", one), **options)
-        result = replace(result, policy=name)
-        record = result.record()
-        if not as_json:
-            print_table(summary_table(result))
-            for note in result.notes:
-                console.print(note, soft_wrap=True, markup=False)
-        files.write_json(out / "evaluation.json", record | {"made": origin})
-        page = write_evaluation(result, out / "report.html", origin)
-    if as_json:
-        print_json(record | {"report": str(page)})
-        return
-    console.print(f"report: {page}")
+            name, one = next(iter(policies.items()))
+            if method is None:
+                result = judge(rows, cast("Judged", one), baseline=against, unit=unit, per=per, **options)
+            elif unit is not None or per is not None:
+                raise ValueError("--unit and --per are of policies at a fixed state; leave --method out.")
+            elif against is not None:
+                raise ValueError("--baseline was given, but --method judges a policy by itself; evaluate the baseline in a run of its own.")
+            else:
+                options = {"method": method, "alpha": alpha, "k": k, "bootstraps": bootstraps, "seed": seed}
+                result = evaluate_learner(rows, cast("Policy", one), **options)
+            result = replace(result, policy=name, notes=tuple(map(translate, result.notes)))
+            record = result.record()
+            if not as_json:
+                print_table(summary_table(result))
+                for note in result.notes:
+                    console.print(note, soft_wrap=True, markup=False)
+            files.write_json(out / "evaluation.json", record | {"made": origin})
+            page = write_evaluation(result, out / "report.html", origin)
+        if as_json:
+            print_json(record | {"report": str(page)})
+            return
+        console.print(f"report: {page}")

@@ -1,20 +1,25 @@
 """Files that the command line reads: logs in files of any format, and files that say which policy is to be judged."""
 
+import contextlib
 import pathlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
+import yaml
 
+from ..core import checks
 from ..core.policy import Policy, is_policy, label
 from ..evaluation.targets import Judged, policy_to_judge
 from ..logs import Log, from_dsjson, from_frame, from_journal, from_session
-from ..logs.tables import CSV, PARQUET, BadRows, InFiles, InMemory, Table, TableBatch, matrix, open_table, times
+from ..logs.tables import CSV, PARQUET, BadRows, InFiles, InMemory, Table, is_missing, matrix, open_table
 from ..session.session import Session
 from ..simulation.spec import read_yaml
 
 DSJSON, SESSION, JOURNAL = (".dsjson", ".jsonl", ".json"), (".npz",), (".journal",)
+OPTIONS = "rewards|time|slot|round|eligible|features|probabilities|arms|arm|floor|propensity|estimator|baseline|unit|per|method"
+QUOTES = "'()[]."
 SPECS = (".yaml", ".yml")
 
 
@@ -70,9 +75,7 @@ def read(
         if ending in JOURNAL:
             return from_journal(path, rewards=rewards, floor=floor), None
         return from_dsjson(path, arms=number, rewards=rewards), None
-    table = open_table(path, "LOG")
-    if isinstance(table, InMemory):
-        table = _in_order(table, columns.time)
+    table = open_table(path, "LOG", columns.arm)
     names, arrays = table.names, _columns_of_arrays(table)
     used = {columns.arm, columns.reward, columns.propensity, columns.time, columns.slot, columns.round}
     labels = _labels(arms)
@@ -90,7 +93,7 @@ def read(
         features=_features(columns.features, names, arrays), probabilities=blocks["logger"], eligible=blocks["eligible"], time=columns.time,
         slot=columns.slot, round=columns.round, arms=labels, rewards=rewards, floor=floor,
     )  # fmt: skip
-    return log, None if blocks["probabilities"] is None else _probabilities(table, blocks["probabilities"])
+    return log, None if blocks["probabilities"] is None else _probabilities(table, blocks["probabilities"], columns.reward)
 
 
 def _labels(arms: str | None) -> int | list[str] | None:
@@ -106,18 +109,6 @@ def _number(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
-
-
-def _in_order(table: InMemory, time: str | None) -> InMemory:
-    """The table of a CSV file in the order of time, so that probabilities read from it have the order of the log's rows."""
-    frame: Any = table.frame
-    if time is None or time not in table.names:
-        return table
-    values = TableBatch(frame).column(time)
-    bad = BadRows(values.size)
-    moments = times(values, time, bad)
-    bad.refuse()
-    return InMemory(frame.assign(**{time: moments}).sort_values(time, kind="stable", ignore_index=True))
 
 
 def _columns_of_arrays(table: Table) -> set[str]:
@@ -165,13 +156,13 @@ def _features(text: str | None, names: Sequence[str], arrays: set[str]) -> str |
     return columns[0] if len(columns) == 1 and columns[0] in arrays else columns
 
 
-def _probabilities(table: Table, columns: str | list[str]) -> np.ndarray:
-    """(n, K) the judged policy's probabilities, a row for each row of the table."""
+def _probabilities(table: Table, columns: str | list[str], reward: str) -> np.ndarray:
+    """(n, K) the judged policy's probabilities, a row for each row of the table; those of rows without a reward may be missing."""
     wanted = [columns] if isinstance(columns, str) else columns
     parts = []
-    for batch in table.batches(wanted):
+    for batch in table.batches([*wanted, reward]):
         rows = batch.column(wanted[0]).shape[0]
-        bad = BadRows(rows)
+        bad = BadRows(rows, is_missing(batch.column(reward)))
         parts.append(matrix(batch, "probabilities", columns, bad))
         bad.refuse(np.arange(batch.first, batch.first + rows))
     return np.concatenate(parts)
@@ -186,7 +177,15 @@ def read_policy(path: pathlib.Path, log: Log) -> Judged | Policy:
         if not path.is_file():
             raise ValueError(f"policy = {str(path)!r} does not exist; give a YAML file ({', '.join(SPECS)}) or a saved session.")
         return Session.load(path)
-    return policy_to_judge(read_yaml(path, "policy"), log, f"policy = {str(path)!r}")
+    judged = policy_to_judge(read_yaml(path, "policy"), log, f"policy = {str(path)!r}")
+    if is_policy(judged):
+        return judged
+    written = yaml.load(path.read_text(), yaml.BaseLoader)  # makes texts, dicts and lists only
+    if "arm" not in written:
+        return judged
+    if not isinstance(written["arm"], str):
+        raise ValueError(f"policy = {str(path)!r}: arm = {checks.show(written['arm'])} must be one arm, its number or its name.")
+    return arm_of(written["arm"], log)  # as it is written, which YAML reads otherwise: NO, on, null, 012, 1e3
 
 
 def read_policies(
@@ -215,3 +214,21 @@ def arm_of(text: str, log: Log) -> int | str:
     """An arm by what it is called in the log, or by its number."""
     called = {str(name): name for name in log.names or ()}
     return called[text] if text in called else int(text) if text.isdigit() else text
+
+
+@contextlib.contextmanager
+def words_of_command() -> Iterator[Callable[[str], str]]:
+    """Sentences of the library with options in place of arguments: those of errors, and of what the function yielded is called with."""
+
+    def option(match: re.Match[str]) -> str:
+        name = {"probabilities": "logger", "arm": "arm-column"}.get(match[1], match[1])
+        return f"--{name} {match[2].strip(QUOTES).replace(', ', ',')}".rstrip()
+
+    def translate(text: str) -> str:
+        text = re.sub(r"from_frame\(\.\.\., (\w+=(?:\([^()]*\)|[^()]*))\)", r"\1", text)
+        return re.sub(rf"\b({OPTIONS})=('[^']*'|\([^()]*\)|\[[^\]]*\]|\.{{2,3}}|[\w/]*)", option, text)
+
+    try:
+        yield translate
+    except ValueError as error:
+        raise ValueError(translate(str(error))) from None

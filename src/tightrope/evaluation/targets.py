@@ -13,6 +13,7 @@ from ..logs.arm_labels import check_order
 from ..logs.log import TOLERANCE, Log, Rows
 from ..session.round_propensities import propensities_of_rounds
 from ..session.session import Session
+from .models import MOST_PRODUCTS
 
 Chances: TypeAlias = Callable[..., ArrayLike]  # (context, eligible) -> (K,)
 Judged: TypeAlias = ArrayLike | str | Mapping[int, ArrayLike] | Chances | Session
@@ -180,7 +181,10 @@ class Target:
                     "that every arm is shown. A session lets those of closed decisions go; a Journal keeps them for tr.logs.from_journal."
                 )
             if changing and rows.features is not None:
-                return propensities_of_rounds(session, rows.features, rows.eligible)
+                x, mask = rows.features, rows.eligible
+                step = max(1, MOST_PRODUCTS // (log.arms * x.shape[-1] ** 2))  # so that no compiled loop outlasts a Ctrl-C
+                parts = [slice(begin, begin + step) for begin in range(0, x.shape[0], step)]
+                return np.concatenate([propensities_of_rounds(session, x[part], None if mask is None else mask[part]) for part in parts])
             features = log.arm_features if changing else None
             if rows.eligible is not None:
                 return np.stack([session.propensities(features, mask, encoded=True) for mask in rows.eligible])

@@ -177,6 +177,11 @@ def _event(item: JsonObject, where: str) -> JsonObject:
     if other is not None:
         raise ValueError(f"{where}: this is a log of {other}, which is not read; give one action a decision, or write the log as a table.")
     action, chance = item.get("_label_Action"), item.get("_label_probability")
+    if not any(key.startswith("_label") for key in item):
+        raise ValueError(
+            f"{where}: no key begins with _label, so this is no decision of dsjson; it has {', '.join(list(item)[:10])}. Write a table of "
+            "JSON lines as CSV or Parquet, as by pandas.read_json(path, lines=True).to_parquet(other)."
+        )
     if action is None or chance is None:
         raise ValueError(f"{where}: _label_Action and _label_probability must be there.")
     if item.get("pdrop"):

@@ -106,7 +106,7 @@ def from_frame(
         _column_list("eligible", eligible), time, slot, round,
     )  # fmt: skip
     columns.check()
-    table = open_table(frame)
+    table = open_table(frame, arm=arm)
     blocks = (columns.probabilities, columns.eligible)
     least = max(*map(number_of_columns, blocks), _arms_of(columns.features), _rows_of(arm_features))
     if isinstance(table, InFiles):

@@ -5,8 +5,12 @@ which are read a part at a time: Parquet, a file or a folder of them, and every 
 """
 
 import contextlib
+import datetime
+import decimal
 import os
 import pathlib
+import re
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +27,11 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv",)
+OTHER_FILES = {
+    b"<": "a web page (HTML) or XML", b"{": "JSON", b"[": "JSON", b"PK": "an Excel file or another zip", b"\x1f\x8b": "compressed by gzip",
+    b"PAR1": "a Parquet file",
+}  # fmt: skip
+UTC_ENDS = re.compile(r"\s*(UTC|GMT)\s*$")
 ROWS_NAMED = 3  # bad rows named in a refusal
 BATCH = 65_536  # rows of a batch at most
 
@@ -155,7 +164,8 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
 
         missing = is_missing(values)
         try:
-            column = pd.Series(np.where(missing, np.array(None), values))
+            entries = np.where(missing, np.array(None), values).tolist()
+            column = pd.Series([UTC_ENDS.sub("Z", each) if isinstance(each, str) else each for each in entries], dtype=object)
             moments = np.asarray(pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None).to_numpy())
         except (ValueError, TypeError):
             raise ValueError(f"time = {checks.show(name)} holds neither numbers nor times such as 2026-01-31 12:00:00.") from None
@@ -181,11 +191,13 @@ def labels(values: np.ndarray, name: str, bad: BadRows) -> tuple[np.ndarray, lis
     elif values.dtype.kind in "iu":
         distinct, places = np.unique(values, return_inverse=True)
         known = distinct.tolist()
-    elif values.dtype.kind in "OUST":
-        places, known = _factorize(np.asarray(values, dtype=object))
     else:
-        raise ValueError(f"column {checks.show(name)} has type {values.dtype}, but must hold arm numbers or names.")
-    bad.note(places < 0, lambda i: f"{name} = {entry(values, i)} is no arm; an arm is a whole number or a name")
+        if values.dtype.kind not in "OUST":  # truths, times and durations are names as they are written
+            import pandas as pd
+
+            values = np.where(is_missing(values), np.array(None), pd.Series(values).astype(str).to_numpy(dtype=object))
+        places, known = _factorize(np.asarray(values, dtype=object))
+    bad.note(places < 0, lambda i: f"{name} = {entry(values, i)} is no arm; an arm is a whole number or a name (write prices as text)")
     return places, known
 
 
@@ -206,9 +218,12 @@ def label(value: object) -> int | str | None:
     """A whole number or a name; None for anything else."""
     if isinstance(value, str):
         return str(value) or None
+    if isinstance(value, (datetime.date, decimal.Decimal, uuid.UUID)):
+        return str(value)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
         return None
-    return int(value) if np.isfinite(value) and value == int(value) else None
+    whole = isinstance(value, (int, np.integer)) or (np.isfinite(value) and value == int(value))
+    return int(value) if whole else None
 
 
 def matrix(batch: "TableBatch", argument: str, columns: Columns, bad: BadRows) -> np.ndarray:
@@ -451,13 +466,13 @@ class InFiles:
 Table: TypeAlias = InMemory | InFiles
 
 
-def open_table(source: "Frame | ds.Dataset", argument: str = "frame") -> Table:
-    """The table that was given: in memory, or a path or a data set, whose rows are read when they are needed.
+def open_table(source: "Frame | ds.Dataset", argument: str = "frame", arm: str | None = None) -> Table:
+    """The table that was given: in memory, or a path or a data set, whose rows are read when they are needed. arm: its column of names.
 
     Raises ValueError in a sentence for what is no table and for files that cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _file(pathlib.Path(source), argument)
+        return _file(pathlib.Path(source), argument, arm)
     if isinstance(source, Mapping):
         return InMemory(source)
     module = type(source).__module__
@@ -477,13 +492,13 @@ def open_table(source: "Frame | ds.Dataset", argument: str = "frame") -> Table:
     return InMemory(source)
 
 
-def _file(path: pathlib.Path, argument: str) -> Table:
+def _file(path: pathlib.Path, argument: str, arm: str | None) -> Table:
     if not path.exists():
         raise ValueError(
             f"{argument} = {str(path)!r} does not exist; give a table, or the path of a CSV or Parquet file or of a folder of Parquet "
             "files."
         )
-    return InMemory(read_csv(path)) if path.suffix.lower() in CSV else parquet(path, argument)
+    return InMemory(read_csv(path, arm)) if path.suffix.lower() in CSV else parquet(path, argument)
 
 
 def parquet(path: pathlib.Path, argument: str = "frame") -> InFiles:
@@ -512,10 +527,14 @@ def parquet(path: pathlib.Path, argument: str = "frame") -> InFiles:
     return InFiles(data, str(path))
 
 
-def read_csv(path: pathlib.Path) -> "pd.DataFrame":
-    """A CSV file in memory. Whole numbers with zeros in front are names, so that 001 and 1 stay two."""
+def read_csv(path: pathlib.Path, arm: str | None = None) -> "pd.DataFrame":
+    """A CSV file in memory. Whole numbers with zeros in front are names, so that 001 and 1 stay two.
+
+    arm: a column in which every text stands for itself, also NA, None and 9.90; whole numbers where all of it are.
+    """
     import pandas as pd
 
+    _refuse_other_files(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -526,10 +545,31 @@ def read_csv(path: pathlib.Path) -> "pd.DataFrame":
         raise ValueError(f"{path} has more fields in a row than names in its first line; name every column.") from None
     except ValueError as error:  # what pandas raises for damaged files is one
         raise ValueError(f"{path} is not a CSV file that can be read ({' '.join(str(error).split())}).") from None
+    if arm in frame:
+        words = pd.read_csv(path, index_col=False, usecols=[arm], dtype=str, keep_default_na=False)[arm]
+        filled = words[words != ""]
+        numeric = filled.str.fullmatch(r"\s*-?(0|[1-9]\d*)(\.0*)?\s*").all()
+        frame[arm] = pd.Series([None if not word else int(word.partition(".")[0]) if numeric else word for word in words], dtype=object)
+        whole = [name for name in whole if name != arm]
     for name in whole:
         if text[name].str.match(r"\s*0\d").any():
             frame[name] = text[name]
     return frame
+
+
+def _refuse_other_files(path: pathlib.Path) -> None:
+    """Refuse what is no CSV file whatever its name says."""
+    with open(path, "rb") as file:
+        line = file.readline(100_000).strip().removeprefix(b"\xef\xbb\xbf")
+    kind = next((kind for begin, kind in OTHER_FILES.items() if line.startswith(begin)), None)
+    if kind is not None:
+        raise ValueError(f"{path} is {kind}, not a CSV file; save the table itself as CSV or Parquet.")
+    for mark, name in ((b";", "semicolons"), (b"\t", "tabs"), (b"|", "vertical bars")):
+        if mark in line and b"," not in line:
+            raise ValueError(
+                f"{path} has {name} between its columns, but a CSV file has commas; read it by pandas.read_csv(path, "
+                f"sep={mark.decode()!r}), with decimal=',' where numbers have commas, and give the frame, or write that as CSV or Parquet."
+            )
 
 
 def _is_whole(column: "pd.Series[Any]") -> bool:

@@ -45,7 +45,7 @@ def read_training_rows(
         raise ValueError(f"features = {checks.show(features)} is not the name of a column or a list of such names.")
     if not changing and features is not None:
         raise ValueError("features was given, but these arms do not change; leave it out.")
-    table = open_table(frame)
+    table = open_table(frame, arm=arm)
     if not isinstance(table, InMemory):
         raise ValueError(f"frame = {checks.show(frame)} is in files; use tr.learn_from, which reads them a part at a time.")
     (batch,) = table.batches([])
