@@ -226,3 +226,36 @@ def test_linear_algebra_of_the_default_engine_takes_one_thread_each(monkeypatch)
         during.clear()
         tr.simulate(problem, tr.C2UCB(), horizon=3)
         assert set().union(*during) == {3}  # what the user has set stays
+
+
+def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
+    """A design of 600 arms held Ctrl-C up for more than a minute, in the driver's own thread too."""
+    import signal
+    import threading
+
+    release, inside = threading.Event(), threading.Event()
+
+    def oracle(scores):
+        if threading.current_thread() is not threading.main_thread():
+            inside.set()
+            release.wait(60)
+        return np.argsort(-scores)[:2]
+
+    problem = tr.problems.SemiBandit(np.eye(4), [0.1, 0.2, 0.3, 0.4], oracle)
+    threading.Thread(target=lambda: (inside.wait(30), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(tr.Interrupted):
+            tr.simulate(problem, tr.C2UCB(), horizon=50, replications=2, workers=1)
+        assert time.monotonic() - began < 20
+    finally:
+        release.set()
+
+
+def test_designs_are_not_made_in_the_driver_s_thread(monkeypatch):
+    from tightrope.simulation import arguments
+
+    calls = []
+    monkeypatch.setattr(arguments, "init", lambda policy, arms: calls.append(policy))
+    tr.identify(tr.problems.Linear(np.eye(3), [0.6, 0.2, 0.0], noise=0.1), tr.RAGE(epsilon=0.1, noise=0.1), max_rounds=50)
+    assert calls == []

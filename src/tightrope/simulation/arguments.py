@@ -90,7 +90,7 @@ def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | 
                 fault = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
                 raise ValueError(f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB().")
             check_fit(item, describe(problem))
-            if admit.answers(item):
+            if admit.answers(item) and not type(item).TRAITS.stops:  # whose `init` may take minutes: see `prepare`
                 admit(item, init(item, describe(private(problem))._replace(horizon=horizon)), first_round(problem))
     return chosen
 

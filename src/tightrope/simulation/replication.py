@@ -13,7 +13,8 @@ from ..core.policy import Policy, compiled
 from ..core.problem import Problem
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..core.types import State, Tally
-from ..core.verbs import Arms, begin, describe, init, private
+from ..core.verbs import Arms, admit, begin, describe, init, private
+from .arguments import first_round
 from .checked import BrokenContract, checked, foreign_within, sentence
 from .loops import RunLog, fixed_horizon, new_log, until_stop
 from .pending_rewards import AtOnce, Pending, PendingRewards
@@ -91,8 +92,11 @@ def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horiz
     own = described
     if foreign_within(policy) is not None:  # which may write into arrays that replications share
         own = described._replace(**{name: value.copy() for name, value in described._asdict().items() if isinstance(value, np.ndarray)})
+    state = init(policy, own)
+    if type(policy).TRAITS.stops and admit.answers(policy):
+        admit(policy, state, first_round(problem))
     return Replication(
-        policy, init(policy, own), world, described,
+        policy, state, world, described,
         (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
         stream(seed, replication, DELAY),
     )  # fmt: skip

@@ -10,7 +10,8 @@ value of the best design for all differences.
 Deviations: the first epoch draws from the G-optimal design alone (the program replans after its first sample); without a budget epochs
 double. A design changes with a reward after which no decision is open, so that every reward is weighted by the design that chose its
 arm; where some decision always is, all arms come from the G-optimal one.
-O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an iteration.
+O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an iteration: some
+hundred arms are what it is for (RAGE has times of one design).
 """
 
 import math

@@ -21,6 +21,7 @@ from .plan import Chunk, Replicable, Rows, plan_chunks
 from .store import Store, open_store
 
 POLL_SECONDS = 0.1  # how often a driver looks up from waiting
+LEAVE_SECONDS = 2.0  # how long a driver that was interrupted waits for threads
 PATIENCE_SECONDS = 90.0  # a shared file system may tell this machine that late of a file which another one has written
 
 
@@ -224,7 +225,8 @@ class Chunks:
     def cancel(self) -> None:
         """Stop what runs as fast as the engine can and forget the rest; what had finished can still be collected.
 
-        A cluster that was started here is shut down; another may still finish what it has begun.
+        A cluster that was started here is shut down; another may still finish what it has begun. A thread that is in compiled code which
+        looks up at nothing, as a design of many arms, is left behind after LEAVE_SECONDS: it stops where it next looks up.
         """
         self.waiting.clear()
         pool, self.pool = self.pool, None
@@ -233,8 +235,8 @@ class Chunks:
                 future.cancel()
             if pool.stop is not None:
                 pool.stop.set()
-                wait(self.futures)
-                pool.stop.clear()
+                if not wait(self.futures, timeout=LEAVE_SECONDS if self.packed is None else None).not_done:
+                    pool.stop.clear()
             ended = {future: number for future, number in self.futures.items() if future.done() and not future.cancelled()}
             self.futures = {future: number for future, number in ended.items() if future.exception() is None}
         self.leaving.close()

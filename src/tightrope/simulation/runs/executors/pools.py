@@ -63,7 +63,9 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
             yield WorkerPool(engine)
         elif engine == "threads":
             leaving.enter_context(one_thread_each())
-            yield WorkerPool(leaving.enter_context(ThreadPoolExecutor(workers, thread_name_prefix="tightrope")), stop=threading.Event())
+            threads, stop = ThreadPoolExecutor(workers, thread_name_prefix="tightrope"), threading.Event()
+            leaving.callback(lambda: threads.shutdown(wait=not stop.is_set()))  # else one is left behind, see `Chunks.cancel`
+            yield WorkerPool(threads, stop=stop)
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
         else:
