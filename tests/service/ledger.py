@@ -209,7 +209,7 @@ class Player:
             assert f"in {self.without_baseline:,} round" in there["why"] and "do not rely on it" in told["promise"]
         assert told["cancelled"] == len(self.cancelled) and told["decisions"] == self.made
         for says, one in said.items():
-            if "is between 0 and 1" in says or "Rewards are at least 0" in says:
+            if "within the declared range" in says:
                 assert one["verdict"] == "holds", one
 
 

@@ -74,6 +74,7 @@ GUARD = {
 }  # fmt: skip
 ROWS = [{"id": name, "features": row} for name, row in (("a", [1.0, 0.0]), ("b", [0.0, 1.0]), ("c", [0.7, 0.7]))]
 LINEAR, DELAY = "theta_bound", "When a reward arrives, and whether it does, does not depend on what it is."
+RANGE, PSI = "within the declared range", {"martingale": "freedman"}
 EVERY_ROUND = {"policy": "LinUCB", "dimension": 2}
 SET = {"policy": "C2UCB", "arms": ROWS, "oracle": {"oracle": "TopK", "k": 2}, "baseline": ["a", "b"], "baseline_mean": 1.0}
 
@@ -91,18 +92,20 @@ def test_the_baselines_share_counts_the_policys_own_choices_of_it(tmp_path):
 @pytest.mark.parametrize(
     ("more", "asked", "promised", "said", "unsaid"),
     [
-        ({}, {}, "0.99, in every round the expected reward", ["between 0 and 1", "does not change", "by at most 1"], [LINEAR, DELAY]),
+        ({}, {}, "0.99, in every round the expected reward", [RANGE, "does not change"], [LINEAR, DELAY, "by at most 1", "sub-Gaussian"]),
+        ({"guarantee": PSI}, {}, "in every round", ["between 0 and 1", "does not change", "by at most 1"], [LINEAR, DELAY, RANGE]),
         ({"guarantee": {"checkpoint": 7000}}, {}, "at checkpoints, after every 7000 decisions, the expected", [], []),
         ({"guarantee": {"checkpoint": [5, 11]}}, {}, "after 5, 11 decisions and always after the last of them, the", [], []),
         ({"guarantee": {"checkpoint": 70, "min_gap": 50}}, {}, "two are at least 50 rounds apart, the expected", [], []),
         ({"guarantee": {"open": "lower"}}, {}, "in every round", [DELAY], [LINEAR]),
         ({"guarantee": {"martingale": "subgaussian"}}, {}, "in every round", [], ["by at most 1"]),
-        ({"baseline_mean": None}, {}, "in every round", ["mean is learned", "Rewards are at most 1."], []),
-        ({"policy": "LinUCB", "arms": ROWS}, {}, "in every round", [LINEAR, DELAY, "between 0 and 1"], []),
+        ({"baseline_mean": None}, {}, "in every round", ["mean is learned", RANGE], []),
+        ({"baseline_mean": None, "guarantee": PSI}, {}, "in every round", ["mean is learned", "Rewards are at most 1."], []),
+        ({"policy": "LinUCB", "arms": ROWS}, {}, "in every round", [LINEAR, DELAY, RANGE, "sub-Gaussian"], []),
         ({"policy": "LinUCB", "arms": ROWS, "apply": "in order", "default_reward": 0.0}, {}, "in every round", [LINEAR], [DELAY, "Whether"]),
         ({"policy": "LinUCB", "arms": ROWS, "apply": "in order"}, {}, "in every round", [LINEAR, "Whether a reward arrives does"], [DELAY]),
         (EVERY_ROUND, {"context": [[0.6, 0.0], [0.0, 0.6], [0.5, 0.5]]}, "in every round", [LINEAR, DELAY], []),
-        (SET, {}, "in every round", [LINEAR, DELAY], ["between 0 and 1."]),
+        (SET, {}, "in every round", [LINEAR, DELAY, RANGE, "depend on each other"], ["between 0 and 1."]),
         ({"rollout": {"mode": "full", "production": {"a": 0.5, "b": 0.5}}}, {}, "b; rollout.production) is counted but not guarded", [], []),
         ({"rollout": {"mode": "full", "production": {"a": 1.0}}}, {}, "in every round", [], []),
         ({"baseline_mean": None, "alpha": None}, {}, "None: the policy keeps no budget", [], [LINEAR, "sub-Gaussian"]),

@@ -62,7 +62,7 @@ class Shop:
             spec |= {
                 "alpha": self.alpha,
                 "baseline_mean": self.mean(self.baseline, 0),
-                "guarantee": {"sigma": max(self.values.values()) / 2},
+                "rewards": [0.0, max(self.values.values())],
             }
         if workers > 1:
             spec["workers"] = workers

@@ -184,7 +184,7 @@ class ExperimentSpec(Strict):
         default=None,
         description="Share of the baseline's reward that may be lost: the policy is kept by Safe (unless it keeps a budget itself).",
     )
-    guarantee: JsonObject = Field(default_factory=dict, description="More parameters of Safe, such as sigma, delta, open.")
+    guarantee: JsonObject = Field(default_factory=dict, description="More parameters of Safe, such as delta, open, arm_bound.")
     floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None, description="Least probability of every eligible arm (Explore)."
     )

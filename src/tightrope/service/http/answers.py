@@ -455,7 +455,8 @@ class CertificateAnswer(BaseModel):
         kind="tightrope certificate 2", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
         log={"events": 7, "digest": D2, "time": "2026-07-01T11:59:00.000000Z"},
         budget={"bound": 0.018, "bound_if_cancelled_were_shown": 0.018, "lowest_bound": 0.0,
-                "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5},
+                "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5,
+                "rewards": [0.0, 1.0], "failure": 0.01},
         promise="With probability at least 0.99, in every round the expected reward of all decisions so far is at least 0.95 times what "
         "the baseline alone would have earned.",
         assumptions=[{"says": "What an arm earns on average does not change during the experiment.", "verdict": "agrees",
