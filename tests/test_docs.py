@@ -193,6 +193,24 @@ def test_every_policy_has_a_picture_beside_its_peers():
         assert names <= set(re.findall(r">([^<>]+)</text>", (PICTURES / f"{name}.svg").read_text())), name
 
 
+def figure_of(page, pattern):
+    """The groups of the first place of a page that matches."""
+    return re.findall(pattern, (DOCS / "results" / f"{page}.md").read_text(), re.M)[0]
+
+
+def test_figures_in_the_readme_are_those_of_the_pages_behind_them():
+    text = (ROOT / "README.md").read_text()
+    judged, claims = figure_of("claims", r"^(\d+) of (\d+) claims are judged")
+    assert f"Of {claims} claims in the papers we implement, {judged} are judged" in text
+    numpy, river, mabwiser = (
+        figure_of("peers", rf"^\| {name} [\d.]+ \| {what} \| ([\d.]+) \|")
+        for name, what in (("NumPy by hand", "UCB"), ("River", "bandit\\.UCB"), ("MABWiser", "UCB1"))
+    )
+    assert f"hand-written NumPy needs {float(numpy):.2g}, River {float(river):.2g} and MABWiser {float(mabwiser):.2g}." in text
+    rows = re.findall(r"^\| ([^|]+) \| \+?(-?[\d,]+) \|", (DOCS / "results" / "bakeoff.md").read_text(), re.M)
+    assert max(rows, key=lambda row: int(row[1].replace(",", "")))[0] == "LinUCB" and f"first of {len(rows)} learners" in text
+
+
 def test_the_readme_names_every_policy():
     from tightrope import policies
 
