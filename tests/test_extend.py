@@ -427,3 +427,10 @@ def test_a_kernel_takes_arguments_by_name_and_defaults():
 
     assert scaled(Point(3.0)) == 6.0
     assert scaled(point=Point(3.0), factor=5.0) == scaled(Point(3.0), factor=5.0) == 15.0
+
+
+def test_checks_say_what_they_do(capsys):
+    check_problem(tr.problems.Bernoulli([0.2, 0.5]), [tr.UCB()])
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "check: uncompiled, every index checked: 1 runs in another process"
+    assert lines[1].startswith("check: UCB on Bernoulli: compiled")

@@ -168,12 +168,19 @@ def check_problem(problem: Problem, policies: Iterable[Policy] | None = None) ->
 def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
     if not pairs:
         raise ValueError("there is nothing to check it with; pass a problem (or policy) that fits.")
+    _say(f"uncompiled, every index checked: {len(pairs)} runs in another process")
     for (policy, problem), uncompiled in zip(pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True):
+        _say(f"{label(policy)} on {type(problem).__name__}: compiled, in steps, saved and loaded, under masks")
         check_pair(policy, problem)
         _require(
             digest(policy, problem) == uncompiled, policy, problem,
             "differs between compiled and uncompiled kernels; use math.log, math.exp, math.sqrt and explicit loops in kernels",
         )  # fmt: skip
+
+
+def _say(words: str) -> None:
+    """On stderr: checks take from a second to a minute, most of it to compile what was never compiled before."""
+    print(f"check: {words}", file=sys.stderr, flush=True)
 
 
 def check_pair(policy: Policy, problem: Problem, seed: int = 3, masks: bool = True) -> None:

@@ -48,6 +48,22 @@ def first_unpulled(pulls, eligible):
 
 
 @lean
+def next_in_line(counts, eligible):
+    """The next arm where arms are tried one after the other and not all were, else -1: the number of rewards so far says which. O(1)."""
+    pulls, tried = counts.pulls, int(counts.rounds[0])
+    if eligible is None and 0 < tried < pulls.shape[0] and pulls[tried] == 0.0 and pulls[tried - 1] == 1.0 and pulls[0] == 1.0:
+        return tried
+    return -1
+
+
+@lean
+def next_untried(counts, eligible):
+    """An eligible arm never pulled, or -1. O(K), but O(1) where arms are tried one after the other."""
+    arm = next_in_line(counts, eligible)
+    return arm if arm >= 0 else first_unpulled(counts.pulls, eligible)
+
+
+@lean
 def count_eligible(count, eligible):
     """How many of `count` arms are eligible. O(K) with a mask."""
     if eligible is None:

@@ -83,7 +83,7 @@ def _judgement(full: bool, partial: bool, test: str, reason: str, *, open_: bool
 
 
 def ours_in_words(row: "Row") -> str:
-    """What we get, with its standard error."""
+    """Our number, with its standard error."""
     ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
     return ours if row.se is None else f"{ours} ({ONE_RUN})" if row.se == math.inf else f"{ours} ± {row.se:.2g}"
 

@@ -19,7 +19,7 @@ from ...core.types import Given
 from ...core.verbs import allowed
 from ...numerics.counts import means, new_counts
 from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
-from ...numerics.selection import argmax, one_hot
+from ...numerics.selection import argmax, next_in_line, one_hot
 from ..bases import CountPolicy
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
@@ -41,6 +41,9 @@ class KLUCB(CountPolicy):
 
     @jit
     def select(self, state, context, rng):
+        following = next_in_line(state, context.eligible)
+        if following >= 0:
+            return following
         f = exploration(state.rounds[0] + 1.0, self.c)
         best, top = -1, -math.inf
         for k in range(state.pulls.shape[0]):

@@ -24,7 +24,7 @@ from ...core.policy import Policy, policy
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
 from ...numerics.growth import pad_with_zeros
-from ...numerics.selection import argmax, one_hot
+from ...numerics.selection import argmax, next_in_line, one_hot
 
 LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays below 90
 
@@ -53,6 +53,9 @@ class RobustUCB(Policy):
 
     @jit
     def select(self, state, context, rng):
+        following = next_in_line(state, context.eligible)
+        if following >= 0:
+            return following
         level, logarithm = level_now(state.rounds[0] + 1.0)
         best, top = -1, -math.inf
         for k in range(state.pulls.shape[0]):

@@ -18,7 +18,7 @@ from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import counts_that_may_fade, intervals, means, per_pull
-from ...numerics.selection import argmax, one_hot
+from ...numerics.selection import argmax, next_in_line, one_hot
 from ..bases import CountPolicy
 
 
@@ -39,6 +39,9 @@ class UCB(CountPolicy):
 
     @jit
     def select(self, state, context, rng):
+        following = next_in_line(state, context.eligible)
+        if following >= 0:
+            return following
         scale = self.alpha * self.sigma * self.sigma * math.log(state.rounds[0] + 1.0)
         best, top = -1, -math.inf
         for k in range(state.pulls.shape[0]):

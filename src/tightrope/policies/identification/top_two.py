@@ -36,7 +36,7 @@ class TopTwo(Chernoff):
     @jit
     def update(self, state, context, action, reward):
         count_reward(state.counts, action, reward)
-        if first_unpulled(state.counts.pulls, None) < 0:
+        if state.counts.rounds[0] >= state.counts.pulls.shape[0] and first_unpulled(state.counts.pulls, None) < 0:
             decide(self, state)
         return state
 

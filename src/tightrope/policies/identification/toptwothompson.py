@@ -21,7 +21,7 @@ from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import means
 from ...numerics.sampling import beta_draw
-from ...numerics.selection import count_eligible, first_unpulled
+from ...numerics.selection import count_eligible, next_untried
 from .chernoff import hardest_rival
 from .top_two import TopTwo, chance_to_lead, chances
 
@@ -40,7 +40,7 @@ class TopTwoThompson(TopTwo):
     @jit
     def select(self, state, context, rng):
         counts, eligible = state.counts, context.eligible
-        arm = first_unpulled(counts.pulls, eligible)
+        arm = next_untried(counts, eligible)
         if arm >= 0:
             return arm
         leader = best_of_draws(self, counts, eligible, rng)

@@ -20,7 +20,7 @@ from ...compiled.kernels import jit, lean
 from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.kl import upper_root
-from ...numerics.selection import first_unpulled, one_hot
+from ...numerics.selection import next_untried, one_hot
 from .chernoff import hardest_rival
 from .top_two import TopTwo, chances
 
@@ -37,7 +37,7 @@ class TopTwoUCB(TopTwo):
     @jit
     def select(self, state, context, rng):
         counts, eligible = state.counts, context.eligible
-        arm = first_unpulled(counts.pulls, eligible)
+        arm = next_untried(counts, eligible)
         if arm < 0:
             arm = optimistic(self, counts, eligible)
             if rng.random() >= self.leader_share:

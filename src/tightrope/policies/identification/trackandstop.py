@@ -65,7 +65,7 @@ class TrackAndStop(Chernoff):
     def update(self, state, context, action, reward):
         counts, answer = state.counts, state.answer[0]
         count_reward(counts, action, reward)
-        if first_unpulled(counts.pulls, None) < 0:
+        if counts.rounds[0] >= counts.pulls.shape[0] and first_unpulled(counts.pulls, None) < 0:
             decide(self, state)
             if counts.rounds[0] >= answer["next_plan"] and not answer["broken"]:
                 fill_shares(self, counts.scores, answer["leader"], 0.0, state.shares)  # `decide` left the means there

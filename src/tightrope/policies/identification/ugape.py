@@ -24,7 +24,7 @@ from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed, evidence, select
 from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
-from ...numerics.selection import first_unpulled, one_hot
+from ...numerics.selection import first_unpulled, next_untried, one_hot
 from ...numerics.student import student_width
 from .forecast import STEPS
 from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, settle, support
@@ -53,7 +53,7 @@ class UGapE(Answering):
 
     @jit
     def select(self, state, context, rng):
-        arm = first_unpulled(state.counts.pulls, context.eligible)
+        arm = next_untried(state.counts, context.eligible)
         if arm < 0 and math.isnan(self.noise):
             arm = least_pulled_without_width(state, context.eligible)
         if arm < 0:  # the one with the wider interval, which with known noise is that with fewer pulls
@@ -81,7 +81,7 @@ class UGapE(Answering):
             state.width[action] = student_width(pulls, state.spread[action], self.delta / counts.pulls.shape[0])
             if least_pulled_without_width(state, None) < 0:
                 decide(self, state)
-        elif first_unpulled(counts.pulls, None) < 0:
+        elif counts.rounds[0] >= counts.pulls.shape[0] and first_unpulled(counts.pulls, None) < 0:
             decide(self, state)
         return state
 
