@@ -138,8 +138,14 @@ def check_means(rewards: tuple[float, float], means: Stored) -> None:
 
 
 def check_premises(stored: Stored) -> None:
-    """Refuse checkpoints closer than min_gap, and policies that forget."""
-    refuse_forgetting(stored.get("inner"))
+    """Refuse checkpoints closer than min_gap, policies that forget, and rewards that the inner policy refuses."""
+    inner, (low, high) = stored.get("inner"), stored["rewards"]
+    refuse_forgetting(inner)
+    if is_policy(inner) and not max(low, reward_range(inner)[0]) < min(high, reward_range(inner)[1]):
+        least, most = reward_range(inner)
+        raise ValueError(
+            f"rewards = ({low:g}, {high:g}), but inner = {label(inner)} takes rewards in [{least:g}, {most:g}]; give a part of that."
+        )
     listed, gap = stored["checkpoint"], stored["min_gap"]
     if gap > 0 and listed[0] != -1:
         nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
