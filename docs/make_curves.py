@@ -80,13 +80,14 @@ def promised() -> dict[str, Any]:
     given = {"baseline": 5, "alpha": 0.05, "sigma": 0.5}
     classes = {"Conservative": tr.Conservative, "CUCB": tr.CUCB, "CUCB2": tr.CUCB2, "CUCB2T": tr.CUCB2T}
     with_mean = dict(given, baseline_mean=float(np.linspace(0.25, 0.75, 10)[5]))
-    return {"UCB": tr.UCB(sigma=0.5)} | {name: cls(**with_mean) for name, cls in classes.items()}
+    late = {"CUCB2T": {"checkpoint": 1000}}
+    return {"UCB": tr.UCB(sigma=0.5)} | {name: cls(**with_mean, **late.get(name, {})) for name, cls in classes.items()}
 
 
 def promised_linear() -> dict[str, Any]:
     """Conservative policies with features, and one that promises nothing."""
     given = {"baseline": 7, "baseline_mean": float(clicks().means[7]), "alpha": 0.05, "sigma": 0.5}
-    made = {"CLUCB": tr.CLUCB(**given), "CLUCB2": tr.CLUCB2(**given), "CLUCB2T": tr.CLUCB2T(**given)}
+    made = {"CLUCB": tr.CLUCB(**given), "CLUCB2": tr.CLUCB2(**given), "CLUCB2T": tr.CLUCB2T(**given, checkpoint=1000)}
     return {"LinUCB": tr.LinUCB()} | made | {"Safe": tr.Safe(tr.LinTS(), **given)}
 
 

@@ -383,9 +383,15 @@ def test_names_of_the_package_are_those_of_the_registry():
 def test_a_preset_is_its_base_with_other_defaults():
     for made in (tr.CUCB, tr.CUCB2, tr.CUCB2T, tr.CLUCB, tr.CLUCB2, tr.CLUCB2T):
         assert issubclass(made, tr.Conservative)
-        assert isinstance(made(), tr.Conservative)
+        every = {"checkpoint": 1} if made in (tr.CUCB2T, tr.CLUCB2T) else {}
+        assert isinstance(made(**every), tr.Conservative)
         assert made.FIELDS.keys() == tr.Conservative.FIELDS.keys()
-        assert made() == tr.Conservative(**{name: field.default for name, field in made.FIELDS.items()})
+        assert made(**every) == tr.Conservative(**{name: field.default for name, field in made.FIELDS.items()})
+    for made in (tr.CUCB2T, tr.CLUCB2T):
+        with pytest.raises(
+            ValueError, match=f"{made.__name__} needs checkpoint or min_gap, without which it is another policy; give checkpoint"
+        ):
+            made(baseline=0)
     assert tr.CUCB2(model="linear", clip="both") == tr.Conservative()
     assert tr.OFUL(delta=0.05) == tr.LinUCB(width="theorem", delta=0.05)
 

@@ -36,7 +36,8 @@ def policies() -> dict[str, Any]:
     given_as_examples = list(found.values())
     for name, item in vars(tr.policies).items():
         if name in tr.__all__ and not any(text.startswith((f"{name}(", name)) and text.split("(")[0] == name for text in found):
-            given = item(baseline=0, baseline_mean=0.4, alpha=0.2, sigma=0.3) if base_of(item) is tr.Conservative else item()
+            every = {"checkpoint": 7} if hasattr(item, "NEEDED") else {}
+            given = item(baseline=0, baseline_mean=0.4, alpha=0.2, sigma=0.3, **every) if base_of(item) is tr.Conservative else item()
             if given not in given_as_examples:  # OFUL() is one of LinUCB's
                 found[name] = given
     return found

@@ -303,7 +303,7 @@ def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
     """Class decorator: the policy that the class stands on, under another name with other defaults.
 
     It is a subclass that makes instances of its base, so that both share compiled code, their name in files, and equality. Every parameter
-    can still be given.
+    can still be given; of those that a class names in NEEDED one must be.
 
     Parameters
     ----------
@@ -328,7 +328,13 @@ def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
         if unknown:
             raise TypeError(f"{cls.__name__} has defaults for {', '.join(unknown)}, but {base.__name__} takes {', '.join(base.FIELDS)}.")
 
+        needed: dict[str, None] = dict.fromkeys(getattr(cls, "NEEDED", ()))
+
         def make(_: object, *unnamed: object, **parameters: object) -> Policy:
+            if needed and not needed.keys() & parameters.keys():
+                raise ValueError(
+                    f"{cls.__name__} needs {' or '.join(needed)}, without which it is another policy; give {next(iter(needed))}."
+                )
             policy: Policy = base(*unnamed, **(defaults | parameters))
             return policy
 

@@ -188,6 +188,8 @@ class CUCB2T(Conservative):
     is not negative at checkpoints; between two of them it may be.
     """
 
+    NEEDED = ("checkpoint", "min_gap")
+
 
 @preset(bound="confidence", selection="two-step", clip="paper", **_LINEAR)
 class CLUCB(Conservative):
@@ -212,6 +214,8 @@ class CLUCB2T(Conservative):
 
     As CUCB2T for arms with features: the budget is not negative at checkpoints; between two of them it may be.
     """
+
+    NEEDED = CUCB2T.NEEDED
 
 
 def example():
