@@ -365,3 +365,14 @@ def test_damaged_files(tmp_path):
     pd.DataFrame(GOOD | {"reward": [0, 1, 2]}).to_parquet(tmp_path / "range.parquet")
     with pytest.raises(ValueError, match="row 2: reward = 2 is outside"):
         tr.logs.from_frame(tmp_path / "range.parquet")
+
+
+def test_a_floor_that_a_propensity_contradicts_is_refused():
+    """One arm was played with certainty, and the floor of the others was believed."""
+    rows = {"arm": [0, 1, 2], "reward": [1.0, 0.0, 1.0], "propensity": [0.8, 0.1, 0.1]}
+    assert tr.logs.from_frame(rows, floor=0.1).floor == 0.1
+    with pytest.raises(ValueError, match=r"propensity = 1, but the others' floor = 0\.1 leaves at most 0\.8; give the true floor"):
+        tr.logs.from_frame(rows | {"propensity": [1.0, 0.1, 0.1]}, floor=0.1)
+    mask = np.array([[True, False, False], [True, True, True], [True, True, True]])
+    alone = tr.logs.from_frame(rows | {"propensity": [1.0, 0.1, 0.1]}, eligible=mask, floor=0.1)  # no other could be played
+    assert alone.floor == 0.1

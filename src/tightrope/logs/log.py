@@ -198,6 +198,11 @@ class Log:
         if self.floor is not None:
             floor = self.floor
             bad.note(h < floor * (1.0 - TOLERANCE), lambda i: f"propensity = {h[i]:g} is below floor = {floor:g}; give the true floor")
+            if rows.round is None:  # of one arm, beside which all others that could be played have the floor
+                others = (K if rows.eligible is None else of_arms("eligible", rows.eligible, m, K).sum(axis=1)) - 1
+                left = np.broadcast_to(1.0 - others * floor, m)
+                words = f"the others' floor = {floor:g} leaves at most"
+                bad.note(h > left + TOLERANCE, lambda i: f"propensity = {h[i]:g}, but {words} {left[i]:g}; give the true floor")
         features = rows.features
         if features is not None:
             if features.ndim not in (2, 3) or features.shape[0] != m or (features.ndim == 3 and features.shape[1] != K):
