@@ -37,7 +37,7 @@ def exploration_rounds(policy, K, features, reward, rounds):
 )  # fmt: skip
 def test_first_exploration_is_where_the_closed_form_says(q, p, delta, sigma, T, mu):
     alpha = Fraction(p, q) if p < q else Fraction(1, q)
-    given = {"baseline": 1, "baseline_mean": mu, "alpha": float(alpha), "delta": delta, "sigma": sigma}
+    given = {"baseline": 1, "baseline_mean": mu, "alpha": float(alpha), "delta": delta, "sigma": sigma, "martingale": "freedman"}
     # S is empty and every lower bound 0: alpha T ceil(t / T) >= 1; a tie in exact arithmetic counts as safe.
     first = (math.ceil(1 / (alpha * T)) - 1) * T + 1
     for policy in (tr.CUCB(**given, checkpoint=T), tr.CUCB2T(**given, checkpoint=T, clip="both")):
@@ -52,7 +52,7 @@ def test_first_exploration_is_where_the_closed_form_says(q, p, delta, sigma, T, 
 @given(alpha=st.floats(0.08, 0.5), delta=st.floats(0.01, 0.3), reward=st.floats(0.0, 1.0), mu=st.floats(0.3, 0.9))
 def test_all_exploration_rounds_of_constant_rewards(alpha, delta, reward, mu):
     sigma, rounds = 3.0, 150  # widths so large that every lower bound stays 0
-    policy = tr.CUCB2(baseline=0, baseline_mean=mu, alpha=alpha, delta=delta, sigma=sigma)
+    policy = tr.CUCB2(baseline=0, baseline_mean=mu, alpha=alpha, delta=delta, sigma=sigma, martingale="freedman")
     expected, t = [], 0
     for m in range(rounds):
         L = math.log(3 * max(m, 1) ** 2 / delta)
