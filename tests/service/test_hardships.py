@@ -1,7 +1,9 @@
 """What an operator and an attacker do to a service: slow starts, full disks, damaged files, half-open connections, odd requests."""
 
 import asyncio
+import contextlib
 import errno
+import json
 import socket
 import threading
 import time
@@ -74,23 +76,38 @@ def test_a_full_disk_still_answers_reads(service, monkeypatch):
     assert decide(service, "b0")["event"] == 3
 
 
-def test_a_connection_that_never_ends_its_request_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+@contextlib.contextmanager
+def patient_server():
+    """The port of a server that reads the whole body and says how long it was."""
 
     async def answers(scope, receive, send):
-        await receive()
+        length, more = 0, True
+        while more:
+            message = await receive()
+            length, more = length + len(message.get("body", b"")), message.get("more_body", False)
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"well"})
+        await send({"type": "http.response.body", "body": b"well %d" % length})
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(answers, port=port, http=patience.PatientProtocol, lifespan="off", log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(answers, port=port, http=patience.PatientProtocol, loop="uvloop", lifespan="off", log_level="critical")
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         while not server.started:
             time.sleep(0.01)
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_a_connection_that_never_ends_its_request_is_closed(monkeypatch):
+    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    with patient_server() as port:
         for begun in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: a\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"):
             with socket.create_connection(("127.0.0.1", port), 5) as half_open:
                 half_open.sendall(begun)
@@ -100,11 +117,45 @@ def test_a_connection_that_never_ends_its_request_is_closed(tmp_path, monkeypatc
                 assert time.monotonic() - began < 3, begun
         with httpx.Client() as client:  # one that asks and rests in between stays
             for _ in range(3):
-                assert client.get(f"http://127.0.0.1:{port}/").text == "well"
+                assert client.get(f"http://127.0.0.1:{port}/").text == "well 0"
                 time.sleep(0.4)
-    finally:
-        server.should_exit = True
-        thread.join()
+
+
+GET, CHUNKED = b"GET / HTTP/1.1\r\nHost: a\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        GET + b"X-A: " + b"a" * 10**7,  # of which there is no end
+        GET + b"X-A: " + b"a" * 70_000 + b"\r\n\r\n",
+        GET + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 1000) for n in range(70)) + b"\r\n",
+        GET + b"".join(b"X-%d: a\r\n" % n for n in range(101)) + b"\r\n",
+        b"GET /?" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        GET + b"a" * 10**6,  # a name
+        CHUNKED + b"3\r\nabc\r\n0\r\nX-A: " + b"a" * 10**6,  # behind the body
+        CHUNKED + b"3;" + b"a" * 10**6,
+    ],
+    ids=["endless", "one", "sum", "many", "address", "name", "trailer", "chunk"],
+)
+def test_a_head_that_is_too_large_is_refused_before_it_is_kept(sent):
+    with patient_server() as port, socket.create_connection(("127.0.0.1", port), 5) as client:
+        client.sendall(sent)
+        answer = b""
+        while block := client.recv(10_000):
+            answer += block
+        head, body = answer.split(b"\r\n\r\n", 1)
+        assert head.startswith(b"HTTP/1.1 431 "), head
+        assert json.loads(body)["error"]["code"] == "too_large" and "65536 bytes" in json.loads(body)["error"]["message"]
+
+
+def test_large_bodies_and_many_requests_are_no_large_head():
+    with patient_server() as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        for _ in range(3):
+            assert client.get("/", headers={"X-A": "a" * 60_000}).text == "well 0"
+            assert client.get("/", headers={f"X-{n}": "a" for n in range(90)}).text == "well 0"
+            assert client.post("/", content=b"a" * 10**6).text == "well 1000000"
+            assert client.post("/", content=iter([b"a" * 7] * 20_000)).text == "well 140000"
 
 
 def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
