@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import json
+import os
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ import time
 import httpx
 import pytest
 import sqlalchemy as sa
+import structlog
 import uvicorn
 from running import PRICES, create, decide, error, service_at, state
 from starlette.requests import ClientDisconnect
@@ -21,7 +23,7 @@ from tightrope.service.app import create_app
 from tightrope.service.board import routes
 from tightrope.service.domain.errors import Refused
 from tightrope.service.http import patience
-from tightrope.service.log import store
+from tightrope.service.log import store, transfer
 from tightrope.service.log.database import Database
 from tightrope.service.runtime import keys, writer
 from tightrope.service.runtime.settings import Settings
@@ -240,3 +242,27 @@ def test_signing_out_ends_the_cookie_for_whoever_has_a_copy(served):
     again = served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).headers["set-cookie"].split(";")[0]
     assert served("GET", "/board", key=None, Cookie=again).status_code == 200
     assert error(served("GET", "/board/experiments/price/stream", key=None, Cookie=cookie), 401)
+
+
+def test_files_of_a_database_and_its_backup_are_their_owners_alone(tmp_path):
+    former = os.umask(0)
+    try:
+        with structlog.testing.capture_logs() as lines, service_at(tmp_path / "a.db") as service:
+            create(service)
+            decide(service, "a")
+            path = service.database.file
+            if path is not None:
+                assert {oct(os.stat(path + end).st_mode & 0o777) for end in ("", "-wal", "-shm", ".lock")} == {"0o600"}
+            copy = tmp_path / "price.jsonl"
+            with service.database.read() as connection:
+                transfer.write_log(connection, 1, "price", copy)
+            assert copy.stat().st_mode & 0o777 == 0o600
+        assert not [line for line in lines if "readable" in line["event"]]
+        if path is not None:
+            os.chmod(path, 0o644)
+            with structlog.testing.capture_logs() as lines, service_at(path):
+                pass
+            (line,) = [line for line in lines if "readable" in line["event"]]
+            assert path in line["files"] and "chmod 600" in line["remedy"]
+    finally:
+        os.umask(former)
