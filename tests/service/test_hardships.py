@@ -1,7 +1,10 @@
 """What an operator and an attacker do to a service: slow starts, full disks, damaged files, half-open connections, odd requests."""
 
 import asyncio
+import contextlib
 import errno
+import json
+import os
 import socket
 import threading
 import time
@@ -9,6 +12,7 @@ import time
 import httpx
 import pytest
 import sqlalchemy as sa
+import structlog
 import uvicorn
 from running import PRICES, create, decide, error, service_at, state
 from starlette.requests import ClientDisconnect
@@ -19,7 +23,7 @@ from tightrope.service.app import create_app
 from tightrope.service.board import routes
 from tightrope.service.domain.errors import Refused
 from tightrope.service.http import patience
-from tightrope.service.log import store
+from tightrope.service.log import store, transfer
 from tightrope.service.log.database import Database
 from tightrope.service.runtime import keys, writer
 from tightrope.service.runtime.settings import Settings
@@ -74,23 +78,38 @@ def test_a_full_disk_still_answers_reads(service, monkeypatch):
     assert decide(service, "b0")["event"] == 3
 
 
-def test_a_connection_that_never_ends_its_request_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+@contextlib.contextmanager
+def patient_server():
+    """The port of a server that reads the whole body and says how long it was."""
 
     async def answers(scope, receive, send):
-        await receive()
+        length, more = 0, True
+        while more:
+            message = await receive()
+            length, more = length + len(message.get("body", b"")), message.get("more_body", False)
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"well"})
+        await send({"type": "http.response.body", "body": b"well %d" % length})
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(answers, port=port, http=patience.PatientProtocol, lifespan="off", log_level="error"))
+    server = uvicorn.Server(
+        uvicorn.Config(answers, port=port, http=patience.PatientProtocol, loop="uvloop", lifespan="off", log_level="critical")
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         while not server.started:
             time.sleep(0.01)
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_a_connection_that_never_ends_its_request_is_closed(monkeypatch):
+    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    with patient_server() as port:
         for begun in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: a\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"):
             with socket.create_connection(("127.0.0.1", port), 5) as half_open:
                 half_open.sendall(begun)
@@ -100,11 +119,45 @@ def test_a_connection_that_never_ends_its_request_is_closed(tmp_path, monkeypatc
                 assert time.monotonic() - began < 3, begun
         with httpx.Client() as client:  # one that asks and rests in between stays
             for _ in range(3):
-                assert client.get(f"http://127.0.0.1:{port}/").text == "well"
+                assert client.get(f"http://127.0.0.1:{port}/").text == "well 0"
                 time.sleep(0.4)
-    finally:
-        server.should_exit = True
-        thread.join()
+
+
+GET, CHUNKED = b"GET / HTTP/1.1\r\nHost: a\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        GET + b"X-A: " + b"a" * 10**7,  # of which there is no end
+        GET + b"X-A: " + b"a" * 70_000 + b"\r\n\r\n",
+        GET + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 1000) for n in range(70)) + b"\r\n",
+        GET + b"".join(b"X-%d: a\r\n" % n for n in range(101)) + b"\r\n",
+        b"GET /?" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        GET + b"a" * 10**6,  # a name
+        CHUNKED + b"3\r\nabc\r\n0\r\nX-A: " + b"a" * 10**6,  # behind the body
+        CHUNKED + b"3;" + b"a" * 10**6,
+    ],
+    ids=["endless", "one", "sum", "many", "address", "name", "trailer", "chunk"],
+)
+def test_a_head_that_is_too_large_is_refused_before_it_is_kept(sent):
+    with patient_server() as port, socket.create_connection(("127.0.0.1", port), 5) as client:
+        client.sendall(sent)
+        answer = b""
+        while block := client.recv(10_000):
+            answer += block
+        head, body = answer.split(b"\r\n\r\n", 1)
+        assert head.startswith(b"HTTP/1.1 431 "), head
+        assert json.loads(body)["error"]["code"] == "too_large" and "65536 bytes" in json.loads(body)["error"]["message"]
+
+
+def test_large_bodies_and_many_requests_are_no_large_head():
+    with patient_server() as port, httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        for _ in range(3):
+            assert client.get("/", headers={"X-A": "a" * 60_000}).text == "well 0"
+            assert client.get("/", headers={f"X-{n}": "a" for n in range(90)}).text == "well 0"
+            assert client.post("/", content=b"a" * 10**6).text == "well 1000000"
+            assert client.post("/", content=iter([b"a" * 7] * 20_000)).text == "well 140000"
 
 
 def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
@@ -189,3 +242,27 @@ def test_signing_out_ends_the_cookie_for_whoever_has_a_copy(served):
     again = served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).headers["set-cookie"].split(";")[0]
     assert served("GET", "/board", key=None, Cookie=again).status_code == 200
     assert error(served("GET", "/board/experiments/price/stream", key=None, Cookie=cookie), 401)
+
+
+def test_files_of_a_database_and_its_backup_are_their_owners_alone(tmp_path):
+    former = os.umask(0)
+    try:
+        with structlog.testing.capture_logs() as lines, service_at(tmp_path / "a.db") as service:
+            create(service)
+            decide(service, "a")
+            path = service.database.file
+            if path is not None:
+                assert {oct(os.stat(path + end).st_mode & 0o777) for end in ("", "-wal", "-shm", ".lock")} == {"0o600"}
+            copy = tmp_path / "price.jsonl"
+            with service.database.read() as connection:
+                transfer.write_log(connection, 1, "price", copy)
+            assert copy.stat().st_mode & 0o777 == 0o600
+        assert not [line for line in lines if "readable" in line["event"]]
+        if path is not None:
+            os.chmod(path, 0o644)
+            with structlog.testing.capture_logs() as lines, service_at(path):
+                pass
+            (line,) = [line for line in lines if "readable" in line["event"]]
+            assert path in line["files"] and "chmod 600" in line["remedy"]
+    finally:
+        os.umask(former)

@@ -210,3 +210,29 @@ def test_the_least_budget_leaves_room_where_rounds_bring_features_and_the_baseli
     assert ExperimentSpec.model_validate(rounds).least_budget == -np.inf
     assert ExperimentSpec.model_validate(rounds | {"baseline_mean": 0.5}).least_budget == -1.0
     assert ExperimentSpec.model_validate(rounds | {"rollout": {"least_budget": -3.0}}).least_budget == -3.0
+
+
+PAIR = {"name": "c", "arms": TWO, "baseline": "a", "baseline_mean": 0.5, "alpha": 0.1, "rewards": [0, 1], "default_reward": 0}
+
+
+@pytest.mark.parametrize(
+    "promised",
+    [
+        {"policy": {"policy": "CUCB2T", "checkpoint": 500}},
+        {"policy": {"policy": "CUCB2T"}, "guarantee": {"checkpoint": [40, 500]}},
+        {"policy": "UCB", "guarantee": {"checkpoint": 500}},
+        {"policy": "UCB", "guarantee": {"min_gap": 30}},
+    ],
+)
+def test_a_promise_at_checkpoints_is_not_sent_back_between_them(promised, service):
+    """Nothing is broken there: a bound below 0 is what such a promise allows."""
+    create(service, PAIR | promised)
+    lowest = 0.0
+    for n in range(30):
+        arm = decide(service, f"d{n}", "c")["arm"]
+        reward(service, f"d{n}", float(arm == "a" and n % 2), "c")
+        mode = ask(service, commands.describe_rollout, name="c")
+        lowest = min(lowest, mode["budget_bound"])
+        assert mode["mode"] == "full" and mode["least_budget"] is None
+    assert lowest < -1.0
+    assert ExperimentSpec.model_validate(PAIR | promised | {"rollout": {"least_budget": -9.0}}).least_budget == -9.0

@@ -24,8 +24,9 @@ DAY = 24 * 3600.0
 
 
 @contextlib.contextmanager
-def atomically(path: pathlib.Path, *, once: bool = False) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when all of it is on disk. once: a file that has this name by then stays as it is."""
+def atomically(path: pathlib.Path, *, once: bool = False, private: bool = False) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when all of it is on disk. once: a file that has this name by then stays as it is. private:
+    nobody but its owner may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{_writer()}.")
     try:
@@ -33,7 +34,7 @@ def atomically(path: pathlib.Path, *, once: bool = False) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, 0o600 if private else 0o644)
         (_name_once if once else os.replace)(temporary, path)
         _keep_name(path.parent)
     except BaseException:

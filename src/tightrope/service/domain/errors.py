@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CODES = {
     400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 409: "conflict",
-    410: "gone", 413: "too_large", 422: "invalid", 429: "too_many_requests", 500: "internal", 503: "unavailable",
+    410: "gone", 413: "too_large", 422: "invalid", 429: "too_many_requests", 431: "too_large", 500: "internal", 503: "unavailable",
 }  # fmt: skip
 
 _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*(?:\[[^\]]*\]|\.[a-z0-9_]+)*) (?:= |is |has |was )")

@@ -124,7 +124,8 @@ class RolloutSpec(Strict):
         None,
         description="Back to the baseline when the lower bound of the budget falls below it (policies with alpha). null: -1, which "
         "leaves room for the reward that has just come, as a policy that explores at the limit has a bound of about 0; and never where the "
-        "mean of the baseline is learned from features that every round brings, whose bound moves by more than that with every round.",
+        "mean of the baseline is learned from features that every round brings, whose bound moves by more than that with every round, or "
+        "where the promise is kept at checkpoints (checkpoint, min_gap), between which the bound may be below any number.",
     )
     rewards: RewardRange = Field((0.0, 1.0), description="Lowest and highest reward that there can be.")
 
@@ -296,6 +297,9 @@ class ExperimentSpec(Strict):
         said = None if self.rollout is None else self.rollout.least_budget
         if said is not None:
             return said
+        parameters = self.guarantee | self.described_policy
+        if parameters.get("checkpoint", 1) != 1 or parameters.get("min_gap", 0) != 0:  # between checkpoints it may be below any number
+            return -math.inf
         has_mean = self.baseline_mean is not None or self.baseline_means is not None
         return LEAST_BUDGET if has_mean or self.row_length is None else -math.inf
 

@@ -34,10 +34,24 @@ class Database:
         self.sqlite = self.url.get_backend_name() == "sqlite"
         options: JsonObject = {"pool_pre_ping": True} if not self.sqlite else {}
         self.engine = sa.create_engine(self.url, **options)
+        self.file = str(self.url.database) if self.sqlite and self.url.database not in (None, "", ":memory:") else None
         if self.sqlite:
+            sa.event.listen(self.engine, "do_connect", self._keep_private)
             sa.event.listen(self.engine, "connect", _prepare)
             sa.event.listen(self.engine, "begin", _begin)
         self._lock: BinaryIO | None = None
+
+    def _keep_private(self, *connecting: object) -> None:
+        """Make a new SQLite file for its owner alone: it has the keys that certificates, webhooks and cookies are signed with. SQLite gives
+        the files beside it the same mode. A file that exists is not opened, as closing it would end SQLite's locks on it."""
+        if self.file is not None:
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+    def readable_files(self) -> list[str]:
+        """The files of SQLite that other users of the machine may read or write."""
+        files = [] if self.file is None else [pathlib.Path(self.file + end) for end in ("", "-wal", "-shm")]
+        return [str(file) for file in files if file.exists() and file.stat().st_mode & 0o077]
 
     def migrate(self) -> None:
         """Bring the tables to this version's."""
@@ -74,15 +88,15 @@ class Database:
 
     def lock(self) -> None:
         """Hold an SQLite file for this process alone, until it ends in whatever way. Raises ValueError where another has it."""
-        if not self.sqlite or self.url.database in (None, "", ":memory:"):
+        if self.file is None:
             return
-        file = open(f"{self.url.database}.lock", "ab")  # noqa: SIM115  it stays open as long as the process
+        file = open(os.open(f"{self.file}.lock", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "ab")  # noqa: SIM115  open with the process
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
             raise ValueError(
-                f"db = {str(self.url.database)!r} is served by another process; SQLite takes one, give --db postgresql://.. for more."
+                f"db = {self.file!r} is served by another process; SQLite takes one, give --db postgresql://.. for more."
             ) from None
         self._lock = file
 

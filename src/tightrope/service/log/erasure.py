@@ -41,8 +41,8 @@ class Blanked(NamedTuple):
 
 def decisions_of(connection: Connection, row: int, subject: str, after: int) -> list[int]:
     """Numbers of the decisions of a subject behind an event that were not erased yet."""
-    query = sa.select(store.C.seq).where(store.C.experiment == row, store.C.subject == subject, store.C.seq > after).order_by(store.C.seq)
-    return list(connection.execute(query).scalars())
+    query = sa.select(store.C.seq).where(store.C.experiment == row, store.C.subject == subject)
+    return sorted(seq for seq in connection.execute(query).scalars() if seq > after)  # here, as in `store.about`
 
 
 def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[LogEntry]:

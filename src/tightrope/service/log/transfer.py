@@ -54,7 +54,7 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
             "or export its decisions as .parquet."
         )
     count, digest = 0, START
-    with files.atomically(path) as file:
+    with files.atomically(path, private=True) as file:
         for entry in store.read(connection, row):
             line = {
                 "experiment": name, "seq": entry.seq, "kind": entry.kind, "time": entry.time, "key": entry.decision,

@@ -15,6 +15,7 @@ from .histories import Histories
 from .keys import KeyRing
 from .leases import Leases
 from .settings import Settings
+from .telemetry import logger
 from .warm_up import warm_up
 from .writer import Answer, Answered, Command, Ticket, Transaction, Unfinished, Writer
 
@@ -54,6 +55,8 @@ class Service:
         """Make the tables, read the keys, start the writer. Raises ValueError where another process has the file."""
         self.database.lock()
         self.database.migrate()
+        if files := self.database.readable_files():
+            logger().warning("database readable by other users", files=files, remedy=f"it holds private keys: chmod 600 {' '.join(files)}")
         with self.database.write() as connection:
             self.secret, self.private_key = secret(connection, "signing"), secret(connection, CERTIFYING)
         self.keys.refresh()
