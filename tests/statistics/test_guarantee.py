@@ -279,7 +279,7 @@ def test_safe_probability_is_how_often_select_plays_the_arm():
     while not mixed:  # until some arms are safe, others are not, and more than one may be played
         assert session.rounds < 300
         arm = session.select()
-        session.update(arm, float(rng.random() < (0.3, 0.5, 0.6, 0.1)[arm]))
+        session.update(arm, float(rng.random() < (0.2, 0.5, 0.7, 0.4)[arm]))
         report = session.explain()
         probability = report["probability"]
         mixed = report["safe"].any() and not report["safe"].all() and (probability > 0.05).sum() >= 2
