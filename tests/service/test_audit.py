@@ -167,3 +167,26 @@ def test_a_row_stays_short(service, count):
     ask(service, commands.add_arms, ArmsRequest(arms=[{"id": f"arm {k}"} for k in range(count)]))
     told = json.loads(rows(service)[-1].detail)
     assert told["count"] == count and len(told["arms"]) == min(count, 20)
+
+
+def test_who_follows_the_pages_misses_no_row_that_is_committed_late(path):
+    """On PostgreSQL a row has its number before it is committed; SQLite has one writer."""
+    with service_at(path) as service:
+        create(service)
+        database = service.database
+
+        def page(first):
+            last = audit.last_settled(database)
+            with database.read() as connection:
+                return [row.id for row in audit.read(connection, first, last=last)]
+
+        before = page(1)
+        if database.sqlite:
+            assert before == [1]
+            return
+        with database.write() as slow:
+            audit.note(slow, 0, audit.UNKNOWN, None, "slow", {})
+            with database.write() as quick:
+                audit.note(quick, 0, audit.UNKNOWN, None, "quick", {})
+            assert page(1) == before  # the quick one waits for the slow one
+        assert page(before[-1] + 1) == [before[-1] + 1, before[-1] + 2]

@@ -1,9 +1,11 @@
 """The edge: what a request, a database or a client far away may do wrong without harm to others."""
 
 import asyncio
+import errno
 import json
 import logging
 import threading
+import time
 
 import httpx
 import pytest
@@ -16,7 +18,8 @@ from tightrope.service.http import answers
 from tightrope.service.http.middleware import Limits
 from tightrope.service.integrations import personalizer
 from tightrope.service.integrations.personalizer import RankRequest
-from tightrope.service.runtime import keys
+from tightrope.service.log import store
+from tightrope.service.runtime import keys, writer
 from tightrope.service.runtime.telemetry import metrics
 
 HASHED = {"name": "personalizer", "policy": {"policy": "LinTS", "scale": 0.3}, "dimension": 32, "window": "1h"}
@@ -328,3 +331,63 @@ def test_the_client_names_what_a_session_has_and_it_has_not():
 
     missing = {name for name in dir(tr.Session) if not name.startswith("_") and not hasattr(Client, name)}
     assert not [name for name in missing if f"`{name}`" not in Client.__doc__]
+
+
+# What two readers would take for two things ------------------------------------------------------------------------------------------------
+
+
+def test_two_equal_names_in_a_body_are_refused(served):
+    served("POST", "/v1/experiments", PRICES)
+    twice = b'"excluded": ["low"], "excluded": ["mid"]'
+    for method, path, body in (
+        ("POST", f"{EXPERIMENT}/decisions", b'{"id": "a", %s}' % twice),
+        ("POST", f"{EXPERIMENT}/decisions", b'{"id": "a", "context": {"x": 1, "x": 2}}'),
+        ("POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [{}, {%s}]}' % twice),
+        ("POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [%s{%s}]}' % (b"{}, " * 20_000, twice)),
+        ("POST", f"{EXPERIMENT}/rewards", b'{"decision_id": "a", "value": 1, "value": 0}'),
+        ("POST", f"{EXPERIMENT}/erase", b'{"subject": "a", "sub\\u006aect": "b"}'),
+        ("POST", "/v1/experiments", b'{"name": "p", "policy": "UCB", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}]}'),
+        ("PATCH", f"{EXPERIMENT}/arms/low", b'{"status": "masked", "status": "active"}'),
+    ):
+        told = error(served(method, path, body), 422)
+        assert "stands twice" in told["message"] and "give it once" in told["message"], body
+    assert served("GET", EXPERIMENT).json()["decisions"] == 0
+    assert served("POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [{"id": "a"}, {"id": "b"}]}').status_code == 200
+
+
+@pytest.mark.parametrize("id", [".", ".."])
+def test_ids_that_clients_fold_away_are_refused_at_creation(served, id):
+    spec = PRICES | {"arms": [*PRICES["arms"], {"id": id}]}
+    assert "fold it away" in error(served("POST", "/v1/experiments", spec), 422)["message"]
+    served("POST", "/v1/experiments", PRICES)
+    assert "fold it away" in error(served("POST", f"{EXPERIMENT}/arms", {"arms": [{"id": id}]}), 422)["message"]
+    assert "fold it away" in error(served("POST", f"{EXPERIMENT}/decisions", {"id": id}), 422)["message"]
+    batch = served("POST", f"{EXPERIMENT}/decisions:batch", {"decisions": [{"id": id}, {"id": f"{id}a"}]}).json()["results"]
+    assert [one["status"] for one in batch] == [422, 200]
+    served("POST", "/v1/experiments", HASHED)
+    assert "fold it away" in error(served("POST", "/rank", wide(2, 2, 2) | {"eventId": id}, "decide"), 422)["message"]
+
+
+def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
+    """Reads go on, and say nothing of a disk that is full."""
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    served("POST", "/v1/experiments", PRICES)
+    real = store.append
+    monkeypatch.setattr(store, "append", full)
+    for _ in range(10):
+        assert served("POST", f"{EXPERIMENT}/decisions", {}).status_code == 503
+        assert served("GET", f"{EXPERIMENT}/state").status_code == 200
+        time.sleep(0.05)
+        assert "last commit failed" in error(served("GET", "/readyz"), 503)["message"]
+    monkeypatch.setattr(writer, "try_writing", full)
+    time.sleep(writer.CALM + 0.2)
+    assert served("GET", "/readyz").status_code == 503  # with nobody who asks
+    monkeypatch.undo()
+    assert store.append is real
+    end = time.monotonic() + 10
+    while served("GET", "/readyz").status_code != 200:
+        assert time.monotonic() < end
+    assert served("POST", f"{EXPERIMENT}/decisions", {}).status_code == 200

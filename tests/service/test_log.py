@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import tightrope as tr
 from tightrope.cli import app
 from tightrope.service.domain.errors import Refused
-from tightrope.service.log import recovery, store
+from tightrope.service.log import erasure, recovery, store
 from tightrope.service.log.database import Database
 from tightrope.service.log.entries import START, sealed
 from tightrope.service.log.store import rows_and_names
@@ -398,6 +398,9 @@ def test_no_file_has_what_was_erased(served):
     assert copies() == 0
 
 
+REWRITTEN = {"erased": 0, "event": None, "rewritten": True, "owed": False}  # of what an earlier request blanked
+
+
 def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
     monkeypatch.setattr("tightrope.service.http.reading.SCRUBS", 2)
     served("POST", "/v1/experiments", LINEAR)
@@ -406,7 +409,7 @@ def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
         connection.execute(sa.select(E.seq)).all()
         answer = served("POST", "/v1/experiments/p/erase", {"subject": "x"})
         assert answer.status_code == 503 and "send the same request again" in answer.json()["error"]["message"]
-    assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == {"erased": 0, "event": None, "rewritten": True}
+    assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == REWRITTEN
 
 
 def test_a_file_that_is_written_anew_keeps_no_copy_of_what_was_moved_in_it(tmp_path):
@@ -446,13 +449,39 @@ def named(database, subject):
         return connection.execute(sa.select(E.seq).where(E.subject == subject)).first() is not None
 
 
-def test_a_large_file_is_not_written_anew_and_a_failure_is_said(served, monkeypatch):
+def test_a_file_is_written_anew_where_something_was_blanked_and_it_is_quick(served, monkeypatch):
+    database, done = served.service.database, []
+    rewrite = database.rewrite
+    monkeypatch.setattr(database, "rewrite", lambda most: done.append(most) or rewrite(most))
+
+    def erase(subject):
+        return served("POST", "/v1/experiments/price/erase", {"subject": subject}).json()
+
     served("POST", "/v1/experiments", PRICES)
-    monkeypatch.setattr("tightrope.service.log.database.MOST_REWRITTEN", 1000)
-    assert served("POST", "/v1/experiments/price/erase", {"subject": "x"}).json() == {"erased": 0, "event": None, "rewritten": False}
-    monkeypatch.setattr(served.service.database, "rewrite", lambda: None)
-    answer = served("POST", "/v1/experiments/price/erase", {"subject": "x"})
-    assert answer.status_code == 503 and "could not be written anew" in answer.json()["error"]["message"]
+    for n in range(4):
+        served("POST", "/v1/experiments/price/decisions", {"id": f"d{n}", "subject": f"s{n}"})
+    assert erase("nobody") == {"erased": 0, "event": None, "rewritten": False, "owed": False} and not done
+    quick = erase("s0")
+    if not database.sqlite:
+        assert not (quick["rewritten"] or quick["owed"])
+        return
+    assert (quick["erased"], quick["rewritten"], quick["owed"]) == (1, True, False) and len(done) == 1
+    monkeypatch.setattr("tightrope.service.http.reading.AT_ONCE", 1000)
+    large = erase("s1")
+    assert (large["erased"], large["rewritten"], large["owed"]) == (1, False, True)
+    assert erase("s1")["owed"]
+    now = served.service.settings.clock()
+    assert erasure.rewrite_owed(database, 1e9, before=now - 1000 * 10**6) == (False, True)  # it is not a day ago
+    run = CliRunner().invoke(app, ["log", "rewrite", "--db", str(database.file)])
+    assert run.exit_code == 0 and "Nothing is owed" in run.output
+    assert erase("s1") == {"erased": 0, "event": None, "rewritten": False, "owed": False}
+    monkeypatch.setattr(database, "rewrite", lambda most: None)
+    monkeypatch.setattr("tightrope.service.http.reading.SCRUB_PAUSE", 0.0)
+    for subject in ("s2", "s2"):
+        answer = served("POST", "/v1/experiments/price/erase", {"subject": subject})
+        assert answer.status_code == 503 and "could not be written anew" in answer.json()["error"]["message"]
+    monkeypatch.setattr(database, "rewrite", rewrite)
+    assert erase("s2")["owed"]  # the same request goes on
 
 
 def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock):

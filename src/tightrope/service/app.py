@@ -1,5 +1,6 @@
 """The ASGI application."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from importlib.metadata import version
@@ -15,17 +16,23 @@ from .board.operations import operations_page
 from .board.routes import router as board
 from .board.view import sentence_of
 from .domain.errors import Refused, not_valid
+from .domain.times import MICROSECONDS
 from .http import audit, decisions, experiments, health, reading, rollout, segments
 from .http import webhooks as webhook_routes
 from .http.common import refusal
 from .http.fast_routes import FastRoutes
 from .http.middleware import Limits
 from .integrations import personalizer_routes as personalizer
+from .log.database import MOST_REWRITTEN
+from .log.erasure import rewrite_owed
 from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger
 from .webhooks.sending import Sender
 from .webhooks.watching import Watcher
+
+LOOK_SECONDS = 600.0  # between two looks whether a file is to be written anew
+DAY = 24 * 3600 * MICROSECONDS
 
 ROUTERS = (
     experiments.router,
@@ -53,7 +60,9 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         threads = Watcher(served, sentence_of), Sender(served)
         for one in threads:
             one.start()
+        rewriting = asyncio.create_task(_rewrite_daily(served))
         yield
+        rewriting.cancel()
         for one in threads:
             one.stop()
         if service is None:
@@ -74,6 +83,15 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     app.add_middleware(FastRoutes, routes=decisions.router.routes)
     app.add_middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log)
     return app
+
+
+async def _rewrite_daily(service: Service) -> None:
+    """Write SQLite's file anew once a day where erasures left that owed; others wait for up to a second then."""
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        with contextlib.suppress(Refused, sa.exc.SQLAlchemyError, OSError):  # tried again with the next look
+            before = service.settings.clock() - DAY
+            await service.in_thread("scrubbing", rewrite_owed, service.database, MOST_REWRITTEN, before)
 
 
 async def _home() -> Response:

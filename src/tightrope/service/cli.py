@@ -1,6 +1,7 @@
 """Commands of the service. What they need is loaded when one of them runs, so that `tightrope --help` stays quick."""
 
 import contextlib
+import math
 import pathlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -131,6 +132,19 @@ def replay_log(
                 typer.echo(f"  session: {state.session.save(save)}")
     if failed:
         raise typer.Exit(1)
+
+
+@log.command("rewrite")
+def rewrite_log(db: Db = "tightrope.db") -> None:
+    """Write SQLite's file anew, so that its unused bytes have nothing of what was erased; whoever decides meanwhile waits."""
+    database = open_database(db)
+    from .log.erasure import rewrite_owed
+
+    outcome = rewrite_owed(database, math.inf)
+    database.close()
+    if outcome is None or outcome[1]:
+        raise ValueError("db could not be written anew; somebody reads it, or the disk is full; try again.")
+    typer.echo("Nothing is owed any more.")
 
 
 @log.command("export")

@@ -10,6 +10,7 @@ from ...core.types import JsonObject
 from ..domain.errors import Refused, not_valid
 from ..domain.requests import ArmsRequest
 from ..domain.spec import ExperimentSpec
+from ..domain.strict import RepeatedName, once_each
 
 Spec = JsonObject
 M = TypeVar("M", bound=BaseModel)
@@ -37,7 +38,9 @@ def text_of(spec: Spec) -> str:
 def spec_of(text: str) -> Spec:
     """The spec of a text. Refused with 422 where it is no JSON object."""
     try:
-        spec = json.loads(text)
+        spec = once_each(text)
+    except RepeatedName as error:
+        raise Refused(422, f"spec: {error}", "spec") from None
     except (ValueError, RecursionError) as error:
         where = f": {error.msg} at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise Refused(422, f'spec is not JSON{where}; it must be an object such as {{"name": ..}}.', "spec") from None

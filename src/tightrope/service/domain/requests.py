@@ -9,7 +9,7 @@ from .errors import Refused, not_valid
 from .features import RawRow
 from .notices import NoticeKind
 from .spec import ArmId, Arms, Mode, Row, Share
-from .strict import Number, Strict
+from .strict import Addressable, Number, Strict
 
 MOST_ITEMS = 10_000  # items of a batch
 
@@ -53,7 +53,7 @@ class DecisionRequest(Strict):
         }
     )
 
-    id: DecisionId | None = None
+    id: Annotated[DecisionId, Addressable] | None = None
     context: Shown | None = Field(
         default=None,
         description="Features where they change with every round: a row for every arm, [[..], ..] in their order or {id: [..]}; or one "

@@ -394,13 +394,15 @@ class RetryAnswer(BaseModel):
 
 class ErasureAnswer(BaseModel):
     """erased: how many events were blanked. event: where the log says so. rewritten: whether SQLite's file was written anew, which takes
-    copies out of its unused bytes; false where it has more than 128 MiB, and for PostgreSQL."""
+    copies out of its unused bytes; false where nothing was blanked, where it is owed, and for PostgreSQL. owed: whether it is still to be
+    done, as the file has more than 16 MiB: once a day up to 128 MiB, or by `tightrope log rewrite`."""
 
-    model_config = example(erased=2, event=43, rewritten=True)
+    model_config = example(erased=2, event=43, rewritten=True, owed=False)
 
     erased: int
     event: int | None
     rewritten: bool
+    owed: bool
 
 
 class OpenItem(BaseModel):

@@ -31,8 +31,9 @@ async def read_audit(
         key.check(experiment)
 
     def work() -> list[JsonObject]:
+        last = audit.last_settled(service.database)
         with service.database.read() as connection:
-            rows = audit.read(connection, first, experiment, None if since is None else microseconds(since))
+            rows = audit.read(connection, first, experiment, None if since is None else microseconds(since), last)
             covered_rows = (row for row in rows if key.experiments is None or (row.experiment is not None and key.covers(row.experiment)))
             return [row.to_dict() for row in itertools.islice(covered_rows, limit)]
 

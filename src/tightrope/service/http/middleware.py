@@ -1,12 +1,16 @@
 """Checks of a request's address and size before it is read, and the time that its answer took."""
 
+import asyncio
 import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..domain.errors import Refused
+from ..domain.strict import RepeatedName, once_each
 from ..runtime.telemetry import logger, metrics
 from .common import refusal
+
+LONG = 50_000  # bytes of a body that is looked at in a thread, so that nobody waits
 
 
 class Limits:
@@ -24,12 +28,19 @@ class Limits:
         began, received, status = time.perf_counter(), 0, 500
         too_large = Refused(413, f"The request has more than {self.most_bytes} bytes; send less at once.")
 
+        pieces: list[bytes] = []
+
         async def limited() -> Message:
             nonlocal received
             message = await receive()
-            received += len(message.get("body", b""))
+            piece = message.get("body", b"")
+            received += len(piece)
             if received > self.most_bytes:
                 raise too_large
+            if piece:
+                pieces.append(piece)
+            if pieces and not message.get("more_body", False):
+                await check_names(pieces)
             return message
 
         async def measured(message: Message) -> None:
@@ -54,6 +65,23 @@ class Limits:
             metrics().seconds.labels(route).observe(seconds)
             if self.access_log:
                 note(scope, route, status, seconds)
+
+
+async def check_names(pieces: list[bytes]) -> None:
+    """Refuse a body of JSON that has two equal names in one object. What is no JSON is left to whoever reads it."""
+    body = b"".join(pieces)
+    pieces.clear()
+    if body.lstrip()[:1] not in (b"{", b"["):
+        return
+    try:
+        if len(body) > LONG:
+            await asyncio.to_thread(once_each, body)
+        else:
+            once_each(body)
+    except RepeatedName as error:
+        raise Refused(422, str(error)) from None
+    except (ValueError, RecursionError):
+        pass
 
 
 def note(scope: Scope, route: str, status: int, seconds: float) -> None:

@@ -15,6 +15,8 @@ from ..domain.events import Decided
 from ..domain.requests import ALPHA, BASELINE, HIGHEST, LOWEST, TEXT, EraseRequest, Estimator, EvaluationRequest
 from ..domain.times import timestamp
 from ..log import store
+from ..log.database import AT_ONCE
+from ..log.erasure import rewrite_owed
 from ..log.journal import ExperimentJournal
 from ..log.recovery import before_decision, rebuild
 from ..log.snapshots import fingerprint
@@ -185,15 +187,16 @@ def log_to_judge(connection: Connection, row: int, name: str, query: EvaluationQ
 
 @router.post("/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409))
 async def erase_subject(name: Name, request: EraseRequest, service: Served, who: Who) -> Response:
-    """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no file of SQLite has it any more,
-    but for unused bytes of a file that is too large to be written anew (`rewritten`). Where a long read holds it fast, 503: the same
-    request again goes on from there."""
+    """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered when no row and no write-ahead log of
+    SQLite has it any more. Unused bytes of the file may have (`owed`), until it is written anew: at once where that is quick, else once
+    a day or by `tightrope log rewrite`. Where a long read holds it fast, 503: the same request again goes on from there."""
     erased = await service.ask(name, commands.Erasure(request.subject), author=who)
-    rewritten = await service.in_thread("scrubbing", service.database.rewrite)
-    if rewritten is None:
-        raise Refused(503, "The data is erased, but the file could not be written anew; send the same request again.", retry_after=5)
     for _ in range(SCRUBS):
-        if await service.in_thread("scrubbing", service.database.scrub):
-            return answer(erased | {"rewritten": rewritten})
+        outcome = await service.in_thread("scrubbing", rewrite_owed, service.database, AT_ONCE)
+        if outcome is not None:
+            return answer(erased | dict(zip(("rewritten", "owed"), outcome, strict=True)))
         await asyncio.sleep(SCRUB_PAUSE)
-    raise Refused(503, "The data is erased, but somebody reads the file that has old copies; send the same request again.", retry_after=5)
+    raise Refused(
+        503, "The data is erased, but the file could not be written anew, or somebody reads old copies; send the same request again.",
+        retry_after=5,
+    )  # fmt: skip

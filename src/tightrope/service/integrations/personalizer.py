@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...core.types import JsonObject
 from ..domain.requests import DecisionRequest
-from ..domain.strict import Strict
+from ..domain.strict import Addressable, Strict
 from ..http.answers import example
 
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$")]
@@ -43,7 +43,7 @@ class RankRequest(Strict):
     actions: Annotated[list[Action], Field(min_length=1, max_length=1000)]
     contextFeatures: list[JsonObject] = Field(default_factory=list, max_length=100)
     excludedActions: list[Id] = Field(default_factory=list, max_length=1000)
-    eventId: Id | None = None
+    eventId: Annotated[Id, Addressable] | None = None
     deferActivation: bool = False
 
 

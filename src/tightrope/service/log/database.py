@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import importlib.resources
+import math
 import os
 import pathlib
 import sqlite3
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 BUSY = 10_000  # milliseconds that a connection waits for another's write
 SCRUB_WAIT = 100  # milliseconds that an attempt to empty the write-ahead log keeps others waiting
-MOST_REWRITTEN = 128 * 2**20  # bytes of a file that is written anew while others wait, for about a second
+AT_ONCE = 16 * 2**20  # bytes of a file that is written anew while others wait for a tenth of a second
+MOST_REWRITTEN = 128 * 2**20  # the same for about a second
 SETTING_UP = 8_367_455  # a number for PostgreSQL's advisory locks: whoever has it makes tables and the first key
 
 
@@ -100,14 +102,14 @@ class Database:
             ) from None
         self._lock = file
 
-    def rewrite(self) -> bool | None:
-        """Write an SQLite file anew, so that no page keeps what was deleted. False where it is too large to let others wait, and for
-        PostgreSQL, whose vacuum is its owner's decision; None where it failed, on a full disk for one, and can be tried again.
+    def rewrite(self, most: float = math.inf) -> bool | None:
+        """Write an SQLite file anew, so that no page keeps what was deleted. False where it has more than so many bytes, in which others
+        would wait, and for PostgreSQL, whose vacuum is its owner's decision; None where it failed, on a full disk for one, and can be
+        tried again.
 
         `secure_delete` overwrites what is deleted, but not the copies in unused bytes of pages between which SQLite moved rows of an index.
         """
-        file = self.url.database
-        if not self.sqlite or (file not in (None, "", ":memory:") and os.stat(str(file)).st_size > MOST_REWRITTEN):
+        if not self.sqlite or (self.file is not None and os.stat(self.file).st_size > most):
             return False
         connection = self.engine.raw_connection()  # no transaction is begun, in which there is no VACUUM
         try:

@@ -6,6 +6,7 @@ that, in parts; where a process ends in between, the same request again goes on.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,9 +18,11 @@ from ..domain.experiment import Experiment
 from ..domain.features import numbers_of
 from ..domain.rounds import lacks_baseline, longest_row
 from . import store
+from .database import Database
 from .entries import LogEntry
-from .tables import events, snapshots
+from .tables import events, secrets, snapshots
 
+OWED = "rewriting owed"  # a row of the table of secrets: since when SQLite's file has unused bytes with what was erased
 KEPT_FIELDS = (
     "deferred", "baseline", "baseline_mean", "segments",
 )  # fmt: skip  # of what was asked: what replays, certificates and results by segment need and what is no data of a person
@@ -78,3 +81,37 @@ def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
 def drop_snapshots(connection: Connection, row: int, first: int) -> None:
     """Remove the snapshots from an event on."""
     connection.execute(sa.delete(snapshots).where(snapshots.c.experiment == row, snapshots.c.seq >= first))
+
+
+def owe(connection: Connection, now: int) -> None:
+    """Note that SQLite's file is to be written anew: something was blanked in it."""
+    forget_owed(connection)
+    connection.execute(sa.insert(secrets).values(name=OWED, value=str(now).encode()))
+
+
+def owed_since(connection: Connection) -> int | None:
+    """When something was blanked last for which the file was not written anew; None: it was."""
+    value = connection.execute(sa.select(secrets.c.value).where(secrets.c.name == OWED)).scalar_one_or_none()
+    return None if value is None else int(value)
+
+
+def forget_owed(connection: Connection, since: int | None = None) -> None:
+    """The file was written anew. since: what was owed then; None: whatever."""
+    this = sa.delete(secrets).where(secrets.c.name == OWED)
+    connection.execute(this if since is None else this.where(secrets.c.value == str(since).encode()))
+
+
+def rewrite_owed(database: Database, most: float, before: float = math.inf) -> tuple[bool, bool] | None:
+    """Write the file anew if that is owed since before a time (see `Database.rewrite`). Whether that was done, and whether it is still
+    owed; None where a failure or a reader is in the way, and it can be tried again."""
+    with database.read() as connection:
+        since = owed_since(connection)
+    if since is None or since >= before:
+        return False, since is not None
+    done = database.rewrite(most)
+    if done is None or not database.scrub():  # the write-ahead log has copies too
+        return None
+    if done:
+        with database.write() as connection:
+            forget_owed(connection, since)
+    return done, not done

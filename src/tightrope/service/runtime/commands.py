@@ -535,6 +535,8 @@ class Erasure:
             self._keep(snapshot, since)
         at = self.transaction
         at.flush()
+        if at.writer.database.sqlite:
+            erasure.owe(at.connection, at.now)
         for first in range(0, len(blanked), CHUNK):
             at = self.transaction
             chunk = [seq for seq, _, _ in blanked[first : first + CHUNK]]

@@ -38,6 +38,7 @@ from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import ExperimentJournal
 from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
+from ..log.tables import secrets
 from .clock_watch import ClockWatch
 from .exchanges import SharedExperiment
 from .garbage_collection import RegularFreeze, freeze
@@ -50,6 +51,7 @@ PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
 SNAPSHOT_WAIT = 500  # milliseconds for which a snapshot waits for a lock
 JOIN_AGAIN = 0.5  # seconds between two attempts to join the workers of an experiment
+CALM = 1.0  # seconds without a failure after which a service tries by itself whether it can write
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
 AT_ONCE = 200  # commands whose decisions are looked up together
@@ -209,7 +211,8 @@ class Writer(threading.Thread):
         self.regular_freeze = RegularFreeze(settings)
         self.clock_watch = ClockWatch(settings)
         self.replayed = False  # whether all experiments that nobody else writes were read once
-        self.failing: str | None = None  # why the last transaction failed
+        self.failing: str | None = None  # why the last transaction failed; None: something was written since
+        self.failed = 0.0  # when that was, by the computer's count of seconds
         self.held: dict[str, Lease] = {}  # of experiments that stay this process's, as all of an SQLite file
         self.unavailable: dict[str, tuple[float, Refused]] = {}  # experiments that cannot be had before a time, and what is answered
         self.joining: dict[str, SharedExperiment] = {}  # experiments of many workers that were read, but whose ledger others hold
@@ -284,7 +287,8 @@ class Writer(threading.Thread):
                 for owned in self.owned.values():
                     if isinstance(owned, SharedExperiment) and owned.alone:
                         owned.exchange(connection, self.settings.clock(), wait=PATIENCE)
-            self.failing = None
+            if self._fresh:  # what only reads says nothing of a disk that is full
+                self.failing = None
             metrics().group.observe(len(answers))
         except Exception as error:
             refused = self._failed(error, {command.experiment for command in begun})
@@ -377,7 +381,7 @@ class Writer(threading.Thread):
     def _failed(self, error: Exception, touched: set[str]) -> Refused:
         """Nothing of the group happened: forget what memory thinks, and say so."""
         outside = isinstance(error, (sa.exc.SQLAlchemyError, OSError, store.Overtaken))
-        self.failing = type(error).__name__
+        self.failing, self.failed = type(error).__name__, time.monotonic()
         logger().error("group failed", error=self.failing, reason=str(getattr(error, "orig", None) or type(error)), exc_info=not outside)
         metrics().failures.inc()
         overtaken = isinstance(error, store.Overtaken)
@@ -549,12 +553,16 @@ class Writer(threading.Thread):
                 for name in self.leases.renew(connection, self.owned):
                     del self.owned[name]
                 free = self.leases.free(connection, self.owned)
+                calm = self.failing is not None and time.monotonic() - self.failed >= CALM
+                if calm:
+                    try_writing(connection, self.leases.owner)
             before = len(self.owned)
             for name in free:
                 with contextlib.suppress(Refused):
                     self._take(name)
             self.replayed = True
-            self.failing = None  # a service that is not ready gets no requests, so none of them could clear it
+            if calm:  # a service that is not ready gets no requests, so none of them could clear it
+                self.failing = None
         except Exception as error:
             self._failed(error, set(self.owned))
             return
@@ -570,6 +578,13 @@ class Writer(threading.Thread):
             if due and not owned.closing:
                 owned.closing = True
                 self.lines.setdefault(name, deque()).append(Command(name, close_windows))
+
+
+def try_writing(connection: Connection, owner: str) -> None:
+    """Write something that leaves nothing behind; it fails with the transaction where nothing can be written."""
+    name = f"probe {owner}"[:40]
+    connection.execute(sa.insert(secrets).values(name=name, value=bytes(2000)))
+    connection.execute(sa.delete(secrets).where(secrets.c.name == name))
 
 
 def given_up(transaction: Transaction) -> None:
