@@ -58,7 +58,7 @@ def test_the_baseline_is_served_and_the_policy_learns_from_it(mode):
     bodies = [event.body for event in world.events]
     assert {body["name"] for body in bodies} == {"mid"} and {body["propensity"] for body in bodies} == {1.0}
     assert world.experiment.session.rounds == 40
-    assert {body["rollout"]["wanted"] for body in bodies} == {0}  # the first that was never played
+    assert {body["rollout"]["wanted"] for body in bodies} == {0, 1, 2}  # drawn with epsilon = 1, also while two were never played
     pulls = world.experiment.session.state.pulls
     assert pulls.tolist() == [0, 40, 0]
 
@@ -144,9 +144,9 @@ def test_the_evidence_is_a_confidence_sequence_and_takes_rewards_in_the_order_of
 
 def test_a_policy_that_turns_bad_is_sent_back_before_its_budget_is_gone():
     guard = {"policy": "UCB", "baseline_mean": 0.5, "alpha": 0.2, "guarantee": {"sigma": 0.5}}
-    world = World([0.5, 0.5, 1.0], **guard, rollout={"mode": "full", "least_budget": 150.0})
+    world = World([0.5, 0.5, 1.0], **guard, rollout={"mode": "full", "least_budget": 300.0})
     assert world.play(800) == []
-    assert world.experiment.rollout.budget > 200
+    assert world.experiment.rollout.budget > 400
     (back,) = world.play(600, [0.0, 0.5, 0.0])
     assert back["mode"] == "shadow" and back["held"] and "budget" in back["why"]
     true = sum((1.0 if e.body["arm"] == 2 else 0.5) - 0.4 for e in world.events[:800])
@@ -171,8 +171,9 @@ def test_the_return_follows_the_decision_that_measured_the_budget(service):
 
 
 def test_a_policy_that_has_done_nothing_yet_is_not_sent_back(service):
-    """CUCB2 charges for its confidence before it has explored; that is no loss."""
-    create(service, SPEC | {"policy": "CUCB2", "baseline_mean": 0.5, "alpha": 0.05, "window": None})
+    """psi is charged before anything was explored; that is no loss."""
+    guard = {"baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"martingale": "freedman"}}
+    create(service, SPEC | {"policy": "CUCB2", "window": None} | guard)
     for n in range(60):
         reward(service, decide(service)["id"], n % 2)
     told = ask(service, commands.describe_rollout)
