@@ -254,7 +254,8 @@ def _check_explanation(policy: Policy, problem: Problem, session: Session, pulls
     known = mean.shape == (K,) and bool((np.isfinite(mean) | (width == np.inf))[pulls > 0].all())
     words = f"explain's mean must be ({K},), and finite for the arms played; NaN only where the width is infinite"
     _require(known, policy, problem, words)
-    arms = np.atleast_1d(session.select())
+    shown = session._rounds.last.features if session._rounds.changing else None  # the round that explain is about
+    arms = np.atleast_1d(session.select(context=shown))
     right = chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - arms.size) < 1e-6
     words = f"explain's probability must be ({K},), not negative, and sum to {arms.size}, the number of arms it plays"
     _require(right, policy, problem, words)

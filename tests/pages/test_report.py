@@ -286,7 +286,7 @@ def test_every_policy_is_measured_and_every_measurement_can_begin():
     for _, policy, _, problem in cases():
         if type(policy).__module__.startswith("tightrope."):  # other tests have policies of their own
             measured.add(type(policy))
-        init(policy, describe(problem)._replace(horizon=1000))
+            init(policy, describe(problem)._replace(horizon=1000))
     assert measured == {type(policy) for policy in examples().values()}
 
 

@@ -202,7 +202,7 @@ def run(kind, seed, path, steps=25, between=None):
 
 def differences(kind, session, twin):
     """Entries of the explanation that differ from those of the twin by more than 1e-9."""
-    policy, _, may = kinds()[kind]
+    (_, _, may), policy = kinds()[kind], session.policy
     state, told = twin.state(policy, session.arms, "features" in may, session.catalogue)
     features = np.random.default_rng(0).normal(size=(told.number, 3)) / 3 if "features" in may else None
     mask, found = None if session._rounds.retired is None else ~session._rounds.retired, []

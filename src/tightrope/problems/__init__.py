@@ -1,5 +1,7 @@
 """Problems: arms, contexts, rewards and the truth that regret is measured against."""
 
+from typing import TYPE_CHECKING
+
 from ..core import checks
 from . import data
 from .bernoulli import Bernoulli
@@ -44,6 +46,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> object:
-    """No such name, and which one was probably meant."""
-    raise AttributeError(f"module 'tightrope.problems' has no attribute {name!r}.{checks.hint(name, __all__)}")
+if not TYPE_CHECKING:  # which knows the names
+
+    def __getattr__(name: str) -> object:
+        """No such name, and which one was probably meant."""
+        raise AttributeError(f"module 'tightrope.problems' has no attribute {name!r}.{checks.hint(name, __all__)}")

@@ -84,9 +84,9 @@ class Guaranteed(Policy):
     baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is fixed, else 0")
     clip: Given[Literal["both", "paper", "joint"], int] = choice("both", "paper", "joint", default="both")
     martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
-        "bernoulli", "freedman", "subgaussian", none="bernoulli if the range of rewards is known, else freedman"
+        "bernoulli", "freedman", "subgaussian", default=None, none="bernoulli if the range of rewards is known, else freedman"
     )
-    rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(words="the inner policy's or the problem's")
+    rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(default=None, words="the inner policy's or the problem's")
     constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")
     martingale_sigma: Given[float | None, float] = optional_real(default=None, least=0, words="sigma")
     true_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, words="(K,) true means, for bound='oracle'")

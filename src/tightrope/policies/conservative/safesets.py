@@ -60,9 +60,9 @@ class SafeSets(Wrapper):
     min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
     baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is known, else 0")
     martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
-        "bernoulli", "freedman", "subgaussian", none="bernoulli if the range of rewards is known, else freedman"
+        "bernoulli", "freedman", "subgaussian", default=None, none="bernoulli if the range of rewards is known, else freedman"
     )
-    rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(words="the inner policy's or the problem's")
+    rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(default=None, words="the inner policy's or the problem's")
     constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")
 
     @staticmethod

@@ -10,7 +10,7 @@ from ..domain.strict import RepeatedName, once_each
 from ..runtime.telemetry import logger, metrics
 from .common import refusal
 
-LONG = 50_000  # bytes of a body that is looked at in a thread, so that nobody waits
+LONG_BYTES = 50_000  # bytes of a body that is looked at in a thread, so that nobody waits
 
 
 class Limits:
@@ -74,7 +74,7 @@ async def check_names(pieces: list[bytes]) -> None:
     if body.lstrip()[:1] not in (b"{", b"["):
         return
     try:
-        if len(body) > LONG:
+        if len(body) > LONG_BYTES:
             await asyncio.to_thread(once_each, body)
         else:
             once_each(body)

@@ -51,7 +51,7 @@ PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
 SNAPSHOT_WAIT = 500  # milliseconds for which a snapshot waits for a lock
 JOIN_AGAIN = 0.5  # seconds between two attempts to join the workers of an experiment
-CALM = 1.0  # seconds without a failure after which a service tries by itself whether it can write
+CALM_SECONDS = 1.0  # seconds without a failure after which a service tries by itself whether it can write
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
 AT_ONCE = 200  # commands whose decisions are looked up together
@@ -553,7 +553,7 @@ class Writer(threading.Thread):
                 for name in self.leases.renew(connection, self.owned):
                     del self.owned[name]
                 free = self.leases.free(connection, self.owned)
-                calm = self.failing is not None and time.monotonic() - self.failed >= CALM
+                calm = self.failing is not None and time.monotonic() - self.failed >= CALM_SECONDS
                 if calm:
                     try_writing(connection, self.leases.owner)
             before = len(self.owned)
