@@ -93,7 +93,9 @@ def test_the_fold_is_what_one_process_would_have_learned_from_the_same_events(st
     """The twin is an ordinary experiment: it is told of each decision and then of its end, in the order of the ledger."""
     fleet, twin = Fleet(3), ExperimentJournal("many")
     drive(fleet, steps)
-    twin.record(created(ExperimentSpec.model_validate({name: value for name, value in SPEC.items() if name != "workers"})), 1)
+    alone = {name: value for name, value in SPEC.items() if name != "workers"}
+    alone["guarantee"] = SPEC["guarantee"] | {"martingale": "freedman"}  # what leases are derived for
+    twin.record(created(ExperimentSpec.model_validate(alone)), 1)
     flat = [entry.event for entries, _ in told_in_order(fleet) for entry in entries]
     early, known = {}, set()
     for event in flat:
