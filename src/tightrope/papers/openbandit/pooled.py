@@ -25,14 +25,13 @@ def score(cases: list[DirectionCase]) -> list[Row]:
 
 def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
     """The rows of one direction; campaigns are logs of their own, so their errors add up as independent ones."""
-    if not cases:
-        return []
-    own = mean_of([case.own for case in cases])
     rows = []
-    for name in cases[0].evaluation.estimates:
-        mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in cases])
+    for name in dict.fromkeys(name for case in cases for name in case.evaluation.estimates):
+        judged = [case for case in cases if name in case.evaluation.estimates]  # one that learns in order needs rows as they were drawn
+        own = mean_of([case.own for case in judged])
+        mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in judged])
         apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
-        words = f"{name} agrees with the policy's own mean, mean of {len(cases)} campaigns: {direction}"
+        words = f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: {direction}"
         rows.append(row_of(name, words, f"{own.value:.4f} ± {own.se:.4f}", mean, agree(apart, own.value), remark=remark_on(name)))
     return rows
 
