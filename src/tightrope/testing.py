@@ -406,7 +406,7 @@ def play_session(
     for t in range(horizon):
         if reload is not None and t == horizon // 2:
             session.save(reload)
-            session = Session.load(reload, policy=policy)
+            session = Session.load(reload, policy=session.policy)
         context = observe(world, t, draw)
         shown_context = None if all(item is None for item in context) else context
         action = session.select(context=shown_context)
