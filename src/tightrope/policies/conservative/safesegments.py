@@ -81,8 +81,7 @@ class SafeSegments(Wrapper):
             raise ValueError(f"baseline_means has {means.size} entries, but segments = {n}; give one for each.")
         if means.size and not math.isnan(inner.baseline_mean):
             raise ValueError("baseline_means was given, and inner has a baseline_mean for all segments; leave one of them out.")
-        for mean in means:
-            check_means(inner.rewards, {"baseline_means": mean})
+        check_means(inner.rewards, {"baseline_means": means})
         known = float(means.min()) if means.size else inner.baseline_mean
         return stored | {"guard": inner._replace(delta=inner.delta / n, baseline_mean=known)}
 
