@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 from running import ask, create, decide, place, reward, service_at
 
@@ -190,3 +191,50 @@ def test_a_request_whose_subject_was_erased_is_told_so(service):
         with pytest.raises(Refused, match="was erased") as refused:
             decide(service, id, "o", **asked)
         assert refused.value.status == 410
+
+
+BY_COUNTRY = {
+    "name": "b", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.3}, "arms": [{"id": "base"}, {"id": "x"}], "baseline": "base",
+    "alpha": 0.1, "guarantee": {"sigma": 0.2, "martingale": "freedman", "open": "lower"}, "segments": {"country": ["de", "fr"]}, "promise_by": "country",
+}  # fmt: skip
+
+
+def visits(service, clock, number, means, noise=0.1, seed=1, seconds=0, cancels=lambda country, arm: 0.0):
+    """Visits from two countries, each with its mean; rewards of the second come later, and a share of visits is cancelled."""
+    rng = np.random.default_rng(seed)
+    for n in range(number):
+        country = int(rng.random() < 0.5)
+        id = f"{seed}-{n}"
+        arm = decide(service, id, "b", segments={"country": ("de", "fr")[country]})["arm"]
+        if rng.random() < cancels(country, arm):
+            ask(service, commands.cancel, id, name="b")
+        else:
+            clock.now += 10**6 * seconds * country
+            reward(service, id, min(max(means[country] + noise * rng.choice([-1.0, 1.0]), 0.0), 1.0), "b")
+
+
+@pytest.mark.parametrize(("noise", "means", "verdict"), [(0.1, (0.1, 0.9), "agrees"), (0.4, (0.5, 0.5), "contradicted")])
+def test_noise_is_judged_within_each_segment_that_has_a_promise(service, clock, noise, means, verdict):
+    """Means that differ by country by eight standard deviations of the noise are no noise; noise beyond sigma is, wherever it is."""
+    create(service, BY_COUNTRY | {"baseline_means": {"de": means[0], "fr": means[1], "other": 0.5}})
+    visits(service, clock, 800, means, noise)
+    assert assumption(issued(service, "b"), "Rewards are at least")[0] == verdict
+
+
+def test_countries_that_differ_contradict_nothing_that_is_promised_by_country(service, clock):
+    """Where more is earned rewards come later and more visits are cancelled, at the end of the log most visits are from there."""
+    create(service, BY_COUNTRY | {"baseline_means": {"de": 0.1, "fr": 0.9, "other": 0.5}})
+    visits(service, clock, 500, (0.1, 0.9), seconds=100, cancels=lambda country, arm: 0.5 * country)
+    told = issued(service, "b")
+    assert {one["verdict"] for one in told["assumptions"]} <= {"holds", "agrees", "unseen"}, told["assumptions"]
+
+
+def test_what_is_wrong_in_one_country_is_told(service, clock):
+    create(service, BY_COUNTRY | {"baseline_means": {"de": 0.5, "fr": 0.5, "other": 0.5}})
+    wrong = {"cancels": lambda country, arm: 0.5 * country * (arm == "x")}
+    visits(service, clock, 400, (0.5, 0.1), **wrong)
+    visits(service, clock, 400, (0.5, 0.9), seconds=100, seed=2, **wrong)
+    told = issued(service, "b")
+    for says in ("When a reward arrives", "What an arm earns on average in a country", "cancelled decisions count"):
+        verdict, why = assumption(told, says)
+        assert verdict == "contradicted" and "in country fr" in why

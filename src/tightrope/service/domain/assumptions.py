@@ -80,11 +80,8 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
     if not holdings["estimates"]:
         pass  # the bound asks nothing of the arms
     elif holdings["norms"] is None:
-        if spec.promise_by is None:
-            premises.append(steady("What an arm earns on average does not change during the experiment.", history))
-        else:
-            says = f"What an arm earns on average in a {spec.promise_by} does not change during the experiment."
-            premises.append(unseen(says, "The log is not looked at for this by segment."))
+        where = "" if spec.promise_by is None else f" in a {spec.promise_by}"
+        premises.append(steady(f"What an arm earns on average{where} does not change during the experiment.", history))
         if holdings["learned"] and not holdings["bernoulli"]:
             premises.append(at_most(most, spec, history))
     else:
@@ -141,9 +138,10 @@ def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) ->
             says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned, and half of that is at most sigma."
         )
     low, high = history.reward_range
-    for arm, variance in observations.least_variance().items() if history.comparable else ():
-        if (high - low) ** 2 * variance > sigma**2 * ROUNDING:
-            return Assumption(says, CONTRADICTED, f"The rewards of arm {arm!r} vary by more than sigma = {sigma:.6g} allows.")
+    for where, observed in history.alike.items() if history.comparable else ():
+        for arm, variance in observed.least_variance().items():
+            if (high - low) ** 2 * variance > sigma**2 * ROUNDING:
+                return Assumption(says, CONTRADICTED, f"The rewards of arm {arm!r}{where} vary by more than sigma = {sigma:.6g} allows.")
     return Assumption(says, AGREES, seen_range(history))
 
 
@@ -202,26 +200,28 @@ def steady(says: str, history: History) -> Assumption:
     """Means do not change."""
     if not history.comparable:
         return unseen(says, "What an arm earns depends on the round here, so that the log does not show it.")
-    drift = history.observed.drift()
-    if drift is None:
-        return Assumption(says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ.")
-    arm, (more, least, less, most) = drift
-    low, high = history.reward_range
-    least, most = low + (high - low) * least, low + (high - low) * most
-    values = f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those from {less} on"
-    return Assumption(says, CONTRADICTED, f"Arm {arm!r} earned {values}.")
+    for where, observed in history.alike.items():
+        drift = observed.drift()
+        if drift is not None:
+            arm, (more, least, less, most) = drift
+            low, high = history.reward_range
+            least, most = low + (high - low) * least, low + (high - low) * most
+            values = f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those from {less} on"
+            return Assumption(says, CONTRADICTED, f"Arm {arm!r} earned{where} {values}.")
+    return Assumption(says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ.")
 
 
 def delays(history: History) -> Assumption:
     """When and whether a reward comes is not about what it is."""
     says = "When a reward arrives, and whether it does, does not depend on what it is."
-    contrast = history.observed.telling_delays() if history.comparable else None
-    if contrast is not None:
-        arm, (more, least, less, most) = contrast
-        low, high = history.reward_range
-        least, most = low + (high - low) * least, low + (high - low) * most
-        values = f"at least {least:.4g} on average where they took {more}, at most {most:.4g} where {less}"
-        return Assumption(says, CONTRADICTED, f"Rewards of arm {arm!r} are {values} (upper ends of {', '.join(BARS)}).")
+    for where, observed in history.alike.items() if history.comparable else ():
+        contrast = observed.telling_delays()
+        if contrast is not None:
+            arm, (more, least, less, most) = contrast
+            low, high = history.reward_range
+            least, most = low + (high - low) * least, low + (high - low) * most
+            values = f"at least {least:.4g} on average where they took {more}, at most {most:.4g} where {less}"
+            return Assumption(says, CONTRADICTED, f"Rewards of arm {arm!r}{where} are {values} (upper ends of {', '.join(BARS)}).")
     return whether_it_comes(says, history)
 
 
@@ -266,19 +266,20 @@ def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
 
 def cancellations(history: History) -> Assumption:
     """Cancelled decisions were never shown."""
-    one, observations = history.cancelled == 1, history.observed
+    one = history.cancelled == 1
     says = (
         f"{plural(history.cancelled, 'cancelled decision')} {'counts' if one else 'count'} for nothing: none was shown, and whether one is "
         "cancelled does not depend on its arm or its reward."
     )
-    uneven = observations.uneven_cancellation()
-    if uneven is not None:
-        why = (
-            f"Of arm {uneven.more!r} at least {uneven.more_least:.1%} are cancelled, of arm {uneven.less!r} at most {uneven.less_most:.1%}."
-        )
-        return Assumption(says, CONTRADICTED, why)
-    if observations.late_cancellation():
-        return Assumption(says, CONTRADICTED, "Most cancellations come later than most rewards, when a reward may be known.")
+    for where, observed in history.alike.items():
+        uneven = observed.uneven_cancellation()
+        if uneven is not None:
+            more, least, less, most = uneven
+            return Assumption(
+                says, CONTRADICTED, f"Of arm {more!r}{where} at least {least:.1%} are cancelled, of arm {less!r} at most {most:.1%}."
+            )
+        if observed.late_cancellation():
+            return Assumption(says, CONTRADICTED, f"Most cancellations{where} come later than most rewards, when a reward may be known.")
     share = history.cancelled / max(history.decisions, 1)
     return unseen(says, f"They are {share:.1%} of all decisions, and no arm surely has a larger share of them than another.")
 

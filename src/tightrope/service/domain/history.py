@@ -10,6 +10,7 @@ from ...core.types import JsonObject
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
 from . import events
 from .features import FeatureReader, numbers_of
+from .observations import ERROR as COMPARISON_ERROR
 from .observations import Observations, bar_of
 from .rounds import baselines_of, lacks_baseline
 from .spec import OTHER, ExperimentSpec
@@ -124,6 +125,7 @@ class History:
             str, tuple[events.DecisionEvent, int]
         ] = {}  # endings, with their times, that a worker told before another its decision
         self.observed = Observations()
+        self.parts: dict[str, Observations] = {}  # the same by the value of the segment that promises are by, if any
         self.last: deque[DecisionLine] = deque(maxlen=LAST)
         self.outcomes: dict[str, str] = {}  # of the last decisions, in words
 
@@ -150,11 +152,13 @@ class History:
     def _on_created(self, event: events.Created, time: int) -> None:
         self.spec = event.completed
         self.reader = self.spec.reader()
-        self._add_arms(arm.id for arm in self.spec.arms or ())
         self.segments = {
             name: {value: SegmentHistory() for value in (*values, OTHER)} for name, values in (self.spec.segments or {}).items()
         }
+        promised = self.spec.promised_values or []
+        self.parts = {value: Observations(COMPARISON_ERROR / len(promised)) for value in promised}
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
+        self._add_arms(arm.id for arm in self.spec.arms or ())
         self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
@@ -163,7 +167,8 @@ class History:
     def _add_arms(self, ids: Iterable[str]) -> None:
         added = list(ids)
         self.arms.update((id, ArmHistory()) for id in added)
-        self.observed.add_arms(added)
+        for observed in (self.observed, *self.parts.values()):
+            observed.add_arms(added)
 
     def _on_arm_changed(self, event: events.ArmChanged, time: int) -> None:
         (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
@@ -203,7 +208,8 @@ class History:
             for name, chance in zip(names, chances, strict=True):
                 segment.arms.setdefault(name, ArmHistory()).play(chance)
         context = None if self.spec is None else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
-        self.observed.add_decision(self.decisions, names, context)
+        for observed in self._observers(self.open[event.decision]):
+            observed.add_decision(self.decisions, names, context)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
@@ -215,6 +221,11 @@ class History:
     def _segments_of(self, line: OpenLine) -> Iterator[SegmentHistory]:
         """Those that a decision belongs to."""
         return (self.segments[name][value] for name, value in line.segments.items())
+
+    def _observers(self, line: OpenLine) -> list[Observations]:
+        """The observations that a decision belongs to: of all decisions, and of those whose promise is its own."""
+        by = None if self.spec is None else self.spec.promise_by
+        return [self.observed] if by is None else [self.observed, self.parts[line.segments[by]]]
 
     def _keep_point(self, time: int) -> None:
         self.points.append(self.point(time))
@@ -236,7 +247,8 @@ class History:
             return
         line, value = self.open[event.decision], event.value
         bar = bar_of(time - line.time)
-        self.observed.delays[bar] += 1
+        for observed in self._observers(line):
+            observed.delays[bar] += 1
         self.observed.clipped += event.given is not None
         if isinstance(value, dict):
             for name, number in value.items():
@@ -258,7 +270,8 @@ class History:
             self.outside += 1
             scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
         self.mean.add(scaled, 1.0 - scaled)
-        self.observed.add_reward(arm, value, scaled, line.number, bar)
+        for observed in self._observers(line):
+            observed.add_reward(arm, value, scaled, line.number, bar)
         for segment in self._segments_of(line):
             segment.rewards += 1
             segment.arms[arm].reward(value, scaled)
@@ -289,7 +302,8 @@ class History:
             if line.others:
                 self.cancelled_means += line.mean or 0.0
                 self.cancelled_unknown += line.mean is None
-            self.observed.cancel_delays[bar_of(time - line.time)] += 1
+            for observed in self._observers(line):
+                observed.cancel_delays[bar_of(time - line.time)] += 1
         self._end(event.decision, "cancelled", True)
 
     def _on_late(self, event: events.Late, time: int) -> None:
@@ -321,7 +335,8 @@ class History:
     def _end(self, decision: str, outcome: str, cancelled: bool = False) -> None:
         line = self.open.pop(decision, None)
         if line is not None:
-            self.observed.end_decision(line.number, line.arms, cancelled)
+            for observed in self._observers(line):
+                observed.end_decision(line.number, line.arms, cancelled)
             for segment in self._segments_of(line):
                 segment.open -= 1
                 segment.cancelled += cancelled
@@ -350,6 +365,12 @@ class History:
         """Whether the mean reward of an arm is the same in every round, as far as the spec says, so that intervals of arms make sense."""
         spec = self.spec
         return spec is not None and spec.arms is not None and spec.row_length is None and spec.oracle is None and not self.outside
+
+    @property
+    def alike(self) -> dict[str, Observations]:
+        """Observations of decisions in which an arm has one mean, by what a sentence about them ends with."""
+        by = None if self.spec is None else self.spec.promise_by
+        return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {"": self.observed}
 
     def intervals(self) -> list[tuple[float, float]] | None:
         """Bounds on each arm's mean that hold at all times and for all arms at once; None where arms have no one mean."""

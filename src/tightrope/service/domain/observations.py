@@ -79,9 +79,10 @@ class ArmObservations:
 
 
 class Observations:
-    """Observations of one experiment."""
+    """Observations of one experiment, or of its decisions of one segment. error: of each kind of comparison."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: float = ERROR) -> None:
+        self.error = error
         self.arms: dict[str, ArmObservations] = {}
         self.lowest, self.highest = math.inf, -math.inf  # reward
         self.clipped = 0  # rewards that were outside the range
@@ -158,7 +159,7 @@ class Observations:
             settled = ConfidenceSequence(ERROR, k=0.0, state=np.sum(ended, axis=0) if ended else None)
             every = ConfidenceSequence(ERROR, k=0.0, state=np.sum([one.state for one in observations.by_period.values()], axis=0))
             sequences[arm] = [settled, at_worst(every, sum(observations.open.values()))]
-        error = ERROR / max(2 * len(sequences), 1)
+        error = self.error / max(2 * len(sequences), 1)
         pairs = iter(bounds_of([one for both in sequences.values() for one in both], error))
         bounds = {arm: (next(pairs), next(pairs)) for arm in sequences}
         return {arm: (max(first[0], second[0]), min(first[1], second[1])) for arm, (first, second) in bounds.items()}
@@ -168,7 +169,7 @@ class Observations:
         several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_period) > 1}
         for arm, observations in several.items():
             periods = {f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0)) for j, one in observations.by_period.items()}
-            contrast = apart(periods, ERROR / min(len(self.arms), MOST_ARMS))
+            contrast = apart(periods, self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
                 return arm, contrast
         return None
@@ -177,7 +178,7 @@ class Observations:
         """An arm whose rewards differ by how long they took, and the delays."""
         several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_delay) > 1}
         for arm, observations in several.items():
-            contrast = apart({BARS[bar]: one for bar, one in observations.by_delay.items()}, ERROR / min(len(self.arms), MOST_ARMS))
+            contrast = apart({BARS[bar]: one for bar, one in observations.by_delay.items()}, self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
                 return arm, contrast
         return None
@@ -185,12 +186,12 @@ class Observations:
     def least_variance(self) -> dict[str, float]:
         """By arm, what the variance of its scaled rewards surely is at least, where its mean does not change."""
         arms = {arm: observations.differences for arm, observations in self.arms.items() if observations.differences.rounds}
-        bounds = bounds_of(list(arms.values()), ERROR / max(len(arms), 1))
+        bounds = bounds_of(list(arms.values()), self.error / max(len(arms), 1))
         return {arm: least / 2.0 for arm, (least, _) in zip(arms, bounds, strict=True)}
 
     def uneven_cancellation(self) -> Apart | None:
         """Two arms of which surely different shares are cancelled."""
-        return apart({arm: observations.cancelled for arm, observations in self.arms.items()}, ERROR)
+        return apart({arm: observations.cancelled for arm, observations in self.arms.items()}, self.error)
 
     def late_cancellation(self) -> bool:
         """Whether most cancellations come after most rewards, so that they may depend on what the reward was."""
