@@ -30,7 +30,7 @@ from tightrope.service.runtime.writer import close_windows
 SECOND = 10**6
 ALPHA, TOLERANCE = 0.2, 1e-9
 POLICIES = ("UCB", "BetaThompson", {"policy": "EpsilonGreedy", "epsilon": 1.0}, "KLUCB")
-KINDS = ("stated", "learned", "of the round")
+KINDS = ("stated", "learned", "of the round", "by mask")  # what the baseline earns
 
 
 class Player:
@@ -42,6 +42,9 @@ class Player:
         self.kind = KINDS[int(self.rng.integers(len(KINDS)))]
         count = int(self.rng.integers(2, 6))
         self.means = {f"a{k}": float(m) for k, m in enumerate(self.rng.uniform(0.05, 0.95, count))}
+        self.limited_means = dict(self.means)  # where an arm may not be played
+        if self.kind == "by mask":
+            self.limited_means = {arm: float(self.rng.uniform(0.05, 0.95)) for arm in self.means}
         spec = {
             "name": name, "policy": POLICIES[int(self.rng.integers(len(POLICIES)))], "arms": [{"id": arm} for arm in self.means],
             "alpha": ALPHA, "guarantee": {"sigma": 0.5}, "window": 60.0, "default_reward": 0.0, "cancel_within": 10.0, "seed": seed,
@@ -57,7 +60,7 @@ class Player:
             spec |= {"baseline": "a0"} | ({"baseline_mean": self.means["a0"]} if self.kind == "stated" else {})
         create(service, spec)
         self.made = 0
-        self.decided = {}  # id: arm, baseline, subject
+        self.decided = {}  # id: arm, baseline, subject, what both earn
         self.open, self.cancelled, self.gone = {}, set(), set()
         self.without_baseline = 0
         self.truth = self.cancelled_others = self.lowest = 0.0
@@ -82,7 +85,7 @@ class Player:
             asked = {"baseline": baseline, "baseline_mean": self.means[baseline]}
         if self.rng.random() < 0.02:
             asked["excluded"] = [baseline]
-        elif self.rng.random() < 0.1 and len(self.means) > 2:
+        elif self.rng.random() < (0.4 if self.kind == "by mask" else 0.1) and len(self.means) > 2:
             asked["excluded"] = [list(self.means)[-1]]
         if self.rng.random() < 0.3:
             asked["subject"] = f"u{int(self.rng.integers(4))}"
@@ -101,9 +104,10 @@ class Player:
         self.assign(asked.get("subject"), id, arm, now)
         self.made += 1
         self.without_baseline += baseline in asked.get("excluded", ())
-        self.decided[id] = arm, baseline, asked.get("subject")
+        means = self.limited_means if "excluded" in asked else self.means
+        self.decided[id] = arm, baseline, asked.get("subject"), means[arm], (1.0 - ALPHA) * means[baseline]
         self.open[id] = self.clock.now
-        self.truth += self.means[arm] - (1.0 - ALPHA) * self.means[baseline]
+        self.truth += means[arm] - (1.0 - ALPHA) * means[baseline]
         self.lowest = min(self.lowest, self.truth)
         self.clock.now += int(self.rng.integers(SECOND))
 
@@ -123,7 +127,7 @@ class Player:
         if not self.open:
             return
         id = list(self.open)[int(self.rng.integers(len(self.open)))]
-        value = float(self.rng.random() < self.means[self.decided[id][0]])
+        value = float(self.rng.random() < self.decided[id][3])
         if value == 0.0 and self.rng.random() < 0.3:
             del self.open[id]
             return
@@ -141,12 +145,12 @@ class Player:
         except Refused as refused:
             assert refused.status in (404, 409, 410), refused.message
             return
-        arm, baseline, _ = self.decided[id]
+        arm, baseline, _, mean, owed = self.decided[id]
         self.unassign(id)
         del self.open[id]
         self.cancelled.add(id)
-        self.truth -= self.means[arm] - (1.0 - ALPHA) * self.means[baseline]
-        self.cancelled_others += (1.0 - ALPHA) * self.means[baseline] * (arm != baseline)
+        self.truth -= mean - owed
+        self.cancelled_others += owed * (arm != baseline)
 
     # Operators ------------------------------------------------------------------------------------------------------------
 
@@ -166,7 +170,7 @@ class Player:
     def erase(self):
         subject = f"u{int(self.rng.integers(4))}"
         self.ask(commands.Erasure(subject))
-        for id, (_, _, whose) in self.decided.items():
+        for id, (_, _, whose, *_) in self.decided.items():
             if whose == subject:
                 self.open.pop(id, None)
         self.assigned.pop(subject, None)
@@ -175,7 +179,7 @@ class Player:
         if len(self.means) < 9:
             arm = f"a{len(self.means)}"
             self.ask(commands.add_arms, ArmsRequest(arms=[{"id": arm}]))
-            self.means[arm] = float(self.rng.uniform(0.05, 0.95))
+            self.means[arm] = self.limited_means[arm] = float(self.rng.uniform(0.05, 0.95))
 
     def change(self):
         arm = list(self.means)[int(self.rng.integers(len(self.means)))]

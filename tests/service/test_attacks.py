@@ -1,16 +1,18 @@
 """What a certificate says under attack: late rewards, erasures, baselines that cannot be played, cancellations, clocks, odd names."""
 
+import math
 import time
 
 import numpy as np
 import pytest
-from running import ask, create, decide, place, reward, service_at
+from running import ask, create, decide, place, reward, service_at, state
 
+from tightrope.service.board.view import page_of
 from tightrope.service.domain.certificate import bound_if_shown, certificate
 from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.requests import ArmChange
 from tightrope.service.log.database import Database
-from tightrope.service.log.verification import replay, verify
+from tightrope.service.log.verification import check_snapshots, replay, verify
 from tightrope.service.runtime import commands
 from tightrope.service.runtime.histories import Histories
 from tightrope.service.runtime.writer import close_windows
@@ -238,3 +240,71 @@ def test_what_is_wrong_in_one_country_is_told(service, clock):
     for says in ("When a reward arrives", "What an arm earns on average in a country", "cancelled decisions count"):
         verdict, why = assumption(told, says)
         assert verdict == "contradicted" and "in country fr" in why
+
+
+BY_VISITOR = {
+    "name": "m", "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "arms": [{"id": "base"}, {"id": "x"}], "baseline": "base",
+    "alpha": 0.05, "guarantee": {"sigma": 0.5}, "rewards": [0, 1], "default_reward": 0.0, "segments": {"country": ["de"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{"baseline_mean": 0.5}, {}, {"promise_by": "country"}], ids=["stated", "learned", "by segment"])
+@pytest.mark.parametrize("means", [{"base": (0.9, 0.1), "x": (0.5, 0.5)}, {"base": (0.5, 0.5), "x": (0.5, 0.5)}], ids=["told", "untold"])
+def test_masks_that_depend_on_the_visitor(service, more, means):
+    """Arm x is offered to four of ten visitors of one kind, with whom the baseline earns most, and to none of the other kind."""
+    create(service, BY_VISITOR | more)
+    draws, truth, lowest = np.random.default_rng(5), 0.0, math.inf
+    for n in range(600):
+        kind = int(draws.random() < 0.5)
+        offered = kind == 0 and draws.random() < 0.4
+        where = {"segments": {"country": "de"}}
+        arm = decide(service, f"d{n}", "m", **where, **({} if offered else {"excluded": ["x"]}))["arm"]
+        reward(service, f"d{n}", float(draws.random() < means[arm][kind]), "m")
+        truth += means[arm][kind] - 0.95 * means["base"][kind]
+        lowest = min(lowest, truth)
+        if n % 50 == 49:
+            told = issued(service, "m", fresh=False)
+            assert told["budget"]["bound"] <= truth and told["budget"]["lowest_bound"] <= lowest
+            assert all(one["bound"] <= truth for one in told["budget"].get("segments", [])[:1])
+    assert lowest >= -1e-9  # and so the promise is kept
+    told = issued(service, "m")
+    verdict, why = assumption(told, "Which arms may be played")
+    leads = page_of(ask(service, commands.describe_standing, name="m"), Histories(service.database).exactly("m", told["log"]["events"]))
+    if means["base"][0] > 0.5:
+        assert verdict == "contradicted" and "where x may not be played" in why and "do not rely on it" in told["promise"]
+        assert "arms are not compared" in leads["answer"] and not leads["lifts"]
+    else:
+        assert verdict == "unseen" and "decisions arms were left out" in why and "do not rely on it" not in told["promise"]
+        assert "if which arms may be played does not depend on what they would earn" in leads["answer"]
+    now = state(service, "m")
+    with service.database.read() as connection:
+        assert replay(connection, 1, "m").fingerprint == now["fingerprint"]
+        assert check_snapshots(connection, 1, "m") == ([], [])
+
+
+def test_a_mask_that_is_always_the_same_changes_nothing(service):
+    bounds = []
+    for name, asked in (("a", {}), ("b", {"excluded": ["y"]})):
+        create(service, BY_VISITOR | {"name": name, "arms": [{"id": "base"}, {"id": "x"}, {"id": "y"}][: 2 + bool(asked)], "seed": 3})
+        for n in range(200):
+            made = decide(service, f"{name}{n}", name, **asked)["arm"]
+            reward(service, f"{name}{n}", float((n * 7) % 10 < 5), name)
+        bounds.append(issued(service, name)["budget"]["failure"])
+    assert made and bounds[0] == bounds[1]
+
+
+def test_many_masks_are_bounded_too_and_survive_a_restart(tmp_path):
+    """More masks than have a mean of their own, with a bound of which a restart changes no bit."""
+    ids = [f"a{k}" for k in range(10)]
+    spec = BY_VISITOR | {"arms": [{"id": "base"}, *({"id": id} for id in ids)]}
+    path, draws, truth = tmp_path / "m.db", np.random.default_rng(0), 0.0
+    with service_at(path) as service:
+        create(service, spec)
+        for n in range(400):
+            arm = decide(service, f"d{n}", "m", excluded=[id for id in ids if draws.random() < 0.5])["arm"]
+            reward(service, f"d{n}", float(draws.random() < 0.5), "m")
+            truth += 0.5 - 0.95 * 0.5 if arm else 0.0
+        before = issued(service, "m")["budget"]
+        assert before["bound"] <= truth
+    with service_at(path) as service:
+        assert issued(service, "m")["budget"] == before

@@ -15,6 +15,7 @@ from tightrope.service.board.answer import span, two_digits
 from tightrope.service.board.charts import calendar
 from tightrope.service.board.view import page_of
 from tightrope.service.domain import events, lead
+from tightrope.service.domain.lead import BoundedDifference
 from tightrope.service.domain.requests import ArmChange
 from tightrope.service.log import store
 from tightrope.service.runtime import commands
@@ -217,3 +218,34 @@ def test_words():
     assert (two_digits(1234), two_digits(0.0), span(59), span(7200), span(3 * 86_400), span(90)) == (
         "1,200", "0", "about 59 seconds", "about 2 hours", "about 3 days", "about 90 seconds",
     )  # fmt: skip
+
+
+def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(service, clock):
+    """Both arms sell to one of ten; of one a sale is told at once and its absence when the window closes, of the other both at once."""
+    spec = SHOP | {"rewards": [0, 1], "segments": {"country": ["de", "fr"]}, "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}}
+    create(service, spec | {"arms": [{"id": "sale"}, {"id": "news"}], "baseline": "news", "window": "1d"})
+    rng = np.random.default_rng(4)
+    for n in range(600):
+        made = decide(service, f"d{n}", segments={"country": ("de", "fr")[n % 2]})
+        sold = float(rng.random() < 0.1)
+        if sold or made["arm"] == "news":
+            reward(service, f"d{n}", sold)
+        elif n % 9 == 0:
+            ask(service, commands.cancel, f"d{n}")
+    page = shown(service)
+    segments = [row for group in page["segments"] for row in group["rows"]]
+    assert {row["id"] for row in page["rows"]} == {"sale", "news"} and len(segments) == 4
+    for row in (*page["rows"], *segments):
+        assert row["low"] <= 0.1 <= row["high"], row
+    lifts = [row["lift"] for row in page["rows"] if row["lift"]] + [BoundedDifference(**row["lift"]) for row in segments if row["lift"]]
+    assert len(lifts) == 3 and all(lift.low <= 0.0 <= lift.high for lift in lifts)
+    assert "only if the" in page["answer"] and "whether it has cost anything cannot be said yet" in page["answer"]
+    history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
+    assert history.arms["sale"].open == sum(line.arms == ("sale",) for line in history.open.values()) > 200
+    assert history.arms["news"].open == 0 and history.regret() >= 0.0
+    clock.now += 25 * 60 * MINUTE
+    while history.open:
+        ask(service, close_windows)
+        history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
+    assert [arm.open for arm in history.arms.values()] == [0, 0]
+    assert sum(arm.open for values in history.segments.values() for one in values.values() for arm in one.arms.values()) == 0

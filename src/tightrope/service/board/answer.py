@@ -21,10 +21,14 @@ def answer_of(standing: JsonObject, history: History, bounds: Bounds | None) -> 
     identified = standing.get("identified")
     if identified is not None:
         clauses = recommendation(identified, standing["status"])
-    elif bounds is None or not history.comparable:
+    elif bounds is None or not history.comparable or history.telling_masks() is not None:
         clauses = [no_leader(history), against(standing["rollout"]["estimate"])]
     else:
-        clauses = [*leading(standing, history, bounds), cost(history, bounds)]
+        clauses = [
+            *leading(standing, history, bounds),
+            cost(history, bounds),
+            f"all of it {lead.ASSUMING}" if history.observed.limited else "",
+        ]
     text = "; ".join(filter(None, clauses))
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -37,6 +41,9 @@ def no_leader(history: History) -> str:
         return "it cannot be said which arm leads: rewards are outside the declared range"
     if history.spec is not None and history.spec.oracle is not None:
         return "decisions play sets of arms, so no single arm leads"
+    contrast = history.telling_masks()
+    if contrast is not None:
+        return f"the arm {contrast[0]} earns something else where other arms may not be played, so that arms are not compared"
     return "what an arm earns depends on the round, so no single arm leads"
 
 
@@ -71,10 +78,10 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
     assert gap is not None
     mean = short(lead.mean_of(history.arms[arm]))
     first = f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, {more(gap)} than {than} ({between(gap)})"
-    return [first, *sureness(standing, history, bounds, leader)]
+    return [first, *sureness(standing, history, leader)]
 
 
-def sureness(standing: JsonObject, history: History, bounds: Bounds, leader: lead.Lead) -> list[str]:
+def sureness(standing: JsonObject, history: History, leader: lead.Lead) -> list[str]:
     """How sure the lead is, and when it will be known."""
     best = "that it is the best of the arms that are played" if history.unplayed else "that it is the best arm"
     drift, delays = history.observed.drift(), history.observed.telling_delays()
@@ -83,14 +90,14 @@ def sureness(standing: JsonObject, history: History, bounds: Bounds, leader: lea
     waiting = f"{len(history.open):,} open decisions"
     if delays is not None and history.open:
         return [f"how sure that is cannot be said: there are {waiting}, and rewards of {delays[0]} depend on how long they take"]
-    if leader.best_at_worst:
-        return [f"{best} is sure {SURE}, and known now"]
     if leader.best:
+        return [f"{best} is sure {SURE}, and known now"]
+    if leader.best_if_alike:
         return [f"{best} is sure {SURE} only if the {waiting} are like the others, so wait for them"]
     sure = f"{best} is not sure yet {SURE}"
     if standing["status"] != "running":
         return [sure, f"more will not be known while the experiment is {standing['status']}"]
-    return [sure, when(lead.forecast(history, bounds, leader.arm))]
+    return [sure, when(lead.forecast(history, lead.bounds_if_alike(history), leader.arm))]
 
 
 def when(forecast: Forecast) -> str:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from ...core.types import JsonObject
 from ..domain.assumptions import CONTRADICTED, assumptions
 from ..domain.certificate import charge
-from ..domain.history import History, Point
+from ..domain.history import OPEN_AT_WORST, History, Point
 from ..domain.lead import Bounds, against_baseline
 from ..domain.observations import BARS
 from ..domain.segments import note_of, promised_bounds, segment_report
@@ -94,13 +94,13 @@ def share_chart(history: History, points: list[Point], styles: list[str]) -> tup
 
 def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[JsonObject]:
     """The table of arms."""
-    rows = []
+    rows, compared = [], history.comparable and history.telling_masks() is None
     for k, (id, arm) in enumerate(history.arms.items()):
         rows.append({
             "id": id, "style": styles[k], "status": statuses.get(id, ""), "plays": arm.plays, "rewards": arm.rewards,
             "mean": arm.total / arm.rewards if arm.rewards else None, "ess": arm.effective_sample_size,
             "low": bounds[id][0] if bounds else None, "high": bounds[id][1] if bounds else None,
-            "lift": against_baseline(history, bounds, id) if bounds and history.comparable else None,
+            "lift": against_baseline(history, bounds, id) if bounds and compared else None,
         })  # fmt: skip
     return rows
 
@@ -155,7 +155,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
     identified = standing.get("identified")
     bounds = bounds_of_arms(standing, history)
     source = (
-        "They hold at all times and for all arms at once, with probability 95 %." if identified is None
+        f"They hold at all times and for all arms at once, with probability 95 %; {OPEN_AT_WORST}." if identified is None
         else "These are the bounds of the policy's stopping rule."
     )  # fmt: skip
     by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))

@@ -91,6 +91,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         premises.append(delays(history))
     elif holdings["norms"] is not None and spec.default_reward is None:
         premises.append(whether_it_comes("Whether a reward arrives does not depend on what it is.", history))
+    premises.append(masks(history))
     premises.append(baseline_is_there(history))
     premises.append(baseline_mean(holdings, spec, history) if spec.promise_by is None else means_by_segment(spec, history))
     return premises
@@ -305,6 +306,21 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
     return unseen(says, f"The longest features have the norm {norm:.6g}; whether what they explain is linear is not checked.")
 
 
+def masks(history: History) -> Assumption:
+    """Nobody leaves arms out because of what they, or the others, would earn."""
+    says = "Which arms may be played in a decision does not depend on what they would earn."
+    contrast = history.telling_masks()
+    if contrast is not None:
+        arm, where, (more, least, less, most) = contrast
+        low, high = history.reward_range
+        least, most = low + (high - low) * least, low + (high - low) * most
+        more, less = (f"where {mask} may not be played" if mask else "where every arm may be played" for mask in (more, less))
+        return Assumption(says, CONTRADICTED, f"Arm {arm!r} earns{where} at least {least:.4g} {more}, at most {most:.4g} {less}.")
+    if not history.observed.limited:
+        return Assumption(says, HOLDS, "No decision has left an arm out.")
+    return unseen(says, f"For {plural(history.observed.limited, 'decision')} arms were left out.")
+
+
 def baseline_is_there(history: History) -> Assumption:
     """The baseline can be played."""
     says = "The baseline can be played in every round; where it could not, a decision's reason says so."
@@ -363,4 +379,4 @@ def open_mean_bounds(segment: SegmentHistory, arm: str, error: float) -> tuple[f
     arm_history = segment.arms.get(arm)
     if arm_history is None or not arm_history.rewards:
         return 0.0, 1.0
-    return bounds_of([at_worst(arm_history.mean, min(segment.open, arm_history.plays - arm_history.rewards))], error)[0]
+    return bounds_of([at_worst(arm_history.mean, arm_history.open)], error)[0]

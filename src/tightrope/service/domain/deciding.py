@@ -10,6 +10,7 @@ from ...session.decisions import Decision
 from .errors import Refused, about_one_row, invalid
 from .events import Decided, RolloutChoice
 from .experiment import Experiment
+from .masks import NextRound
 from .requests import DecisionRequest
 from .rounds import Round, is_one_row, lacks_baseline
 from .spec import check_size
@@ -35,6 +36,8 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
         check_of_many(experiment, request, question)
         if experiment.lease == 0:
             round = experiment.baseline_only(round)
+    alone = experiment.within_budget(question, round)
+    round = round if alone is None else alone
     one_row = round.context is not None and is_one_row(round.context.features)
     try:
         if one_row and not session.arms.common:
@@ -44,7 +47,9 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
             choice, why = None, decision.reason
         else:
             decision, choice, why = decide_beside(experiment, round, id)
-        budget = noted_budget(experiment, watched)
+        if alone is not None:
+            why = f"{why}; where these arms are left out the budget allows the baseline alone"
+        budget = noted_budget(experiment, watched, question, decision)
     except ValueError as error:
         if ALIKE in str(error):
             raise Refused(422, about_one_row(str(error), one_row, experiment.name), "context") from None
@@ -75,10 +80,12 @@ def check_of_many(experiment: Experiment, request: DecisionRequest, question: Js
         )  # fmt: skip
 
 
-def noted_budget(experiment: Experiment, watched: bool) -> float | None:
-    """The lower bound of the budget behind a decision that was drawn, where the log notes it: in watched decisions, and wherever it is
-    lower than ever before, so that the lowest one in the log is that of all decisions."""
-    holdings = None if experiment.known is not None else experiment.holdings()  # of many workers, exchanges note it
+def noted_budget(experiment: Experiment, watched: bool, question: JsonObject, drawn: Decision) -> float | None:
+    """The lower bound of the budget behind a decision that was drawn for a request, where the log notes it: in watched decisions, and
+    wherever it is lower than ever before, so that the lowest one in the log is that of all decisions."""
+    masks = experiment.masked_budget
+    last = None if masks is None else NextRound(masks.mask(question, experiment.numbers), drawn.name == masks.baseline)
+    holdings = None if experiment.known is not None else experiment.holdings(last)  # of many workers, exchanges note it
     if holdings is None:
         return None
     bound, lowest = float(holdings["budget_bound"]), experiment.rollout.lowest_budget

@@ -18,8 +18,9 @@ from .accounts import Accounts, KnownRounds
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
+from .masks import MaskedBudget, NextRound
 from .requests import DecisionRequest
-from .rollout import MODES, Rollout
+from .rollout import MODES, PLAYED, Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
 from .segments import segment_values
 from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
@@ -46,6 +47,7 @@ class Experiment:
         self.reader: FeatureReader | None = None  # of values by name, where the spec has features
         self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
+        self.masked_budget: MaskedBudget | None = None  # where the promise is about one arm, the baseline, with one mean
         self.open = OpenDecisions()
         self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.seq, self.time = 0, 0
@@ -69,6 +71,9 @@ class Experiment:
         said = None if spec.rollout is None else spec.rollout.least_budget
         self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
         self.accounts = Accounts() if spec.workers > 1 else None
+        report = holdings(session.policy, copied(session.state)) if spec.baseline_is_comparable and self.promises else None
+        if report is not None:
+            self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
 
     def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
         """The experiment that a worker plays until the next exchange: the ledger's state, with its lease and streams of its own. Open
@@ -104,14 +109,15 @@ class Experiment:
         """Whether the next decision notes the bound of the budget in any case; the rules look right behind it."""
         return self.session.decided % WATCH == 0
 
-    def holdings(self) -> JsonObject | None:
-        """The lower bound of the budget and what it rests on; None where the policy keeps none."""
+    def holdings(self, drawn: NextRound | None = None) -> JsonObject | None:
+        """The lower bound of the budget and what it rests on; None where the policy keeps none. drawn: a round that the session has drawn,
+        and `apply` has not taken in."""
         if ledger_of(self.session.state) is None:
             return None
         report = holdings(self.session.policy, copied(self.session.state))
         if report is not None and self.accounts is not None:
             report["budget_bound"] = self.known_rounds().bound(self.accounts.out)
-        return report
+        return report if report is None or self.masked_budget is None else self.masked_budget.corrected(report, drawn)
 
     @property
     def promises(self) -> bool:
@@ -147,6 +153,16 @@ class Experiment:
             return round
         context = Context() if round.context is None else round.context
         return round._replace(context=context._replace(segment=values.index(question["segments"][self.spec.promise_by])))
+
+    def within_budget(self, question: JsonObject, round: Round) -> Round | None:
+        """The round with the baseline alone, where arms are left out and the budget with this mask allows no other; None: it does."""
+        budget, baseline = self.masked_budget, self.numbers.get(str(self.spec.baseline))
+        if budget is None or baseline is None or self.rollout.mode not in PLAYED or self.rollout.spec.production is not None:
+            return None
+        playable = (round.eligible is None or round.eligible[baseline]) and self.spec.baseline not in self.session.retired
+        if not playable or budget.allows(budget.mask(question, self.numbers)):
+            return None
+        return round._replace(eligible=np.arange(len(self.numbers)) == baseline)
 
     def baseline_only(self, round: Round) -> Round:
         """The round of a worker that has no lease left."""
@@ -265,12 +281,16 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
         draw = event.propensity, event.propensity_se, event.draws, event.reason
         session._follow_branch(event.arm, event.decision, round.context, round.eligible, *draw)
         return
-    agreed = True
+    agreed, alone = True, experiment.within_budget(event.asked, round)
+    if alone is not None and event.name == experiment.spec.baseline:
+        round = alone
+    elif alone is not None:
+        agreed = False  # another machine's bound was another
     if choice is not None:
         rollout = experiment.rollout
         production = rollout.production(round, experiment.number, experiment.retired_numbers())
         arm = rollout.production_arm(production, session.decided)
-        agreed = arm == event.arm if arm is not None else choice.policy_served and event.arm == choice.wanted
+        agreed = agreed and (arm == event.arm if arm is not None else choice.policy_served and event.arm == choice.wanted)
     p, se = event.propensity, event.propensity_se
     if isinstance(p, list):
         p, se = np.array(p), np.array(se)
@@ -282,6 +302,9 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
 def _on_decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
     experiment.rollout.open(event)
     experiment.session.forget_round()
+    budget = experiment.masked_budget
+    if budget is not None:
+        budget.decide(event.decision, event.name, budget.mask(event.asked, experiment.numbers))
     window, within = experiment.spec.window, experiment.spec.cancel_within
     clock_time = event.made  # by the clock, not by the log, whose time does not go back
     if clock_time is None:
@@ -335,6 +358,8 @@ def _on_activated(experiment: Experiment, event: events.Activated) -> None:
 def _on_cancelled(experiment: Experiment, event: events.Cancelled) -> None:
     experiment.session.cancel(event.decision)
     experiment.assignments.forget_event(experiment.open[event.decision].seq)
+    if experiment.masked_budget is not None:
+        experiment.masked_budget.end(event.decision, None, cancelled=True)
     _end(experiment, event.decision, None)
 
 
@@ -366,6 +391,8 @@ def _on_closed(experiment: Experiment, event: events.Closed) -> None:
 def _end(experiment: Experiment, decision: str, reward: events.Reward | None) -> None:
     """A decision is no longer open. reward: what came of it, None where nothing was learned."""
     experiment.rollout.end(decision, reward)
+    if experiment.masked_budget is not None and not isinstance(reward, dict):
+        experiment.masked_budget.end(decision, reward)
     experiment.assignments.totals.pop(decision, None)
     del experiment.open[decision]
 

@@ -3,21 +3,24 @@ date by reading only what is new. Memory does not grow with the log but with ope
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...core.types import JsonObject
 from ...evaluation.sequences import ConfidenceSequence, bounds_of
 from . import events
 from .features import FeatureReader, numbers_of
+from .masks import left_out
 from .observations import ERROR as COMPARISON_ERROR
-from .observations import Observations, bar_of
+from .observations import Apart, Observations, at_worst, bar_of
 from .rounds import baselines_of, lacks_baseline
 from .spec import OTHER, ExperimentSpec
 
 POINTS = 240  # of a curve at most; every second is dropped when there are more
 LAST = 12  # decisions shown
 ERROR = 0.05  # of all intervals of one kind together
+OPEN_AT_WORST = "an open decision counts as whatever is worst, one that ended without a reward is taken to be like the others"
+NOTHING_KNOWN = ConfidenceSequence(ERROR, k=0.0)
 
 
 class Point(NamedTuple):
@@ -47,7 +50,7 @@ class DecisionLine(NamedTuple):
 class OpenLine(NamedTuple):
     """An open decision. time: when it was made or activated. arms: that were played. left: those whose rewards are missing. number: it is
     the n-th decision. others: whether its round's baseline was not what was played. mean: what that baseline earns, where it is known.
-    segments: its values by name."""
+    segments: its values by name. mask: ids of the arms that its request left out, in words; None: they were erased."""
 
     time: int
     arms: tuple[str, ...]
@@ -56,13 +59,14 @@ class OpenLine(NamedTuple):
     others: bool
     mean: float | None
     segments: Mapping[str, str]
+    mask: str | None
 
 
 class ArmHistory:
     """Plays, rewards and bounds of one arm."""
 
     def __init__(self) -> None:
-        self.plays = self.rewards = 0
+        self.plays = self.rewards = self.open = 0  # open: plays that wait for a reward
         self.total = 0.0  # of its rewards
         self.weights = self.squared_weights = 0.0  # sums of 1 / propensity and of its square
         self.lowest, self.highest = math.inf, -math.inf  # reward
@@ -71,6 +75,7 @@ class ArmHistory:
     def play(self, chance: float) -> None:
         """It was played, with a propensity."""
         self.plays += 1
+        self.open += 1
         if chance:
             self.weights += 1.0 / chance
             self.squared_weights += 1.0 / (chance * chance)
@@ -78,6 +83,7 @@ class ArmHistory:
     def reward(self, value: float, scaled: float) -> None:
         """Its reward came. scaled: the same in [0, 1]."""
         self.rewards += 1
+        self.open -= 1
         self.total += value
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         self.mean.add(scaled, 1.0 - scaled)
@@ -201,7 +207,8 @@ class History:
         self._note_budget(event.budget)
         mean = event.asked.get("baseline_mean", self._baseline_mean(event))
         others = names != baselines_of(event.asked, baseline)
-        self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean, event.asked.get("segments", {}))
+        mask = None if "erased" in event.asked else ", ".join(left_out(event.asked, self.arms))
+        self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean, event.asked.get("segments", {}), mask)
         for segment in self._segments_of(self.open[event.decision]):
             segment.decisions += 1
             segment.open += 1
@@ -209,7 +216,7 @@ class History:
                 segment.arms.setdefault(name, ArmHistory()).play(chance)
         context = None if self.spec is None else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
         for observed in self._observers(self.open[event.decision]):
-            observed.add_decision(self.decisions, names, context)
+            observed.add_decision(self.decisions, names, context, mask)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
@@ -259,6 +266,7 @@ class History:
                 return
         else:
             self._reward(line.arms[0], value, line, bar)
+            self.open[event.decision] = line._replace(left=())
         self.rewarded += 1
         self._end(event.decision, "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"))
 
@@ -271,7 +279,7 @@ class History:
             scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
         self.mean.add(scaled, 1.0 - scaled)
         for observed in self._observers(line):
-            observed.add_reward(arm, value, scaled, line.number, bar)
+            observed.add_reward(arm, value, scaled, line.number, bar, line.mask)
         for segment in self._segments_of(line):
             segment.rewards += 1
             segment.arms[arm].reward(value, scaled)
@@ -289,6 +297,7 @@ class History:
             self.defaulted += 1
             for name in line.left:
                 self._reward(name, event.reward, line, None)
+            self.open[event.decision] = line._replace(left=())
         self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
 
     def _on_closed(self, event: events.Closed, time: int) -> None:
@@ -336,10 +345,16 @@ class History:
         line = self.open.pop(decision, None)
         if line is not None:
             for observed in self._observers(line):
-                observed.end_decision(line.number, line.arms, cancelled)
+                observed.end_decision(line.number, line.arms, cancelled, line.mask)
+            places = [self.arms]
             for segment in self._segments_of(line):
                 segment.open -= 1
                 segment.cancelled += cancelled
+                places.append(segment.arms)
+            for arms in places:
+                for name in line.left:
+                    if name in arms:
+                        arms[name].open -= 1
         if decision in self.outcomes:
             self.outcomes[decision] = outcome
 
@@ -372,23 +387,40 @@ class History:
         by = None if self.spec is None else self.spec.promise_by
         return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {"": self.observed}
 
-    def intervals(self) -> list[tuple[float, float]] | None:
-        """Bounds on each arm's mean that hold at all times and for all arms at once; None where arms have no one mean."""
-        if not self.comparable or not self.arms:
-            return None
+    def telling_masks(self) -> tuple[str, str, Apart] | None:
+        """An arm that earns something else where other arms are left out, in what, and how much, so that arms are not to be compared."""
+        if self.comparable and self.observed.limited:
+            for where, observed in self.alike.items():
+                contrast = observed.telling_masks()
+                if contrast is not None:
+                    return contrast[0], where, contrast[1]
+        return None
+
+    def intervals(self, alike: bool = False) -> list[tuple[float, float]] | None:
+        """Bounds on each arm's mean that hold at all times and for all arms at once; None where arms have no one mean. alike: open
+        decisions are taken to be like the others, which they need not be."""
+        return self.intervals_of([*self.arms.values()], alike) if self.comparable and self.arms else None
+
+    def intervals_of(self, cells: Sequence[ArmHistory | None], alike: bool = False) -> list[tuple[float, float]]:
+        """Bounds on the mean reward of each cell, of an arm or of an arm in a segment, that hold at all times and for all cells at once, of
+        which nothing need be known yet. What comes first may be what comes quickly, so open decisions count as whatever is worst."""
         low, high = self.reward_range
-        bounds = bounds_of([arm.mean for arm in self.arms.values()], ERROR / len(self.arms))
-        return [(low + (high - low) * below, low + (high - low) * above) for below, above in bounds]
+        sequences = [NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open) for one in cells]
+        return [(low + (high - low) * least, low + (high - low) * most) for least, most in bounds_of(sequences, ERROR / max(len(cells), 1))]
+
+    def mean_interval(self) -> tuple[float, float]:
+        """Bounds on the mean reward of a decision, each side by itself; open decisions count as whatever is worst."""
+        low, high = self.reward_range
+        least, most = at_worst(self.mean, sum(len(line.left) for line in self.open.values())).bounds
+        return low + (high - low) * least, low + (high - low) * most
 
     def regret(self) -> float | None:
-        """An upper bound of what the best of the arms that are played would have earned more in the rounds whose reward is in."""
+        """An upper bound of what the best of the arms that are played would have earned more in as many rounds as have their reward."""
         intervals = self.intervals()
         if not intervals or not self.rewards:
             return None
         played = [bounds for id, bounds in zip(self.arms, intervals, strict=True) if id not in self.unplayed] or intervals
-        low, high = self.reward_range
-        mean = low + (high - low) * self.mean.bounds[0]
-        return float(self.rewards * max(max(upper for _, upper in played) - mean, 0.0))
+        return float(self.rewards * max(max(upper for _, upper in played) - self.mean_interval()[0], 0.0))
 
     def curve(self) -> list[Point]:
         """The curve's points, the last one as of now."""

@@ -1,18 +1,17 @@
 """Which arm leads, how sure that is, and how many decisions it will take to know: from the history of the log alone."""
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...evaluation.sequences import bounds_of
-from .history import ERROR, ArmHistory, History, Point
-from .observations import at_worst
+from .history import ArmHistory, History, Point
 from .times import MICROSECONDS
 
 LEAST_REWARDS = 30  # of each of two arms, before a forecast of their difference is made
 FARTHEST = 1e12  # decisions; a forecast beyond it is that it will not be known
 ERRORS = 2.0  # standard errors by which the lead may be larger or smaller in a forecast
+
+ASSUMING = "if which arms may be played does not depend on what they would earn"  # where requests left arms out
 
 Bounds = dict[str, tuple[float, float]]  # by arm, of its mean reward
 
@@ -38,13 +37,13 @@ class Forecast(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """The arm with the highest mean reward of those that are played. best: no other arm's bounds reach its own. best_at_worst: nor where
-    the rewards of all open decisions were whatever is worst for it."""
+    """The arm with the highest mean reward of those that are played. best: no other arm's bounds reach its own. best_if_alike: nor would
+    they if open decisions were like the others."""
 
     arm: str
     next: str
     best: bool
-    best_at_worst: bool
+    best_if_alike: bool
 
 
 def mean_of(arm: ArmHistory) -> float:
@@ -65,28 +64,24 @@ def lead_of(history: History, bounds: Bounds) -> Lead | None:
         return None
     leader, second = ranking[:2]
     others = [id for id in played if id != leader]
-    worst = worst_bounds(history)
+    alike = bounds_if_alike(history)
     return Lead(
-        leader, second, all(bounds[leader][0] > bounds[id][1] for id in others), all(worst[leader][0] > worst[id][1] for id in others)
+        leader, second, all(bounds[leader][0] > bounds[id][1] for id in others), all(alike[leader][0] > alike[id][1] for id in others)
     )
 
 
+def bounds_if_alike(history: History) -> Bounds:
+    """Bounds of every arm's mean if open decisions were like the others: for what will be known, and not for what is."""
+    return dict(zip(history.arms, history.intervals(alike=True) or (), strict=True))
+
+
 def winner(history: History, bounds: Bounds) -> str | None:
-    """The arm that is known to be the best of those that are played; None where that is not known yet, or means or delays contradict
-    it. bounds: of the history's arms."""
+    """The arm that is known to be the best of those that are played; None where that is not known yet, or means, masks or delays
+    contradict it. bounds: of the history's arms."""
     leader = lead_of(history, bounds)
-    if leader is None or not leader.best_at_worst or history.observed.drift() is not None:
+    if leader is None or not leader.best or history.observed.drift() is not None or history.telling_masks() is not None:
         return None
     return None if history.open and history.observed.telling_delays() is not None else leader.arm
-
-
-def worst_bounds(history: History) -> Bounds:
-    """Bounds of every arm's mean with the rewards of its open decisions counted as 0 for the lower and as 1 for the upper one."""
-    waiting = Counter(arm for line in history.open.values() for arm in line.left)
-    low, high = history.reward_range
-    filled = [at_worst(arm.mean, waiting[id]) for id, arm in history.arms.items()]
-    pairs = bounds_of(filled, ERROR / len(filled))
-    return {id: (low + (high - low) * a, low + (high - low) * b) for id, (a, b) in zip(history.arms, pairs, strict=True)}
 
 
 def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDifference | None:
@@ -116,8 +111,7 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
     spec, n = history.spec, history.rewards
     if spec is None or not n or not isinstance(spec.baseline, str):
         return None
-    low, high = history.reward_range
-    least, most = (low + (high - low) * end for end in history.mean.bounds)
+    least, most = history.mean_interval()
     if spec.baseline_mean is not None:
         baseline_mean = spec.baseline_mean
         return BoundedDifference(history.total - n * baseline_mean, n * (least - baseline_mean), n * (most - baseline_mean))
@@ -131,7 +125,7 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
 
 
 def forecast(history: History, bounds: Bounds, leader: str) -> Forecast:
-    """When the bounds of all other arms will be below the leader's."""
+    """When the bounds of all other arms will be below the leader's. bounds: if open decisions are like the others."""
     few, half = next((id for id, arm in played_arms(history).items() if arm.rewards < LEAST_REWARDS), None), recent(history)
     if few is not None:
         return never(f"{few} has fewer than {LEAST_REWARDS} rewards")

@@ -12,7 +12,7 @@ from ...core.types import JsonObject
 from . import events
 from .assumptions import CONTRADICTED, assumptions
 from .history import History
-from .lead import winner
+from .lead import ASSUMING, winner
 
 NoticeKind = Literal["mode.changed", "promise.at_risk", "winner.known", "experiment.stopped"]
 NOTICE_KINDS: tuple[str, ...] = get_args(NoticeKind)
@@ -90,7 +90,9 @@ class Watch:
         arm = known_winner(standing, history)
         if arm is not None and arm != self.winner:
             self.winner = arm
-            notices.append(Notice("winner.known", history.seq, history.time, f"It is known that {arm} is the best arm.", {"arm": arm}))
+            assuming = f", {ASSUMING}" if history.observed.limited else ""
+            what = f"It is known that {arm} is the best arm{assuming}."
+            notices.append(Notice("winner.known", history.seq, history.time, what, {"arm": arm}))
         return notices
 
 

@@ -6,7 +6,7 @@ as it was assumed is contradicted in one of a hundred experiments at most. Memor
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends 
 BARS = ("<1s", "10s", "1m", "10m", "1h", "6h", "1d", "7d", ">7d")
 FIRST_PERIOD = 6  # the first period has 2^6 decisions, each of the others as many as all before
 MOST_ARMS = 1000  # that are compared with each other
+MOST_MASKS = 64  # of an arm, that are
 
 
 class Apart(NamedTuple):
@@ -66,11 +67,13 @@ def period_of(decision: int) -> int:
 class ArmObservations:
     """Observations of one arm. All rewards are scaled to [0, 1]."""
 
-    __slots__ = ("by_delay", "by_period", "cancelled", "differences", "late", "open", "unpaired")
+    __slots__ = ("by_delay", "by_mask", "by_period", "cancelled", "differences", "late", "open", "open_by_mask", "unpaired")
 
     def __init__(self) -> None:
         self.by_delay: dict[int, ConfidenceSequence] = {}  # rewards by how long they took
         self.by_period: dict[int, ConfidenceSequence] = {}  # rewards by when they were decided
+        self.by_mask: dict[str, ConfidenceSequence] = {}  # rewards by the arms that were left out, in words
+        self.open_by_mask: dict[str, int] = {}  # its decisions of each that have no reward
         self.differences = ConfidenceSequence(ERROR, k=0.0)  # squared, of two rewards each: their mean is twice the variance
         self.unpaired: float | None = None  # the first of the next two
         self.cancelled = ConfidenceSequence(ERROR, k=0.0)  # 1 for a cancelled decision, 0 for another
@@ -90,6 +93,7 @@ class Observations:
         self.without_baseline = 0  # rounds in which the baseline was not eligible
         self.unknown_rounds = 0  # that were erased by a version which kept nothing of them
         self.late_of_any = ConfidenceSequence(ERROR, k=0.0)  # late rewards of which the log does not say the arm
+        self.limited = 0  # decisions for which arms were left out, or of which it is not known any more
         self.longest = 0.0  # norm of features
         self.delays = [0] * len(BARS)
         self.cancel_delays = [0] * len(BARS)
@@ -98,13 +102,17 @@ class Observations:
         """Count arms that may be played from now on."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def add_decision(self, number: int, arms: Sequence[str], context: Numbers | None) -> None:
-        """Count the n-th decision. arms: that were played. context: numbers; None: it brought none."""
+    def add_decision(self, number: int, arms: Sequence[str], context: Numbers | None, mask: str | None = "") -> None:
+        """Count the n-th decision. arms: that were played. context: numbers; None: it brought none. mask: arms that were left out, in
+        words; None: it is not known."""
         period = period_of(number)
+        self.limited += mask != ""
         for arm in arms:
             observations = self.arms.get(arm)
             if observations is not None:
                 observations.open[period] = observations.open.get(period, 0) + 1
+                if mask is not None and (mask in observations.open_by_mask or len(observations.open_by_mask) < MOST_MASKS):
+                    observations.open_by_mask[mask] = observations.open_by_mask.get(mask, 0) + 1
         if context:
             self.longest = max(self.longest, longest_row(context))
 
@@ -114,8 +122,8 @@ class Observations:
         if sequence is not None:
             sequence.add(scaled, 1.0 - scaled)
 
-    def add_reward(self, arm: str, value: float, scaled: float, number: int, bar: int | None) -> None:
-        """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default reward."""
+    def add_reward(self, arm: str, value: float, scaled: float, number: int, bar: int | None, mask: str | None = "") -> None:
+        """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default reward. mask: see `add_decision`."""
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         observations = self.arms.get(arm)
         if observations is None:
@@ -126,7 +134,10 @@ class Observations:
             square = (scaled - observations.unpaired) ** 2
             observations.differences.add(square, 1.0 - square)
             observations.unpaired = None
-        groups = [(observations.by_period, period_of(number))]
+        groups: list[tuple[dict[Any, ConfidenceSequence], int | str]] = [(observations.by_period, period_of(number))]
+        if mask in observations.open_by_mask:
+            observations.open_by_mask[mask] -= 1
+            groups.append((observations.by_mask, mask))
         if bar is not None:
             groups.append((observations.by_delay, bar))
         for group, key in groups:
@@ -134,12 +145,14 @@ class Observations:
                 group[key] = ConfidenceSequence(ERROR, k=0.0)
             group[key].add(scaled, 1.0 - scaled)
 
-    def end_decision(self, number: int, arms: Sequence[str], cancelled: bool = False) -> None:
-        """Close the n-th decision. arms: that were played."""
+    def end_decision(self, number: int, arms: Sequence[str], cancelled: bool = False, mask: str | None = "") -> None:
+        """Close the n-th decision. arms: that were played. mask: see `add_decision`."""
         period = period_of(number)
         for arm in arms:
             if arm in self.arms:
                 self.arms[arm].open[period] -= 1
+                if cancelled and mask in self.arms[arm].open_by_mask:
+                    self.arms[arm].open_by_mask[mask] -= 1
                 self.arms[arm].cancelled.add(float(cancelled), float(not cancelled))
 
     # What follows from it -------------------------------------------------------------------------------------------------
@@ -170,6 +183,17 @@ class Observations:
         for arm, observations in several.items():
             periods = {f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0)) for j, one in observations.by_period.items()}
             contrast = apart(periods, self.error / min(len(self.arms), MOST_ARMS))
+            if contrast is not None:
+                return arm, contrast
+        return None
+
+    def telling_masks(self) -> tuple[str, Apart] | None:
+        """An arm whose mean reward differs by which arms were left out, and those. A decision without a reward counts as whatever is
+        worst."""
+        several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_mask) > 1}
+        for arm, observations in several.items():
+            masks = {mask: at_worst(one, observations.open_by_mask[mask]) for mask, one in observations.by_mask.items()}
+            contrast = apart(masks, self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
                 return arm, contrast
         return None

@@ -5,15 +5,14 @@ difference that is only chance more often than the error says.
 """
 
 from ...core.types import JsonObject
-from ...evaluation.sequences import bounds_of
 from .errors import Refused
-from .history import ERROR, ArmHistory, History
+from .history import ERROR, OPEN_AT_WORST, ArmHistory, History
 from .spec import OTHER, ExperimentSpec
 
 INTERVALS = (
-    f"All intervals hold at all times, for all arms and segments at once, with probability {100 * (1 - ERROR):g} %. Where those of two "
-    "arms overlap, the one that leads in a segment may lead by chance: of many segments some always do. The policy is one for all "
-    "segments."
+    f"All intervals hold at all times, for all arms and segments at once, with probability {100 * (1 - ERROR):g} %; {OPEN_AT_WORST}. Where "
+    "those of two arms overlap, the one that leads in a segment may lead by chance: of many segments some always do. The policy is one for "
+    "all segments."
 )
 
 
@@ -58,7 +57,11 @@ def segment_report(history: History) -> JsonObject:
                 "open": segment.open, "cancelled": segment.cancelled,
             })  # fmt: skip
             places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
-    bounds = interval_of_each(history, [arm for *_, arm in places])
+    intervals = history.intervals_of([arm for *_, arm in places])
+    bounds = [
+        pair if history.comparable and arm is not None and arm.rewards else None for (*_, arm), pair in zip(places, intervals, strict=True)
+    ]
+    compared = history.telling_masks() is None
     baseline = None if history.spec is None else history.spec.baseline
     cells = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
     rows = []
@@ -68,7 +71,7 @@ def segment_report(history: History) -> JsonObject:
         low, high = pair or (None, None)
         base, base_pair = cells.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
         lift = None
-        if base is not None and base.rewards and arm.rewards and pair is not None and base_pair is not None:
+        if compared and base is not None and base.rewards and arm.rewards and pair is not None and base_pair is not None:
             gap = arm.total / arm.rewards - base.total / base.rewards
             lift = {"value": gap, "low": pair[0] - base_pair[1], "high": pair[1] - base_pair[0]}
         rows.append({
@@ -76,15 +79,3 @@ def segment_report(history: History) -> JsonObject:
             "mean": arm.total / arm.rewards if arm.rewards else None, "low": low, "high": high, "lift": lift,
         })  # fmt: skip
     return {"error": ERROR, "note": note_of(history.spec), "segments": counts, "arms": rows}
-
-
-def interval_of_each(history: History, cells: list[ArmHistory | None]) -> list[tuple[float, float] | None]:
-    """Bounds on the mean reward of each cell, an arm in a segment, that hold at all times and for all cells at once, also for those of
-    which nothing is known yet; None where there is no reward, or arms have no one mean."""
-    rewarded_cells = [cell for cell in cells if cell is not None and cell.rewards]
-    if not history.comparable or not rewarded_cells:
-        return [None] * len(cells)
-    low, high = history.reward_range
-    scaled = iter(bounds_of([cell.mean for cell in rewarded_cells], ERROR / len(cells)))
-    pairs = [next(scaled) if cell is not None and cell.rewards else None for cell in cells]
-    return [None if pair is None else (low + (high - low) * pair[0], low + (high - low) * pair[1]) for pair in pairs]

@@ -279,6 +279,17 @@ class ExperimentSpec(Strict):
         return None if self.promise_by is None or self.segments is None else [*self.segments.get(self.promise_by, ()), OTHER]
 
     @property
+    def baseline_is_comparable(self) -> bool:
+        """Whether the baseline is one arm with one mean, as far as the spec says."""
+        return (
+            isinstance(self.baseline, str)
+            and self.arms is not None
+            and self.row_length is None
+            and self.oracle is None
+            and self.workers == 1
+        )
+
+    @property
     def keeps_budget(self) -> bool:
         """Whether the policy keeps a budget by itself, without Safe."""
         described = self.described_policy

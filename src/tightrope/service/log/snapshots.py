@@ -14,17 +14,19 @@ from ..domain.accounts import Accounts
 from ..domain.events import Created
 from .journal import ExperimentJournal
 
-FORM = 2  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
+FORM = 3  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
 
 
 def rest_of(journal: ExperimentJournal) -> JsonObject:
     """The state outside the session, as JSON-ready data."""
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
+    masks = {} if experiment.masked_budget is None else {"masks": experiment.masked_budget.pack()}
     many = {} if experiment.accounts is None else {"accounts": experiment.accounts.pack()}
     return (
         sticky
         | many
+        | masks
         | {
             "created": experiment.began.body,
             "status": experiment.status,
@@ -78,6 +80,8 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
         experiment.assignments.unpack(packed["assignments"])
     if experiment.accounts is not None:
         experiment.accounts = Accounts.unpack(packed["accounts"])
+    if experiment.masked_budget is not None:
+        experiment.masked_budget.unpack(packed["masks"])
     experiment.seq, experiment.time = packed["seq"], packed["time"]
     journal.digest = bytes.fromhex(packed["digest"])
     return journal
