@@ -136,9 +136,9 @@ def test_reading(two):
 def test_signing_in_is_a_row(two):
     before = len(rows(two.service))
     assert two("POST", "/board/login", b"key=tr_wrong", None).status_code == 401
-    assert len(rows(two.service)) == before
     assert two("POST", "/board/login", f"key={two.keys['read']}".encode(), None).status_code == 303
-    (row,) = rows(two.service)[before:]
+    refused, row = rows(two.service)[before:]
+    assert refused.action == "sign in refused" and refused.key is None
     assert row.action == "sign in" and row.key == 1
 
 

@@ -1,6 +1,7 @@
 """What an operator and an attacker do to a service: slow starts, full disks, damaged files, half-open connections, odd requests."""
 
 import asyncio
+import base64
 import contextlib
 import errno
 import json
@@ -23,7 +24,7 @@ from tightrope.service.app import create_app
 from tightrope.service.board import routes
 from tightrope.service.domain.errors import Refused
 from tightrope.service.http import patience
-from tightrope.service.log import store, transfer
+from tightrope.service.log import audit, store, tables, transfer
 from tightrope.service.log.database import Database
 from tightrope.service.runtime import keys, writer
 from tightrope.service.runtime.settings import Settings
@@ -238,10 +239,50 @@ def test_signing_out_ends_the_cookie_for_whoever_has_a_copy(served):
     assert served("GET", "/board", key=None, Cookie=cookie).status_code == 303
     other = keys.KeyRing(served.service.database)  # another process
     other.refresh()
-    assert other.signed_out(cookie.split("=", 1)[1]) and not other.signed_out("another")
+    assert not other.knows_session(cookie.split("=", 1)[1])
     again = served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).headers["set-cookie"].split(";")[0]
     assert served("GET", "/board", key=None, Cookie=again).status_code == 200
     assert error(served("GET", "/board/experiments/price/stream", key=None, Cookie=cookie), 401)
+
+
+def test_who_reads_the_database_cannot_make_a_cookie(served):
+    """The table has the digest of a random cookie, so that nothing in it signs anybody in; and the session ends with its key or its time."""
+    value = (
+        served("POST", "/board/login", b"key=" + served.keys["admin"].encode(), None).headers["set-cookie"].split(";")[0].split("=", 1)[1]
+    )
+    with served.service.database.read() as connection:
+        rows = [tuple(row) for name in tables.metadata.tables for row in connection.execute(sa.text(f"SELECT * FROM {name}"))]
+        (session,) = connection.execute(sa.select(tables.sessions)).all()
+    assert value not in repr(rows) and value.encode() not in [bytes(one) for row in rows for one in row if isinstance(one, bytes)]
+    stored = bytes(session.digest)
+    for forged in (stored.hex(), base64.urlsafe_b64encode(stored).decode().rstrip("="), "", "1"):
+        assert served("GET", "/board", key=None, Cookie=f"tightrope_board={forged}").status_code == 303
+    other = keys.KeyRing(served.service.database)  # another process
+    other.refresh()
+    assert other.check_session(value, "admin").role == "admin"
+    with served.service.database.write() as connection:
+        connection.execute(sa.update(tables.sessions).values(until=keys.wall_clock() - 1))
+    other.refresh()
+    with pytest.raises(Refused, match="Sign in"):
+        other.check_session(value, "admin")
+    served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None)
+    with served.service.database.read() as connection:
+        assert [row.digest for row in connection.execute(sa.select(tables.sessions))] != [session.digest]  # old ones go
+
+
+def test_sign_ins_that_fail_leave_rows_and_have_a_limit(served):
+    answers = [served("POST", "/board/login", b"key=tr_wrong", None) for _ in range(13)]
+    assert [one.status_code for one in answers] == [401] * 10 + [429] * 3
+    assert "Too many sign-ins" in answers[-1].text
+    assert served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).status_code == 429  # from this address
+    with served.service.database.read() as connection:
+        rows = [row for row in audit.read(connection) if row.action == "sign in refused"]
+    assert len(rows) == 10 and all(row.key is None and "address" in row.detail and "tr_wrong" not in row.detail for row in rows)
+    elsewhere = keys.KeyRing(served.service.database)
+    for n in range(keys.MOST_ADDRESSES + 10):
+        elsewhere._tries[f"a{n}"] = keys.Bucket(1.0, 1.0)
+    elsewhere.fail_to_sign_in("b")
+    elsewhere.check_tries("b")
 
 
 def test_files_of_a_database_and_its_backup_are_their_owners_alone(tmp_path):

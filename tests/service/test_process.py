@@ -1,15 +1,22 @@
 """The whole way, with real processes: serve, create, decide, reward, kill -9, restart."""
 
+import socket
 import subprocess
 import sys
 import threading
 
+import httpx
 import numpy as np
 import pytest
 from running import PRICES, Process
+from typer.testing import CliRunner
 
 import tightrope as tr
+from tightrope.cli import app
 from tightrope.service.client import Rejected, Unavailable
+from tightrope.service.log.database import Database
+from tightrope.service.runtime import keys
+from tightrope.service.server import first_key
 
 
 def test_what_was_acknowledged_survives_kill_9_and_goes_on_as_if_nothing_had_happened(tmp_path):
@@ -93,3 +100,61 @@ def test_a_client_that_lost_its_answer_asks_again_and_gets_it(tmp_path):
         service.kill()
         with pytest.raises(Unavailable, match="after 2 attempts"):
             nobody.decide()
+
+
+def test_the_first_key_goes_to_a_file_of_its_owner(tmp_path):
+    path = tmp_path / "admin.key"
+    command = [sys.executable, "-m", "tightrope", "serve", "--admin-key-file", str(path)]
+    with Process(tmp_path / "a.db", tmp_path, command) as process:
+        assert process.key == "" and path.stat().st_mode & 0o777 == 0o600
+        process.key = path.read_text().strip()
+        process.client().create(PRICES)
+        assert process.stop() == 0
+    with Process(tmp_path / "a.db", tmp_path, command) as process:  # it has keys, so nothing is written
+        process.key = path.read_text().strip()
+        assert process.client("price").describe()["name"] == "price"
+
+
+def test_an_admin_key_file_that_is_there_is_refused_and_no_key_is_made(tmp_path):
+    path = tmp_path / "admin.key"
+    path.write_text("precious")
+    database = Database(str(tmp_path / "a.db"))
+    database.migrate()
+    with pytest.raises(ValueError, match="admin_key_file = .* cannot be written .*not there yet"):
+        first_key(database, str(path))
+    assert path.read_text() == "precious"
+    with database.read() as connection:
+        assert keys.all_keys(connection) == []
+    database.close()
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_the_cookie_is_secure_behind_a_trusted_proxy_and_else_a_warning_says_why_not(tmp_path, trusted):
+    """The proxy is on another machine, as far as addresses say so."""
+    own = own_address()
+    command = [sys.executable, "-m", "tightrope", "serve", "--host", "0.0.0.0", *(["--proxy", f"{own}/32"] if trusted else [])]
+    with Process(tmp_path / "a.db", tmp_path, command) as process:
+        sources = {"loopback": "127.0.0.2", "own": own}
+        secure = {}
+        for name, source in sources.items():
+            proxy = httpx.Client(transport=httpx.HTTPTransport(local_address=source), headers={"X-Forwarded-Proto": "https"}, timeout=30)
+            answer = proxy.post(f"http://{source}:{process.port}/board/login", data={"key": process.key})
+            secure[name] = "Secure" in answer.headers["set-cookie"]
+        assert secure == {"loopback": True, "own": trusted}
+        log = (tmp_path / f"serve-{process.port}.log").read_text()
+        assert ("not of a trusted proxy" in log and f"--proxy {own}" in log) == (not trusted)
+
+
+def own_address():
+    """An address of this machine that is not one of its loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            pytest.skip("this machine has no address but its loopback")
+        return probe.getsockname()[0]
+
+
+def test_a_proxy_that_is_no_network_is_refused():
+    done = CliRunner().invoke(app, ["serve", "--proxy", "10.0.0.1/8"])
+    assert done.exit_code and "proxy = '10.0.0.1/8' is not a network" in str(done.exception or done.output)

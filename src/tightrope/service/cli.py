@@ -35,6 +35,13 @@ def serve(
         list[str] | None,
         typer.Option(help="Addresses that are not public, such as 10.0.0.0/8, and may still be told by webhooks; again for more."),
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Addresses of proxies whose X-Forwarded-Proto and -For are believed, such as 10.0.0.0/8; again for more."),
+    ] = None,
+    admin_key_file: Annotated[
+        str | None, typer.Option(help="A new file that the first start writes the admin key to, with mode 0600, in place of showing it.")
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Write a line of JSON for every request to stderr.")] = False,
 ) -> None:
     """Serve decisions over HTTP; the first start prints an admin key."""
@@ -43,9 +50,13 @@ def serve(
     from .runtime.settings import Settings
     from .server import serve as run
 
-    networks = tuple(webhook_network or ())
+    networks, proxies = tuple(webhook_network or ()), tuple(proxy or ())
     networks_of(networks)
-    run(Settings(db=db, host=host, port=port, address=address, webhook_networks=networks, access_log=access_log))
+    networks_of(proxies, "proxy")
+    run(Settings(
+        db=db, host=host, port=port, address=address, webhook_networks=networks, proxies=proxies, admin_key_file=admin_key_file,
+        access_log=access_log,
+    ))  # fmt: skip
 
 
 def open_database(db: str, must_exist: bool = True) -> "Database":

@@ -31,7 +31,7 @@ from ..runtime.service import Service
 from ..runtime.writer import Transaction
 from . import consequences, spec_form
 from .charts import short, signed
-from .login import COOKIE, PATH, check_token, sign_in, signed_in, token
+from .login import COOKIE, PATH, check_token, key_of_form, sign_in, signed_in, token
 from .view import certificate_chart, page_of
 
 router = APIRouter(prefix=PATH, include_in_schema=False)
@@ -102,15 +102,15 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
     async def wrapper(request: Request, **arguments: object) -> Response:
         service = service_of(request)
         try:
-            request.state.key = signed_in(service, request)
+            request.state.key = await signed_in(service, request)
         except Refused as error:
             if error.status != 403:
                 return to_login(request)
-            return page("message.html", error.status, message=error.message, token=token(service, request))
+            return page("message.html", error.status, message=error.message, token=token(request))
         try:
             return await show(request=request, **arguments)
         except Refused as error:
-            return page("message.html", error.status, message=error.message, token=token(service, request))
+            return page("message.html", error.status, message=error.message, token=token(request))
 
     return wrapper
 
@@ -134,15 +134,13 @@ async def login_page(request: Request) -> Response:
 async def login(request: Request) -> Response:
     """Exchange a key for a cookie."""
     service, fields = service_of(request), await form(request)
-    await service.in_thread("keys", service.keys.refresh)
     goal = onward(fields.get("next", ""))
     try:
-        key = service.keys.check(fields.get("key", "").strip(), "read")
+        key = await key_of_form(service, request, fields.get("key", "").strip())
     except Refused as error:
         return page("login.html", error.status, wrong=error.message, next=goal)
     answer = RedirectResponse(goal, 303, HEADERS)
-    await service.in_thread("keys", service.keys.sign_in, key)
-    sign_in(service, request, answer, key)
+    await sign_in(service, request, answer, key)
     return answer
 
 
@@ -155,7 +153,7 @@ def onward(goal: str) -> str:
 async def logout(request: Request) -> Response:
     """End the cookie, for whoever has a copy of it too."""
     service = service_of(request)
-    check_token(service, request, (await form(request)).get("token", ""))
+    check_token(request, (await form(request)).get("token", ""))
     await service.in_thread("keys", service.keys.sign_out, request.cookies[COOKIE])
     answer = RedirectResponse(f"{PATH}/login", 303, HEADERS)
     answer.delete_cookie(COOKIE, path=PATH)
@@ -185,9 +183,7 @@ async def all_experiments(request: Request) -> Response:
             listed.append(one)
     may = request.state.key.role == "admin"
     hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
-    return page(
-        "experiments.html", experiments=listed, archived=archived, asked=with_archived, may=may, hooks=hooks, token=token(service, request)
-    )
+    return page("experiments.html", experiments=listed, archived=archived, asked=with_archived, may=may, hooks=hooks, token=token(request))
 
 
 def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
@@ -208,7 +204,7 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
 @behind_login
 async def new_page(request: Request) -> Response:
     """A form, with the spec beside it."""
-    key = signed_in(service_of(request), request, "admin")
+    key = await signed_in(service_of(request), request, "admin")
     return spec_page(request, key, spec_form.draft_of(spec_form.BEGIN))
 
 
@@ -218,7 +214,7 @@ def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refus
     return page(
         "new.html", 200 if refused is None else refused.status, draft=draft, refused=None if refused is None else refused.message,
         wrong=wrong, policies=[name for name, _ in registry.named_policies()], modes=MODES, experiments=key.experiments,
-        token=token(service_of(request), request),
+        token=token(request),
     )  # fmt: skip
 
 
@@ -227,8 +223,8 @@ def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refus
 async def new(request: Request) -> Response:
     """Create an experiment; or make the spec agree with the form, or the form with the spec. A refusal is shown at the form."""
     service, fields = service_of(request), await form(request)
-    key = signed_in(service, request, "admin")
-    check_token(service, request, fields.get("token", ""))
+    key = await signed_in(service, request, "admin")
+    check_token(request, fields.get("token", ""))
     draft, refused = spec_form.draft_sent(fields), None
     try:
         if fields.get("step") == "spec":
@@ -265,7 +261,7 @@ async def experiment_page(request: Request, name: str, key: Key, refused: Refuse
     service = service_of(request)
     variables, status = await look(service, name, key), 200 if refused is None else refused.status
     message = None if refused is None else refused.message
-    return page("experiment.html", status, **variables, token=token(service, request), refused=message, typed=typed)
+    return page("experiment.html", status, **variables, token=token(request), refused=message, typed=typed)
 
 
 async def look(service: Service, name: str, key: Key) -> JsonObject:
@@ -290,7 +286,7 @@ async def with_history(service: Service, name: str, standing: JsonObject, read: 
 async def stream(request: Request, name: str) -> Response:
     """Server-sent events: the parts of the page that have changed."""
     service = service_of(request)
-    key = signed_in(service, request)
+    key = await signed_in(service, request)
     if len(_streams) >= STREAMS:
         raise Refused(503, f"{STREAMS} pages are being kept up to date already; load this one again from time to time.", retry_after=60)
     mark = id(request)
@@ -308,7 +304,7 @@ async def stream(request: Request, name: str) -> Response:
             owned = service.writer.owned.get(name)
             if owned is None or owned.ledger.experiment.seq != seq:
                 try:
-                    page_now = await look(service, name, signed_in(service, request))
+                    page_now = await look(service, name, await signed_in(service, request))
                 except Refused:
                     return
                 seq = page_now["seq"]
@@ -351,14 +347,14 @@ async def certificate_page(request: Request, name: str) -> Response:
     """The certificate for people."""
     service = service_of(request)
     certificate = await issue(service, name)
-    return page("certificate.html", certificate=certificate, picture=certificate_chart(certificate), token=token(service, request))
+    return page("certificate.html", certificate=certificate, picture=certificate_chart(certificate), token=token(request))
 
 
 @router.get("/experiments/{name}/certificate.json")
 async def certificate_file(request: Request, name: str) -> Response:
     """The certificate as a file."""
     service = service_of(request)
-    signed_in(service, request)
+    await signed_in(service, request)
     text = json.dumps(await issue(service, name), indent=1, ensure_ascii=False)
     said = {"Content-Disposition": 'attachment; filename="certificate.json"'}
     return Response(text, media_type="application/json", headers=HEADERS | said)
@@ -369,8 +365,8 @@ async def certificate_file(request: Request, name: str) -> Response:
 async def confirm(request: Request, name: str) -> Response:
     """Say what a change will do, and ask whether it is meant."""
     service, query = service_of(request), dict(request.query_params)
-    signed_in(service, request, "admin")
-    return page("confirm.html", name=name, token=token(service, request), **await proposal(service, name, query))
+    await signed_in(service, request, "admin")
+    return page("confirm.html", name=name, token=token(request), **await proposal(service, name, query))
 
 
 async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonObject:
@@ -411,8 +407,8 @@ async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from the board's own form."""
     service, fields = service_of(request), await form(request)
     try:
-        who = signed_in(service, request, "admin").author
-        check_token(service, request, fields.get("token", ""))
+        who = await signed_in(service, request, "admin").author
+        check_token(request, fields.get("token", ""))
         if action == "mode":
             change = mode_change(fields)
             await service.ask(name, lambda transaction: commands.change_mode(transaction, change, fields.get("seen")), author=who)
@@ -426,14 +422,14 @@ async def act(request: Request, name: str, action: str) -> Response:
         else:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:
-        return page("message.html", error.status, message=error.message, token=token(service, request))
+        return page("message.html", error.status, message=error.message, token=token(request))
     return to_experiment(name)
 
 
 async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Response:
     """Add arms; a refusal is shown at the form, with all that was typed."""
     service, typed = service_of(request), fields.get("arms", "").replace("\r\n", "\n")
-    key = signed_in(service, request, "admin")
+    key = await signed_in(service, request, "admin")
     try:
         await changes.add_arms(service, name, spec_form.arms_request(typed), key.author)
     except Refused as error:

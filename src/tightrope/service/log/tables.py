@@ -82,6 +82,13 @@ keys = Table(
     Column("experiments", Text),  # JSON: names and patterns of the experiments it is for; null: all
 )  # fmt: skip
 
+sessions = Table(
+    "sessions", metadata,  # of the board
+    Column("digest", LargeBinary, primary_key=True),  # SHA-256 of the cookie
+    Column("key", Integer, nullable=False),  # that somebody signed in with
+    Column("until", BigInteger, nullable=False),  # microseconds since 1970
+)  # fmt: skip
+
 audit = Table(
     "audit", metadata,
     Column("id", Integer, primary_key=True),

@@ -19,14 +19,14 @@ TRANSLATED = tuple(ipaddress.IPv6Network(one) for one in ("64:ff9b::/96", "64:ff
 REMEDY = "give a public address, or let the operator name its network (tightrope serve --webhook-network)"
 
 
-def networks_of(texts: Sequence[str]) -> list[Network]:
-    """Networks from text such as 10.0.0.0/8. Raises ValueError with a sentence."""
+def networks_of(texts: Sequence[str], option: str = "webhook_network") -> list[Network]:
+    """Networks from text such as 10.0.0.0/8. option: that has them. Raises ValueError with a sentence."""
     networks: list[Network] = []
     for text in texts:
         try:
             networks.append(ipaddress.ip_network(text))
         except ValueError:
-            raise ValueError(f"webhook_network = {text!r} is not a network; give one such as 10.0.0.0/8 or 127.0.0.1/32.") from None
+            raise ValueError(f"{option} = {text!r} is not a network; give one such as 10.0.0.0/8 or 127.0.0.1/32.") from None
     return networks
 
 

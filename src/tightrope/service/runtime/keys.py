@@ -17,18 +17,20 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..domain.errors import Refused
+from ..domain.times import MICROSECONDS
 from ..log import audit
 from ..log.audit import COMMAND_LINE, Author
 from ..log.database import Database
-from ..log.tables import keys
-from ..log.tables import secrets as secrets_table
+from ..log.tables import keys, sessions
 from .settings import wall_clock
 from .telemetry import logger
 
 Role = Literal["read", "decide", "admin"]
 ROLES: tuple[str, ...] = get_args(Role)  # each may do what those before it may
 PREFIX = "tr_"
-ENDED = "ended "  # cookies in the table of secrets
+SESSION_SECONDS = 12 * 3600  # of somebody who signed in to the board
+TRIES, TRY_SECONDS = 10, 60.0  # sign-ins that may fail at once from one address, and seconds after which one more may
+MOST_ADDRESSES = 1000  # whose failed sign-ins are counted apart
 PER_SECOND = 100_000.0
 FRESH_SECONDS = 2.0  # seconds after which the table is read again, so that a revoked key ends everywhere
 KEPT_SECONDS = 30.0  # seconds that keys are still known while the table cannot be read
@@ -139,27 +141,25 @@ def digest_of(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def ended(cookie: str) -> str:
-    """How the table of secrets names a cookie that was ended."""
-    return ENDED + hashlib.sha256(cookie.encode()).hexdigest()[:32]
-
-
 class Bucket:
-    """A token bucket: so many decisions, rewards or other requests a second, and as many at once after a pause."""
+    """A token bucket: so many decisions, rewards or other requests a second, and as many at once after a pause, or `most`."""
 
-    def __init__(self, per_second: float) -> None:
-        self.per_second, self.most = per_second, max(per_second, 1.0)
+    def __init__(self, per_second: float, most: float | None = None) -> None:
+        self.per_second, self.most = per_second, max(per_second, 1.0) if most is None else most
         self.tokens, self.filled = self.most, time.monotonic()
 
-    def take(self) -> float:
-        """Take one; returns 0, or the seconds until there will be one."""
+    def wait(self) -> float:
+        """0, or the seconds until there will be one to take."""
         now = time.monotonic()
         self.tokens = min(self.most, self.tokens + (now - self.filled) * self.per_second)
         self.filled = now
-        if self.tokens < 1.0:
-            return (1.0 - self.tokens) / self.per_second
-        self.tokens -= 1.0
-        return 0.0
+        return (1.0 - self.tokens) / self.per_second if self.tokens < 1.0 else 0.0
+
+    def take(self) -> float:
+        """Take one; returns 0, or the seconds until there will be one."""
+        wait = self.wait()
+        self.tokens -= not wait
+        return wait
 
 
 class KeyRing:
@@ -170,7 +170,8 @@ class KeyRing:
         self._known: dict[bytes, Key] = {}
         self._buckets: dict[int, Bucket] = {}
         self._read = self._tried = -math.inf
-        self._signed_out: set[str] = set()  # cookies of the board that were ended
+        self._sessions: dict[bytes, tuple[int, int]] = {}  # of the board: by digest, the key and until when
+        self._tries: dict[str, Bucket] = {}  # sign-ins that may still fail, by address
         self._lost = False  # the table could not be read for too long
         self._reading = threading.Lock()
 
@@ -184,9 +185,9 @@ class KeyRing:
             try:
                 with self.database.read() as connection:
                     valid_keys = {key.digest: key for key in all_keys(connection) if key.revoked is None}
-                    ended_names = sa.select(secrets_table.c.name).where(secrets_table.c.name.like(f"{ENDED}%"))
-                    self._signed_out |= set(connection.execute(ended_names).scalars())
+                    rows = connection.execute(sa.select(sessions)).all()
                 self._known, self._read, self._lost = valid_keys, time.monotonic(), False
+                self._sessions = {bytes(row.digest): (row.key, row.until) for row in rows}
             except (sa.exc.SQLAlchemyError, OSError) as error:
                 self._lost = time.monotonic() - self._read >= KEPT_SECONDS
                 logger().warning("keys not read", error=type(error).__name__)
@@ -208,9 +209,16 @@ class KeyRing:
             raise Refused(401, "The key is not known, or it was revoked; `tightrope keys create` makes one.")
         return self._allow(key, role, experiment)
 
-    def check_id(self, id: int, role: str, experiment: str | None = None) -> Key:
-        """The same for a key that was shown before, such as by who signed in to the board."""
+    def knows_session(self, cookie: str) -> bool:
+        """Whether somebody had signed in with it when the table was last read."""
+        return digest_of(cookie) in self._sessions
+
+    def check_session(self, cookie: str, role: str, experiment: str | None = None) -> Key:
+        """The same for who signed in to the board, with the key that was shown then."""
         self._check_known()
+        id, until = self._sessions.get(digest_of(cookie), (0, 0))
+        if until < wall_clock():
+            raise Refused(401, "Sign in with a key.")
         key = next((key for key in self._known.values() if key.id == id), None)
         if key is None:
             raise Refused(401, "The key was revoked; sign in with another one.")
@@ -232,22 +240,37 @@ class KeyRing:
             raise Refused(429, f"This key may send {key.per_second:g} decisions, rewards or requests a second; wait.", retry_after=wait)
         return key
 
-    def sign_in(self, key: Key) -> None:
-        """Note that somebody signed in to the board; blocks."""
+    def sign_in(self, key: Key) -> str:
+        """The cookie of somebody who signs in to the board, of which only the digest is kept; blocks."""
+        cookie, now = secrets.token_urlsafe(32), wall_clock()
+        until = now + SESSION_SECONDS * MICROSECONDS
         with self.database.write() as connection:
-            audit.note(connection, wall_clock(), key.author, None, "sign in", {})
+            connection.execute(sa.delete(sessions).where(sessions.c.until < now))
+            connection.execute(sa.insert(sessions).values(digest=digest_of(cookie), key=key.id, until=until))
+            audit.note(connection, now, key.author, None, "sign in", {})
+        self._sessions[digest_of(cookie)] = key.id, until
+        return cookie
 
     def sign_out(self, cookie: str) -> None:
-        """End a cookie of the board, here at once and in other processes with their next look; blocks."""
-        name = ended(cookie)
-        self._signed_out |= {name}
+        """End a session of the board, here at once and in other processes with their next look; blocks."""
+        self._sessions.pop(digest_of(cookie), None)
         with self.database.write() as connection:
-            if connection.execute(sa.select(secrets_table.c.name).where(secrets_table.c.name == name)).one_or_none() is None:
-                connection.execute(sa.insert(secrets_table).values(name=name, value=str(wall_clock()).encode()))
+            connection.execute(sa.delete(sessions).where(sessions.c.digest == digest_of(cookie)))
 
-    def signed_out(self, cookie: str) -> bool:
-        """Whether a cookie was ended."""
-        return bool(self._signed_out) and ended(cookie) in self._signed_out
+    def check_tries(self, address: str) -> None:
+        """Refused with 429 where sign-ins from an address have failed too often, which leaves no row."""
+        bucket = self._tries.get(address)
+        wait = 0.0 if bucket is None else bucket.wait()
+        if wait:
+            raise Refused(429, f"Too many sign-ins from {address} have failed; wait {math.ceil(wait)} s.", retry_after=wait)
+
+    def fail_to_sign_in(self, address: str) -> None:
+        """Note that somebody at an address showed no key that is known; blocks."""
+        if len(self._tries) >= MOST_ADDRESSES:
+            self._tries.pop(next(iter(self._tries)))
+        self._tries.setdefault(address, Bucket(1.0 / TRY_SECONDS, TRIES)).take()
+        with self.database.write() as connection:
+            audit.note(connection, wall_clock(), Author(None, "board"), None, "sign in refused", {"address": address})
 
     def charge(self, key: Key, count: int) -> None:
         """Count the other items of a batch, beside its request; what there is not yet is paid off afterwards. Refused with 429 where

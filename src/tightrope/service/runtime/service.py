@@ -46,7 +46,6 @@ class Service:
         self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
         self._refreshing: asyncio.Future[None] | None = None  # the reading of the keys that is under way
         self.histories = Histories(self.database)
-        self.secret = b""  # what cookies and forms are signed with
         self.private_key = b""  # what certificates are signed with
         self.closing = False
         self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
@@ -58,7 +57,7 @@ class Service:
         if files := self.database.readable_files():
             logger().warning("database readable by other users", files=files, remedy=f"it holds private keys: chmod 600 {' '.join(files)}")
         with self.database.write() as connection:
-            self.secret, self.private_key = secret(connection, "signing"), secret(connection, CERTIFYING)
+            self.private_key = secret(connection, CERTIFYING)
         self.keys.refresh()
         self.leases.start()
         self.writer.start()

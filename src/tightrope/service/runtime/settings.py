@@ -17,8 +17,9 @@ class Settings:
     lease: seconds after which a silent process loses its experiments. snapshot_every: events. most_bytes: of a request.
     exchange: seconds, and exchange_every: events, after which a worker of an experiment of many tells the others what it did.
     webhook_networks: addresses that are not public and that webhooks may still be delivered to, such as 10.0.0.0/8.
-    access_log: whether every request is a line of the process's log. own_process: whether nothing but the service runs in it, so that its
-    garbage collector may be told what stays."""
+    proxies: networks of proxies that say from where, and by http or https, a request came; those of this machine always may.
+    admin_key_file: where the first start writes the admin key, in place of showing it. access_log: whether every request is a line
+    of the process's log. own_process: whether nothing but the service runs in it, so that its garbage collector may be told what stays."""
 
     db: str = "tightrope.db"
     host: str = "127.0.0.1"
@@ -32,6 +33,8 @@ class Settings:
     exchange_every: int = 1000
     most_bytes: int = 16 * 2**20
     webhook_networks: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
+    admin_key_file: str | None = None
     access_log: bool = False
     own_process: bool = False
     clock: Callable[[], int] = wall_clock
