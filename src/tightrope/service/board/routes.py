@@ -407,7 +407,7 @@ async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from the board's own form."""
     service, fields = service_of(request), await form(request)
     try:
-        who = await signed_in(service, request, "admin").author
+        who = (await signed_in(service, request, "admin")).author
         check_token(request, fields.get("token", ""))
         if action == "mode":
             change = mode_change(fields)
