@@ -168,7 +168,11 @@ def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
 
     monkeypatch.setattr(routes, "STREAMS", 3)
     monkeypatch.setattr(routes, "look", slow_look)
-    monkeypatch.setattr(routes, "signed_in", lambda *given: None)
+
+    async def anybody(*given):
+        return None
+
+    monkeypatch.setattr(routes, "signed_in", anybody)
     monkeypatch.setattr(routes, "service_of", lambda request: None)
 
     async def many():
