@@ -160,13 +160,6 @@ def read_plan(path: pathlib.Path) -> JsonObject:
     return _read(path, "experiment")
 
 
-def planned_chunks(out: pathlib.Path) -> list[Chunk]:
-    """All chunks that calls have asked a run folder for."""
-    calls = [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
-    chunks = (Chunk(name, first, last, key) for chunks in calls for key, (name, first, last) in chunks.items())
-    return list(dict.fromkeys(chunks))
-
-
 def _read(path: pathlib.Path, key: str) -> JsonObject:
     """A file of the plan with what it has under a key. Raises ValueError where it is damaged."""
     try:
