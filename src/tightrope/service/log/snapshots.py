@@ -10,7 +10,6 @@ from ...core.types import JsonObject
 from ...session.codec import flatten
 from ...session.session import Session
 from ...session.store import version
-from ..domain.accounts import Accounts
 from ..domain.events import Created
 from .journal import ExperimentJournal
 
@@ -21,21 +20,16 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
     """The state outside the session, as JSON-ready data."""
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
-    many = {} if experiment.accounts is None else {"accounts": experiment.accounts.pack()}
-    return (
-        sticky
-        | many
-        | {
-            "created": experiment.began.body,
-            "status": experiment.status,
-            "masked": sorted(experiment.masked),
-            "open": [[id, *waiting] for id, waiting in experiment.open.items()],
-            "seq": experiment.seq,
-            "digest": journal.digest.hex(),
-            "time": experiment.time,
-            "rollout": experiment.rollout.pack(),
-        }
-    )
+    return sticky | {
+        "created": experiment.began.body,
+        "status": experiment.status,
+        "masked": sorted(experiment.masked),
+        "open": [[id, *waiting] for id, waiting in experiment.open.items()],
+        "seq": experiment.seq,
+        "digest": journal.digest.hex(),
+        "time": experiment.time,
+        "rollout": experiment.rollout.pack(),
+    }
 
 
 def pack(journal: ExperimentJournal) -> tuple[bytes, str]:
@@ -76,8 +70,6 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
     experiment.open.begin_all(packed["open"])
     if experiment.spec.sticky is not None:
         experiment.assignments.unpack(packed["assignments"])
-    if experiment.accounts is not None:
-        experiment.accounts = Accounts.unpack(packed["accounts"])
     experiment.seq, experiment.time = packed["seq"], packed["time"]
     journal.digest = bytes.fromhex(packed["digest"])
     return journal
