@@ -7,7 +7,6 @@ import typer
 from .. import __version__
 from ..core.extras import MissingExtra
 from ..service import cli as service
-from .bench import bench
 from .bound import bound
 from .catalogue import cite, policies
 from .evaluate import evaluate
@@ -17,7 +16,7 @@ from .reproduce import reproduce
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
-COMMANDS = (demo, run, report, policies, cite, bench, reproduce, evaluate, bound)  # in the order of `tightrope --help`
+COMMANDS = (demo, run, report, policies, cite, reproduce, evaluate, bound)  # in the order of `tightrope --help`
 for _command in COMMANDS:
     app.command()(_command)
 service.register(app)
