@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import flag, optional_flag, real
+from ...core.fields import flag, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.counts import intervals
@@ -33,7 +33,7 @@ class LinEpsilonGreedy(RidgePolicy):
 
     epsilon: float = real(default=0.05, least=0, most=1)
     lam: float = real(default=1.0, above=0)
-    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    shared: Given[bool | None, int] = flag(default=None, none="by what a round shows")
     intercept: bool = flag(default=True)
 
     class State(NamedTuple):
