@@ -33,6 +33,7 @@ KEEPERS = ("Conservative", "CUCB", "CUCB2", "CUCB2T", "CLUCB", "CLUCB2", "CLUCB2
 
 # Parameters that policies have since then, with which they do what they did before. Events that record every parameter lack them too.
 ADDED: dict[str, JsonObject] = {name: {"intercept": False} for name in POLICIES if name != "CKLUCB"}
+ADDED["LinEpsilonGreedy"] |= {"ties": "index"}
 POLICIES |= dict.fromkeys(KEEPERS, GUARANTEE)
 ADDED |= {name: {"martingale_sigma": None, "index": "interval"} | UNKNOWN_RANGE for name in KEEPERS}
 ADDED |= {"Safe": {"martingale_sigma": None} | UNKNOWN_RANGE, "SafeSets": UNKNOWN_RANGE}
