@@ -181,7 +181,7 @@ def meet_in_the_middle(values: np.ndarray, costs: np.ndarray, budget: float, bes
         change = signs[arm] * costs[arm], signs[arm] * values[arm], 2.0 ** (place // 2)
         lists[place % 2] = merged[: merge_change(old, *change, price, gap * (1.0 + SLACK), merged)]
     exact = listed == int((loss <= gap).sum())
-    first, second = best_pair(*lists, left, least)
+    first, second = best_pair(lists[0], lists[1], left, least)
     if first < 0:
         return best, exact
     bits = [int(rows[row, 2]) for rows, row in zip(lists, (first, second), strict=True)]
