@@ -6,8 +6,6 @@ RUN pip install --no-cache-dir -c constraints.txt '.[service]' \
     && useradd --create-home tightrope && mkdir -p /keys && chown tightrope /keys
 USER tightrope
 ENV TIGHTROPE_CACHE=/home/tightrope/cache
-# So that the first experiment of a kind does not wait for a compiler. A processor of another kind compiles anew.
-RUN tightrope warm --only experiment
 EXPOSE 8080
 ENTRYPOINT ["tightrope"]
 CMD ["serve", "--host", "0.0.0.0", "--db", "/home/tightrope/tightrope.db"]

@@ -77,13 +77,13 @@ hooks: $(VENV)/.installed-test
 	$(BIN)/pre-commit install
 
 bench: $(VENV)/.installed
-	$(BIN)/tightrope bench
+	$(BIN)/python benchmarks/speed.py
 
 bench-check: $(VENV)/.installed
-	$(if $(AGAINST),$(BIN)/python benchmarks/against.py $(AGAINST),$(BIN)/tightrope bench --check)
+	$(if $(AGAINST),$(BIN)/python benchmarks/against.py $(AGAINST),$(BIN)/python benchmarks/speed.py --check)
 
 bench-save: $(VENV)/.installed
-	$(BIN)/tightrope bench --check --save
+	$(BIN)/python benchmarks/speed.py --check --save
 
 reference: $(VENV)/.installed
 	$(BIN)/python docs/make_reference.py

@@ -1,7 +1,7 @@
 """Compares kernels with those of a commit, in the same minutes: `make bench-check AGAINST=main~20`.
 
 The commit's sources are laid out beside these, and each tree has a process of its own. The kernels of `CHECKED` in
-`tightrope.simulation.benchmark` are played in short runs, in turn here and there, and the best run of each counts: what disturbs the
+`benchmarks/speed.py` are played in short runs, in turn here and there, and the best run of each counts: what disturbs the
 machine disturbs both, and no speed of another processor is compared with.
 Fails where a kernel of this tree is below 0.8 of the commit's, after four more tries.
 """
@@ -21,9 +21,9 @@ LEAST, MORE = 0.8, 4
 PLAYER = """
 import sys
 try:
+    from speed import _speed, checked_cases
+except ImportError:  # of a commit before the list moved
     from tightrope.simulation.benchmark import _speed, checked_cases
-except ImportError:
-    sys.exit("this commit has no list of kernels in tightrope.simulation.benchmark")
 cases = {key: (policy, problem, rounds) for key, policy, problem, rounds in checked_cases()}
 print(*cases, sep="\\t", flush=True)
 for line in sys.stdin:
@@ -35,7 +35,7 @@ class Tree:
     """A process that plays the kernels of one tree of sources. keys: of its kernels."""
 
     def __init__(self, name: str, sources: pathlib.Path) -> None:
-        environment = os.environ | {"PYTHONPATH": str(sources)}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (sources / "src", sources / "benchmarks")))}
         self.name = name
         self.process = subprocess.Popen(
             [sys.executable, "-B", "-c", PLAYER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
@@ -60,11 +60,11 @@ class Tree:
 def trees(commit: str) -> Iterator[tuple[Tree, Tree]]:
     """The present tree and the commit's."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit, "src"], capture_output=True, check=False)
+        archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit, "src", "benchmarks"], capture_output=True, check=False)
         if archive.returncode:
             sys.exit(f"AGAINST={commit} is no commit: {archive.stderr.decode().strip()}")
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-        both = Tree("this tree", ROOT / "src"), Tree(commit, pathlib.Path(folder, "src"))
+        both = Tree("this tree", ROOT), Tree(commit, pathlib.Path(folder))
         try:
             yield both
         finally:

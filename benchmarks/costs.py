@@ -11,16 +11,11 @@ import sys
 from tightrope.papers import names
 from tightrope.papers.all_papers import COSTS_FILE
 from tightrope.papers.experiment import figure_records, figures, paper_of, time_taken
-from tightrope.simulation.benchmark import yardstick_speed
 
 
 def main() -> None:
     """Read, merge, write."""
     stored = json.loads(COSTS_FILE.read_text()) if COSTS_FILE.exists() else {"core seconds": {"smoke": {}, "laptop": {}, "paper": {}}}
-    speed = max(yardstick_speed() for _ in range(20))
-    faster = speed / stored.get("yardstick", speed)  # seconds that were measured elsewhere become those of this machine
-    for known in stored["core seconds"].values():
-        known.update({key: round(seconds / faster, 1) for key, seconds in known.items()})
     for root in map(pathlib.Path, sys.argv[1:]):
         for folder in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
             saved = figure_records(folder)
@@ -29,7 +24,7 @@ def main() -> None:
                     stored["core seconds"][took["scale"]][f"{paper_of(folder, saved)} {figure}"] = took["core seconds"]
     there = sorted(f"{paper} {figure}" for paper in names() for figure in figures(paper))
     stored["core seconds"] = {scale: {key: known[key] for key in there if key in known} for scale, known in stored["core seconds"].items()}
-    COSTS_FILE.write_text(json.dumps({"yardstick": round(speed), "core seconds": stored["core seconds"]}, indent=1) + "\n")
+    COSTS_FILE.write_text(json.dumps(stored, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,8 +26,7 @@ import tempfile
 import time
 
 import numpy as np
-
-from tightrope.session.latency import busy_cores
+from latency import busy_cores
 
 ARMS, DIMENSION, BATCH = 50, 20, 1000
 COSTLY = {"LinTS": (50, 20, {}), "C2UCB": (400, 40, {"oracle": {"oracle": "TopK", "k": 5}})}  # arms, features and what else the spec says

@@ -23,9 +23,10 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
+from speed import measure
+
 import tightrope as tr
 from session import signalled
-from tightrope.simulation.benchmark import measure
 
 A_SESSION = 1_000  # calls of one kind in a turn
 ASKED_AGAIN = 10  # interruptions of a function between two comparisons of its answer

@@ -420,8 +420,8 @@ def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
             )
     lines = ["# Paper scale: what was run, and how long it took", ""]
     lines += ["`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of its paper, and says its time first."]
-    lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC that plays"]
-    lines += [f"{stored['yardstick'] / 1e6:.1f} million rounds of a hand-written UCB a second; runs that figures share count for the first"]
+    lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC;"]
+    lines += ["runs that figures share count for the first"]
     lines += [f"of them. All that is known adds up to {all_papers.in_words(sum(took.values()))} of one core.", ""]
     lines += table(("paper", "figure", "run", "core time"), rows)
     write("paper-scale.md", lines)

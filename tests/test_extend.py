@@ -1,6 +1,5 @@
 """Policies and problems of one's own: checked, named once, run and benchmarked from the command line, found by entry points."""
 
-import json
 import os
 import pathlib
 import re
@@ -60,14 +59,6 @@ def test_a_spec_runs_with_policies_and_problems_of_ones_own(folder):
     assert done.returncode == 0, done.stderr
     assert "MOSS" in done.stdout
     assert command(folder, "policies", "MOSS", "--import", "moss").stdout.startswith("MOSS: mean + sqrt")
-
-
-@thorough
-def test_the_benchmark_measures_it(folder):
-    done = command(folder, "bench", "--only", "moss", "--import", "moss.py", "--baseline", "b.json", "--save")
-    assert done.returncode == 0, done.stderr
-    (stored,) = json.loads((folder / "b.json").read_text())["relative"].values()
-    assert "MOSS on Bernoulli K=10" in stored["multiples"]
 
 
 @thorough

@@ -28,28 +28,24 @@ def has_begun(command: str, folder: pathlib.Path) -> bool:
     return next((folder / "out").rglob("*.json"), None) is not None
 
 
-@pytest.mark.parametrize("command", tiered(["run", "reproduce", "bench", "demo"], ["reproduce", "demo"]))
+@pytest.mark.parametrize("command", tiered(["run", "reproduce", "demo"], ["reproduce", "demo"]))
 def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     (tmp_path / "spec.yaml").write_text(SPEC)
     words = {
         "run": ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet"],
         "reproduce": ["reproduce", "conservative", "--scale", "paper", "--out", str(tmp_path / "out"), "--quiet"],
-        "bench": ["bench", "--only", "UCB", "--baseline", str(tmp_path / "none.json")],
         "demo": ["demo", "--out", str(tmp_path / "out"), "--data", str(tmp_path), "--quiet"],
     }[command]
     with started([sys.executable, "-m", "tightrope", *words]) as process:
-        if command == "bench":
-            assert process.stdout.readline().startswith("The yardstick")
-        else:
-            limit = time.monotonic() + 120
-            while not has_begun(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
-                time.sleep(0.1)
+        limit = time.monotonic() + 120
+        while not has_begun(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.1)
         time.sleep(0.5)
         interrupt(process)
         _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert said.endswith("Stopped.\n")
-    assert (KEPT in said) == (command != "bench")
+    assert KEPT in said
 
 
 ENDS = ("threads TERM", "threads INT INT", "processes INT", "processes INT INT", "processes TERM")

@@ -117,11 +117,9 @@ def page(measured_rows, problems):
 def timed_decisions(busy, one_thread=False):
     """(case, median, what nine of ten do not exceed) in µs of our decisions, by a process of its own, as BLAS reads its threads at the
     start."""
-    options = ["--decisions", "--json", *(["--busy"] if busy else [])]
+    command = [sys.executable, str(HERE.parent / "latency.py"), "--json", *(["--busy"] if busy else [])]
     environment = os.environ | (dict.fromkeys(THREADS, "1") if one_thread else {})
-    done = subprocess.run(
-        [sys.executable, "-m", "tightrope", "bench", *options], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return [(row["case"], row["median"], row["ninetieth"]) for row in json.loads(done.stdout)]
 
 
@@ -135,7 +133,7 @@ def decisions():
         "",
         "`Session.decide` and `reward`, with the propensity of what is played and its standard error: median wall-clock time in µs, and in",
         "brackets what nine of ten decisions do not exceed; also beside a process that keeps each core busy, as installed and with one",
-        "BLAS thread (`tightrope bench --decisions --busy`). There whatever takes a tenth of the scheduler's time slice waits for a",
+        "BLAS thread (`python benchmarks/latency.py --busy`). There whatever takes a tenth of the scheduler's time slice waits for a",
         "neighbour's slice once in ten times.",
         "",
         "| | alone | beside busy processes | and with one BLAS thread |",

@@ -75,7 +75,6 @@ from .simulation.identify import identify
 from .simulation.monitors import Budget
 from .simulation.planning import Plan, plan
 from .simulation.replication import Interrupted
-from .simulation.runs.query import query
 from .simulation.simulate import simulate
 from .simulation.training import TrainedBeta, train_softucb
 from .solvers import oracles
@@ -170,7 +169,6 @@ __all__ = [
     "plan",
     "policies",
     "problems",
-    "query",
     "scale",
     "simulate",
     "stopping",

@@ -65,7 +65,12 @@ class LinEpsilonGreedy(LinUCB):
     def select(self, X, rng):
         if rng.random() < self.epsilon:
             return int(rng.random() * len(X))
-        return int(np.argmax(self.ridge.estimate(X)[0]))
+        return one_of_the_best(self.ridge.estimate(X)[0], rng)
+
+
+def one_of_the_best(values, rng):
+    places = np.flatnonzero(values == values.max())
+    return int(places[int(rng.random() * len(places))] if len(places) > 1 else places[0])
 
 
 class Disjoint:
@@ -117,7 +122,7 @@ class DisjointLinEpsilonGreedy(DisjointLinUCB):
     def select(self, X, rng):
         if rng.random() < self.beta:
             return int(rng.random() * self.K)
-        return int(np.argmax(self.models.estimate(X)[0]))
+        return one_of_the_best(self.models.estimate(X)[0], rng)
 
 
 class LinMED:

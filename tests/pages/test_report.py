@@ -275,28 +275,3 @@ def test_every_policy_is_listed_with_a_line_and_a_paper():
         for field in item.FIELDS:
             assert f"{field} = " in shown
     assert np.all([len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in named_policies()])
-
-
-def test_every_policy_is_measured_and_every_measurement_can_begin():
-    from tightrope.core.verbs import describe, init
-    from tightrope.policies import examples
-    from tightrope.simulation.benchmark import cases
-
-    measured = set()
-    for _, policy, _, problem in cases():
-        if type(policy).__module__.startswith("tightrope."):  # other tests have policies of their own
-            measured.add(type(policy))
-            init(policy, describe(problem)._replace(horizon=1000))
-    assert measured == {type(policy) for policy in examples().values()}
-
-
-@thorough
-def test_bench_prints_and_keeps_a_baseline(tmp_path):
-    file = tmp_path / "baseline.json"
-    first = run_cli("bench", "--only", "hoo", "--baseline", file, "--save")
-    assert first.returncode == 0, first.stderr
-    (kept,) = json.loads(file.read_text())["relative"].values()
-    assert kept["multiples"]
-    assert all(value > 0 for value in kept["multiples"].values())
-    second = run_cli("bench", "--only", "hoo", "--baseline", file)
-    assert "new" not in second.stdout

@@ -1,10 +1,7 @@
 """All papers in one command: the front page, resuming, what is refused. The papers themselves are played by test_smoke."""
 
 import json
-import multiprocessing
-import os
 import re
-import signal
 import time
 import urllib.parse
 
@@ -14,7 +11,6 @@ from typer.testing import CliRunner
 import tightrope
 from tightrope.cli import app
 from tightrope.papers import all_papers, experiment, names
-from tightrope.papers.all_papers import reproduce_beside_each_other
 from tightrope.papers.experiment import FigureOutcome, Row, Run, claims_of, figures, reproduce
 from tightrope.papers.register import counts
 from tightrope.problems import Bernoulli
@@ -78,48 +74,6 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
     links = {urllib.parse.unquote(link) for link in re.findall(r'href="([^"#]*report\.html)"', page)}
     assert {(elsewhere.parent / link).resolve() for link in links} == {tmp_path.resolve() / paper / "report.html" for paper in names()}
     assert (tmp_path / "index.html").read_text() == again
-
-
-@pytest.mark.thorough
-def test_papers_play_beside_each_other_and_one_that_fails_ends_the_others(tmp_path):
-    run, said = Run("smoke", tmp_path, workers=2), []
-    (tmp_path / "softucb").mkdir()
-    (tmp_path / "softucb" / "theory").write_text("in the way of a folder")
-    with pytest.raises(OSError, match="theory"):
-        list(reproduce_beside_each_other(["lipschitz", "softucb"], run, said.append))
-    assert not multiprocessing.active_children()
-    (tmp_path / "softucb" / "theory").unlink()
-    done = list(reproduce_beside_each_other(["lipschitz", "softucb"], run, said.append))
-    assert sorted(done) == ["lipschitz", "softucb"]
-    for paper in done:
-        assert {path.parent.name for path in (tmp_path / paper).glob(f"*/{experiment.ROWS}")} == figures(paper).keys()
-        assert [line.split()[-1] for line in said if line.startswith(f"  {paper} ")][-len(figures(paper)) :] == list(figures(paper))
-    assert not multiprocessing.active_children()
-
-
-def test_a_paper_whose_process_ends_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(all_papers, "_work", kill_myself)
-    with pytest.raises(ChildProcessError, match="process of paper 'softucb' ended before it was done"):
-        list(reproduce_beside_each_other(["softucb"], Run("smoke", tmp_path), lambda line: None))
-
-
-def test_papers_beside_each_other_have_one_thread_of_algebra_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(all_papers, "_work", tell_threads)
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    monkeypatch.setenv("MKL_NUM_THREADS", "3")
-    said = []
-    assert list(reproduce_beside_each_other(["softucb"], Run("smoke", tmp_path), said.append)) == ["softucb"]
-    assert said[-1] == "  softucb 1 and 3"
-    assert "OPENBLAS_NUM_THREADS" not in os.environ
-
-
-def tell_threads(paper, run, tell):
-    tell.send(f"{os.environ['OPENBLAS_NUM_THREADS']} and {os.environ['MKL_NUM_THREADS']}")
-    tell.send(None)
-
-
-def kill_myself(paper, run, tell):
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_the_longest_call_is_the_time_of_a_figure(tmp_path):

@@ -1,5 +1,5 @@
 """The writer of a service is struck at a statement that it sends: its connection ends before the statement or behind it, or the process
-sleeps until another one has told of it. A commit counts as a statement; it has been carried out where its connection ends behind it."""
+sleeps until another one has taken over. A commit counts as a statement; it has been carried out where its connection ends behind it."""
 
 import threading
 

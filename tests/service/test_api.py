@@ -120,52 +120,6 @@ def test_errors_are_sentences(served, method, path, body, status, field):
     assert field is None or told["field"] == field, told
 
 
-def test_what_personalizers_clients_send(served):
-    served(
-        "POST", "/v1/experiments", {"name": "personalizer", "policy": {"policy": "LinTS", "scale": 0.3}, "dimension": 32, "window": "1h"}
-    )
-    actions = [
-        {"id": "pasta", "features": [{"kind": "hot", "price": 12, "tags": ["new", {"vegan": True}]}]},
-        {"id": "salad", "features": []},
-    ]
-    body = {
-        "contextFeatures": [{"daypart": "evening"}],
-        "actions": actions,
-        "excludedActions": ["salad"],
-        "eventId": "e1",
-        "deferActivation": True,
-    }
-    answer = served("POST", "/rank", body, "decide")
-    assert answer.status_code == 201 and answer.json()["rewardActionId"] == "pasta" and answer.json()["eventId"] == "e1"
-    assert answer.json() == served("POST", "/rank", body, "decide").json()
-    error(served("POST", "/events/e1/reward", {"value": 1.0}, "decide"), 409)
-    assert served("POST", "/events/e1/activate", None, "decide").status_code == 204
-    assert served("POST", "/events/e1/reward", {"value": 1.0}, "decide").status_code == 204
-    error(served("POST", "/events/e2/reward", {"value": 1.0}, "decide"), 404)
-    deep = current = {}
-    for _ in range(20):
-        current["a"] = current = {}
-    assert "nested" in error(served("POST", "/rank", {"actions": [{"id": "a", "features": [deep]}]}, "decide"), 422)["message"]
-
-
-def test_hashed_features_learn_which_action_suits_which_context():
-    import numpy as np
-
-    import tightrope as tr
-    from tightrope.service.integrations.personalizer import RankRequest, decision_request
-
-    session, rng, good = tr.Session(tr.LinTS(scale=0.1), dimension=64, seed=0), np.random.default_rng(0), []
-    for n in range(400):
-        time_of_day = ["morning", "evening"][rng.integers(2)]
-        actions = [{"id": "coffee", "features": [{"hot": True}]}, {"id": "beer", "features": [{"price": 4}]}]
-        request = RankRequest(actions=actions, contextFeatures=[{"daypart": time_of_day}])
-        made = session.decide(decision_request(request, 64, None).context, id=n)
-        session.reward(n, float((made.name == "coffee") == (time_of_day == "morning")))
-        good.append((made.name == "coffee") == (time_of_day == "morning"))
-    share = np.mean(good[200:])
-    assert share - 4 * np.sqrt(share * (1 - share) / 200) > 0.6, share
-
-
 def test_openapi_lists_examples_and_every_error(served):
     found = served.app.openapi()
     for path, commands in found["paths"].items():
@@ -175,7 +129,7 @@ def test_openapi_lists_examples_and_every_error(served):
             if path.startswith("/v1/experiments/{name}"):
                 assert "404" in statuses
     schemas = found["components"]["schemas"]
-    for name in ("ExperimentSpec", "DecisionRequest", "RewardRequest", "DecisionAnswer", "RankRequest"):
+    for name in ("ExperimentSpec", "DecisionRequest", "RewardRequest", "DecisionAnswer"):
         assert schemas[name]["examples"], name
     spec = schemas["ExperimentSpec"]["examples"][0]
     assert served("POST", "/v1/experiments", spec).status_code == 201

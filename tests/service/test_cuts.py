@@ -1,4 +1,5 @@
-"""Two workers of one experiment, one of which is struck at every statement of what it does, one after the other: see `cuts`."""
+"""The process that writes an experiment is struck at every statement of what it does, one after the other, and another one takes over: see
+`cuts`."""
 
 import contextlib
 import time
@@ -6,129 +7,106 @@ import time
 import pytest
 import sqlalchemy as sa
 from cuts import HOWS, Cuts
-from running import decide, reward, service_at
-from test_workers import GUARDED, NEVER, checked, create, wait_for
+from running import ask, create, decide, reward, service_at
 
 from tiers import tiered
 from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.requests import ArmChange
 from tightrope.service.log import store
 from tightrope.service.log.snapshots import fingerprint
-from tightrope.service.log.tables import claims, experiments
-from tightrope.service.log.verification import verify
+from tightrope.service.log.tables import experiments
+from tightrope.service.log.verification import replay, verify
+from tightrope.service.runtime import commands
 
 STATEMENTS = 200  # more than a run of `Pair.work` sends
-
-
-def insist(work, *arguments):
-    """Ask until there is an answer, as clients do."""
-    end = time.monotonic() + 30
-    while True:
-        try:
-            return work(*arguments)
-        except Refused as error:
-            assert error.status == 503 and time.monotonic() < end, error
-            time.sleep(0.005)
+GUARDED = {
+    "name": "price", "policy": "UCB", "arms": [{"id": arm} for arm in ("base", "a", "b")], "baseline": "base", "baseline_mean": 0.6,
+    "alpha": 0.1, "guarantee": {"sigma": 0.5}, "window": None, "seed": 5,
+}  # fmt: skip
 
 
 class Pair:
-    """Two services that tell each other something when the test says so. one: is struck. told: acknowledged decisions and rewards."""
+    """Two services, of which the one writes, and the other one where the first is asleep. arms, rewards: acknowledged."""
 
     def __init__(self, one, other):
-        self.one, self.other, self.number = one, other, 0
+        self.one, self.other, self.number, self.taken_over = one, other, 0, 0
         self.arms, self.rewards = {}, {}
         self.cuts = Cuts(one, self.sleep)
 
+    def insist(self, work, *arguments, **more):
+        """Ask until there is an answer, as clients do; meanwhile the leases run out."""
+        end = time.monotonic() + 30
+        while True:
+            try:
+                return work(*arguments, **more)
+            except Refused as error:
+                assert error.status == 503 and time.monotonic() < end, error
+                time.sleep(0.005)
+                self.expire()
+
+    def expire(self):
+        """The leases have run out; False where a process holds the row."""
+        with contextlib.suppress(sa.exc.OperationalError), self.other.database.write() as connection:
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '20ms'")
+            connection.execute(sa.update(experiments).values(lease_until=0.0))
+            return True
+        return False
+
     def decide(self, service, id):
-        arm = insist(decide, service, id, "many")["arm"]
+        arm = self.insist(decide, service, id)["arm"]
         assert self.arms.setdefault(id, arm) == arm
 
     def reward(self, service, id, value):
-        insist(reward, service, id, value, "many")
+        self.insist(reward, service, id, value)
         self.rewards[id] = value
 
-    def exchange(self, service):
-        """Have a worker exchange, whatever happens meanwhile."""
-
-        def begin(at):
-            at.owned.exchanged = -float("inf")
-
-        insist(service.ask_now, "many", begin)
-        insist(service.ask_now, "many", lambda at: None)  # behind the exchange
-
     def sleep(self):
-        """The lease of the one has run out, and the other one looks for workers that are gone. What is held it leaves alone."""
-        with self.other.database.write() as connection, contextlib.suppress(sa.exc.OperationalError):
-            connection.exec_driver_sql("SET LOCAL lock_timeout = '20ms'")
-            connection.execute(sa.update(experiments).where(experiments.c.owner == self.one.leases.owner).values(lease_until=0.0))
-        self.other.writer.owned["many"].looked = -float("inf")
-        self.exchange(self.other)
-
-    def begin(self):
-        """What the one finds: decisions that the other has told, and one that it has not."""
-        k = self.number = self.number + 1
-        self.decide(self.other, f"{k}a")
-        self.exchange(self.other)
-        self.exchange(self.one)
-        self.decide(self.other, f"{k}b")
+        """The lease of the one has run out meanwhile, and the other one decides."""
+        if self.expire():
+            self.taken_over += 1
+            self.decide(self.other, f"{self.number}z")
 
     def work(self):
-        """What the one does: an append of each kind, and exchanges with decisions, with rewards alone, and with nothing to tell."""
-        k = self.number
-        self.decide(self.one, f"{k}c")
-        self.exchange(self.one)
+        """An append of each kind, two of them in one part."""
+        k = self.number = self.number + 1
+        self.decide(self.one, f"{k}a")
+        self.decide(self.one, f"{k}b")
         self.reward(self.one, f"{k}a", 1.0)
-        self.exchange(self.one)
-        self.reward(self.one, f"{k}b", 0.0)
-        self.decide(self.one, f"{k}d")
-        self.exchange(self.one)
-        self.exchange(self.one)
-        self.reward(self.one, f"{k}c", 0.5)
+        self.decide(self.one, f"{k}a")
+        for status in ("masked", "active"):
+            self.insist(ask, self.one, commands.change_arm, "b", ArmChange(status=status))
+        self.reward(self.one, f"{k}b", 0.5)
 
     def check(self):
-        """Both know the same, and the database has it all, once."""
-        states = [None, None]
-
-        def equal():
-            for n, service in enumerate((self.one, self.other)):
-                self.exchange(service)
-                states[n] = insist(
-                    service.ask_now, "many",
-                    lambda at: (at.settled.experiment.seq, fingerprint(at.settled), len(at.owned.journal.pending)),
-                )  # fmt: skip
-            return states[0] == states[1] and not states[0][2]
-
-        wait_for(equal, 10)
+        """The database has all that was acknowledged, once, and its replay is the state of the one that writes."""
+        self.decide(self.one, f"{self.number}y")
+        seq, digest = self.insist(self.one.ask_now, "price", lambda at: (at.experiment.seq, fingerprint(at.owned.journal).hex()))
         with self.one.database.read() as connection:
-            row = store.row_of(connection, "many")
+            row = store.row_of(connection, "price")
             entries = list(store.read(connection, row))
-            assert [entry.seq for entry in entries] == list(range(1, states[0][0] + 1))
-            assert verify(connection, row, "many").errors == ()
-            claimed = {(decision, ending) for decision, ending in connection.execute(sa.select(claims.c.decision, claims.c.ending))}
+            assert [entry.seq for entry in entries] == list(range(1, seq + 1))
+            assert verify(connection, row, "price").errors == ()
+            replayed = replay(connection, row, "price")
+        assert replayed.fingerprint == digest and not replayed.errors
         made = {entry.decision: entry.event.name for entry in entries if entry.kind == "decided"}
         ended = {entry.decision: entry.event.value for entry in entries if entry.kind == "rewarded"}
         assert made.items() >= self.arms.items() and ended.items() >= self.rewards.items()
-        assert claimed == {(id, False) for id in made} | {(id, True) for id in ended}  # or nobody could make, or end, such a decision
         assert len(made) + len(ended) == sum(entry.kind in ("decided", "rewarded") for entry in entries)
 
 
 @contextlib.contextmanager
 def pair(url, clock):
-    settings = {"exchange": NEVER, "exchange_every": 10**9, "tick": 1000.0, "lease": 1000.0, "snapshot_every": 100}
+    settings = {"tick": 1000.0, "lease": 1000.0, "snapshot_every": 100}
     with service_at(url, clock, **settings) as one, service_at(url, clock, **settings) as other:
         create(one, GUARDED)
-        insist(decide, other, "first", "many")
-        found = Pair(one, other)
-        found.exchange(other)
-        found.exchange(one)
-        yield found
+        yield Pair(one, other)
 
 
 @pytest.mark.parametrize("how", tiered(HOWS, later={"before"}))
-def test_a_worker_may_be_struck_at_any_statement(postgres_database, clock, how):
+def test_the_process_that_writes_may_be_struck_at_any_statement(postgres_database, clock, how):
     with pair(postgres_database, clock) as both:
         seen = []
         for n in range(1, STATEMENTS):
-            both.begin()
             both.cuts.arm(n, how, again=n % 7)
             both.work()
             struck = both.cuts.disarm()
@@ -136,5 +114,5 @@ def test_a_worker_may_be_struck_at_any_statement(postgres_database, clock, how):
             if not struck:
                 break
             seen += struck
-        assert n < STATEMENTS and {"COMMIT", "INSERT INTO events", "INSERT INTO claims", "UPDATE experiments SET"} <= set(seen)
-    checked(postgres_database)
+        assert n < STATEMENTS and {"COMMIT", "INSERT INTO events", "UPDATE experiments SET"} <= set(seen)
+        assert bool(both.taken_over) == (how == "asleep")

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import json
 import logging
-import threading
 import time
 
 import httpx
@@ -16,47 +15,11 @@ from running import PRICES, error
 from tightrope.service.client import Client, Rejected, Unavailable
 from tightrope.service.http import answers
 from tightrope.service.http.middleware import Limits
-from tightrope.service.integrations import personalizer
-from tightrope.service.integrations.personalizer import RankRequest
 from tightrope.service.log import store
 from tightrope.service.runtime import keys, writer
 from tightrope.service.runtime.telemetry import metrics
 
-HASHED = {"name": "personalizer", "policy": {"policy": "LinTS", "scale": 0.3}, "dimension": 32, "window": "1h"}
 EXPERIMENT = "/v1/experiments/price"
-
-
-def wide(actions, own, context):
-    """A rank request with so many actions, features of each, and features of the context."""
-    return {
-        "contextFeatures": [{f"c{k}": k for k in range(context)}],
-        "actions": [{"id": f"a{n}", "features": [{f"f{k}": k for k in range(own)}]} for n in range(actions)],
-    }
-
-
-# Personalizer's features ------------------------------------------------------------------------------------------------------------------
-
-
-def test_features_are_hashed_outside_the_writers_thread(served, monkeypatch):
-    served("POST", "/v1/experiments", HASHED)
-    hashed, threads = personalizer.hashed, set()
-    monkeypatch.setattr(personalizer, "hashed", lambda *given: threads.add(threading.current_thread()) or hashed(*given))
-    assert served("POST", "/rank", wide(2, 2, 2), "decide").status_code == 201
-    assert threads and served.service.writer not in threads
-
-
-@pytest.mark.parametrize(("actions", "own", "context"), [(2, 999, 999), (500, 25, 19), (32, 0, 0)])
-def test_products_of_features_are_bounded(served, actions, own, context, monkeypatch):
-    monkeypatch.setattr(personalizer, "MOST_NUMBERS", 1000 if actions == 32 else 10**6)
-    served("POST", "/v1/experiments", HASHED)
-    told = error(served("POST", "/rank", wide(actions, own, context), "decide"), 422)
-    assert told["field"] == "actions" and "at most" in told["message"] and "fewer" in told["message"], told
-
-
-def test_a_number_larger_than_any_float_is_refused():
-    request = RankRequest(actions=[{"id": "a", "features": [{"price": 10**400}]}])
-    with pytest.raises(ValueError, match="not finite"):
-        personalizer.decision_request(request, 8, None)
 
 
 # A database that is away ------------------------------------------------------------------------------------------------------------------
@@ -128,11 +91,6 @@ def test_a_client_says_that_an_answer_is_not_the_services(status, text):
 def test_nul_is_refused_in_texts(served, method, path, body):
     served("POST", "/v1/experiments", PRICES)
     error(served(method, EXPERIMENT + path, body), 422)
-
-
-@pytest.mark.parametrize("path", ["/rank", "/events/a/activate"])
-def test_nul_is_refused_in_the_name_of_personalizers_experiment(served, path):
-    error(served("POST", f"{path}?experiment=a%00b", wide(1, 1, 1) if path == "/rank" else None), 422)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +174,7 @@ def test_a_client_that_goes_before_its_request_has_ended_is_no_error_of_the_serv
     assert counted(500, route) == before
 
 
-@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/decisions", "/rank"])
+@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/decisions", f"{EXPERIMENT}/rewards"])
 def test_bodies_that_do_not_say_their_size_are_limited_too(served, path):
     async def sent():
         async def parts():
@@ -364,8 +322,6 @@ def test_ids_that_clients_fold_away_are_refused_at_creation(served, id):
     assert "fold it away" in error(served("POST", f"{EXPERIMENT}/decisions", {"id": id}), 422)["message"]
     batch = served("POST", f"{EXPERIMENT}/decisions:batch", {"decisions": [{"id": id}, {"id": f"{id}a"}]}).json()["results"]
     assert [one["status"] for one in batch] == [422, 200]
-    served("POST", "/v1/experiments", HASHED)
-    assert "fold it away" in error(served("POST", "/rank", wide(2, 2, 2) | {"eventId": id}, "decide"), 422)["message"]
 
 
 def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):

@@ -18,14 +18,6 @@ def test_two_hundred_faults():
     assert all(kind in done.stdout for kind in KINDS)
 
 
-@pytest.mark.thorough
-def test_forty_faults_with_two_workers_of_one_experiment():
-    command = [sys.executable, "benchmarks/service_faults.py", "--workers", "--faults", "40", "--seed", "1"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "never below 0" in done.stdout
-
-
 def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
     driver = Driver(tmp_path, 0)
     driver.note("a", "decided", {"name": "low"})

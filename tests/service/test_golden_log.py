@@ -301,7 +301,7 @@ def test_every_kind_of_event_is_in_a_golden_log():
     from tightrope.service.domain.events import KINDS
 
     found = set().union(*(each["events"] for each in json.loads(FILE.read_text()).values()))
-    assert found == set(KINDS) - {"exchanged"}  # of many workers, which SQLite does not have; see test_workers.py
+    assert found == set(KINDS)
 
 
 if __name__ == "__main__":

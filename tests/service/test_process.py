@@ -120,7 +120,7 @@ def test_an_admin_key_file_that_is_there_is_refused_and_no_key_is_made(tmp_path)
     path.write_text("precious")
     database = Database(str(tmp_path / "a.db"))
     database.migrate()
-    with pytest.raises(ValueError, match="admin_key_file = .* cannot be written .*not there yet"):
+    with pytest.raises(ValueError, match=r"admin_key_file = .* cannot be written .*not there yet"):
         first_key(database, str(path))
     assert path.read_text() == "precious"
     with database.read() as connection:

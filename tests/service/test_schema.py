@@ -13,7 +13,7 @@ def fuzz(folder, cases: int, seed: int = 0) -> subprocess.CompletedProcess[str]:
     service = Process(folder / "a.db", folder)
     with service, service.client() as client:
         client.create(PRICES)
-        client.create({"name": "personalizer", "policy": "LinUCB", "dimension": 8})
+        client.create({"name": "candidates", "policy": "LinUCB", "dimension": 8})
         client.experiment = "price"
         client.decide(id="a")
         checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"

@@ -16,7 +16,6 @@ from tightrope.service.log.tables import keys as table
 from tightrope.service.runtime import keys
 from tightrope.service.runtime.settings import Settings
 
-HASHED = {"name": "personalizer", "policy": "LinUCB", "dimension": 8, "window": "1h"}
 BODIES = {
     ("post", "/v1/experiments"): PRICES | {"seed": 9},
     ("post", "/v1/experiments/{name}/decisions:batch"): {"decisions": [{}]},
@@ -27,8 +26,6 @@ BODIES = {
     ("post", "/v1/experiments/{name}/erase"): {"subject": "somebody"},
     ("post", "/v1/experiments/{name}/mode"): {"mode": "full"},
     ("post", "/v1/webhooks"): {"url": "https://192.0.2.1/", "experiments": ["price"]},
-    ("post", "/rank"): {"actions": [{"id": "a"}]},
-    ("post", "/events/{id}/reward"): {"value": 1.0},
 }
 OPEN_TO_ALL = {"/healthz", "/readyz", "/metrics", "/v1/public-key"}
 LISTS = {"/v1/experiments", "/v1/audit", "/v1/webhooks"}
@@ -36,16 +33,14 @@ LISTS = {"/v1/experiments", "/v1/audit", "/v1/webhooks"}
 
 @pytest.fixture
 def two(served):
-    """A service with the experiments price and personalizer, each with an open decision, and keys for shop-* and checkout alone."""
+    """A service with the experiment price, which has an open decision, and keys for shop-* and checkout alone."""
     with served.service.database.write() as connection:
         for role in keys.ROLES:
             served.keys[f"{role} shop"] = keys.create(connection, role, experiments=["shop-*", "checkout"])
     served.service.keys.refresh()
-    for spec in (PRICES, HASHED):
-        assert served("POST", "/v1/experiments", spec).status_code == 201
+    assert served("POST", "/v1/experiments", PRICES).status_code == 201
     asked = {"id": "open", "subject": "somebody"}
     assert served("POST", "/v1/experiments/price/decisions", asked).status_code == 200
-    assert served("POST", "/rank", {"actions": [{"id": "a"}], "eventId": "open"}).status_code == 201
     return served
 
 
@@ -59,7 +54,7 @@ def operations(application):
 
 
 def test_no_route_shows_or_changes_another_experiment(two):
-    before = [state(two.service, name) for name in ("price", "personalizer")]
+    before = state(two.service)
     tried = 0
     for method, path, concrete, body in operations(two.app):
         if path in OPEN_TO_ALL:
@@ -67,16 +62,15 @@ def test_no_route_shows_or_changes_another_experiment(two):
         query = "?arm=low" if concrete.endswith("/evaluate") else ""
         answer = two(method.upper(), concrete + query, body, "admin shop")
         if method == "get" and path in LISTS:
-            assert answer.status_code == 200 and "price" not in answer.text and "personalizer" not in answer.text
+            assert answer.status_code == 200 and "price" not in answer.text
         else:
             assert answer.status_code == 403, (method, path, answer.status_code, answer.text)
             assert "is for experiments shop-*, checkout" in answer.json()["error"]["message"]
         tried += 1
     assert tried > 25
-    assert [state(two.service, name) for name in ("price", "personalizer")] == before
+    assert state(two.service) == before
     nobody = two("GET", "/v1/experiments/nobody", None, "read shop")
     assert nobody.status_code == 403  # whether it exists is not told either
-    assert two("POST", "/rank?experiment=price", BODIES["post", "/rank"], "decide shop").status_code == 403
 
 
 def test_the_same_requests_are_answered_to_a_key_that_is_for_all(two):
@@ -99,7 +93,7 @@ def test_what_such_a_key_may_do(two):
         assert two("POST", f"/v1/experiments/{name}/pause", None, "admin shop").status_code == 200
     listed = two("GET", "/v1/experiments", None, "read shop").json()["experiments"]
     assert [one["name"] for one in listed] == ["checkout", "shop-a"]
-    assert len(two("GET", "/v1/experiments", None, "read").json()["experiments"]) == 4
+    assert len(two("GET", "/v1/experiments", None, "read").json()["experiments"]) == 3
     for name in ("shop", "a-shop-", "Shop-a", "checkout2"):
         assert two("POST", "/v1/experiments", PRICES | {"name": name}, "admin shop").status_code == 403
     assert "may read" in two("POST", "/v1/experiments/price/decisions", {}, "read shop").json()["error"]["message"]

@@ -250,7 +250,6 @@ PROMISED = SPEC | {
         ({"promise_by": "region"}, "promise_by = 'region' is not in segments"),
         ({"alpha": None, "guarantee": {}}, "promise_by keeps a promise by Safe; give alpha"),
         ({"baseline": None}, "one arm that is the baseline"),
-        ({"workers": 2}, "promise_by does not go with workers = 2"),
         ({"baseline_mean": 0.3}, "baseline_mean = 0.3 was given beside baseline_means"),
         ({"baseline_means": {"de": 0.3, "fr": 0.3}}, "'other' is missing"),
         ({"baseline_means": {"de": 0.3, "fr": 0.3, "other": 0.3, "it": 0.3}}, "'it' is missing or is none of them"),

@@ -5,7 +5,6 @@ import contextlib
 import http.server
 import ipaddress
 import json
-import math
 import pathlib
 import re
 import socket
@@ -19,9 +18,8 @@ from running import PRICES, Process, ask, crash, create, decide, error, place, r
 from test_scopes import two
 
 from tightrope.service.board.view import sentence_of
-from tightrope.service.domain import events
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.notices import NOTICE_KINDS, Watch, asks_for_log
+from tightrope.service.domain.notices import NOTICE_KINDS, Watch
 from tightrope.service.domain.requests import ModeChange
 from tightrope.service.http.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
 from tightrope.service.log import webhooks
@@ -199,15 +197,6 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
     assert told([0.0, -0.9, -1.1, -1.2, -0.5, -1.3, 0.0, -1.5, None], -1.0) == [*[False] * 2, True, *[False] * 4, True, False]
     assert told([3.0, 1.9, 1.0, 2.0, 1.5], 2.0) == [False, True, False, False, True]
     assert told([-5.0, -50.0], -float("inf")) == [False, False]
-
-
-def test_of_many_workers_the_bound_of_an_exchange_is_told():
-    watch, told = Watch(-1.0), []
-    for seq, bound in enumerate((None, 0.0, -1.5, -2.0, 0.0, -1.5), 1):
-        event = events.Exchanged(1, 1, 0, "", 1, 0, 0, bound)
-        assert asks_for_log(event.kind, b"", -1.0) and not asks_for_log(event.kind, b"", -math.inf)
-        told.append(watch.take(event, seq, 0) is not None)
-    assert told == [False, False, True, False, False, True]
 
 
 def test_a_promise_is_at_risk_when_the_log_contradicts_what_it_rests_on(service, clock, receiver):

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+import time
 import types
 
 import numpy as np
@@ -11,7 +12,7 @@ from rich.console import Console
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.simulation.runs import bars, progress
+from tightrope.simulation.runs import bars, orchestrator, progress
 
 PROBLEM = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 
@@ -23,6 +24,7 @@ def run(**options):  # a replication is one slice, so there are four calls
 @pytest.fixture
 def lines(monkeypatch, capsys):
     """A function that gives the lines on standard error since it was last asked, where each call makes one."""
+    monkeypatch.setattr(orchestrator, "WAITING_SECONDS", 1e9)  # no lines of a run that compiles
     make = bars.Bars.__init__
     monkeypatch.setattr(bars.Bars, "__init__", lambda self, console=None, every=0.0: make(self, console, every))
 
@@ -99,3 +101,14 @@ def test_a_notebook_has_a_bar_where_rich_can_draw_one(widgets, monkeypatch):
 def test_other_words_for_progress_are_refused():
     with pytest.raises(ValueError, match=r"progress = 'yes' is not True, False or a function of \(rounds done, rounds in all\)\."):
         run(progress="yes")
+
+
+def test_progress_is_told_of_while_a_policy_begins(monkeypatch):
+    """A design for many arms takes seconds, in which nothing was shown."""
+
+    init, calls = tr.UGapE.init, []
+    monkeypatch.setattr(tr.UGapE, "init", lambda policy, arms: time.sleep(0.6) or init(policy, arms))
+    monkeypatch.setattr(orchestrator, "WAITING_SECONDS", 0.15)
+    tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(noise=0.5), max_rounds=50, progress=lambda *now: calls.append(now))
+    assert calls.count((0, 50)) >= 2
+    assert calls[-1][0] > 0

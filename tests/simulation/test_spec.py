@@ -81,9 +81,3 @@ def test_identification_in_a_folder_of_the_specs_name_and_as_json(tmp_path, monk
     assert said["kind"] == found.kind == "identification"
     assert said["summary"][0]["mean"] == found.rounds["a"].mean()
     assert found.correct["a"].all()
-
-
-def test_bench_says_that_no_policy_has_such_a_name():
-    done = CliRunner().invoke(app, ["bench", "--only", "KLUBC"])
-    assert "is in the name of nothing that is measured" in str(done.exception)
-    assert "Did you mean 'KLUCB'?" in str(done.exception)

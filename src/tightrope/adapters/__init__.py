@@ -1,6 +1,6 @@
 """Doors to other libraries; each is imported when it is first named and needs the extra of that name.
 
-gym: problems as Gymnasium environments, and environments as problems. river: policies as River's. obp: logs as Open Bandit Pipeline's.
+gym: problems as Gymnasium environments. river: policies as River's. obp: logs as Open Bandit Pipeline's.
 """
 
 import importlib

@@ -1,11 +1,9 @@
-"""Gymnasium both ways: a problem as an environment of `horizon` steps, and an environment as a problem.
+"""A problem as a Gymnasium environment of `horizon` steps.
 
 Episode e of `env(problem, horizon)` has the contexts and the noise of replication e of `simulate` with the same seed.
 """
 
-import copy
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from ..core import checks
 from ..core.extras import required
 from ..core.problem import Problem
 from ..core.streams import NOISE, PROBLEM, stream
-from ..core.verbs import Arms, Context, describe, observe, play, private, regret
+from ..core.verbs import describe, observe, play, private, regret
 
 required("gymnasium", "gymnasium", "adapters.gym")
 import gymnasium  # noqa: E402
@@ -85,94 +83,3 @@ class Environment(gymnasium.Env):
     def _info(self, lost: float) -> StepInfo:
         mask = self._context.eligible
         return {"regret": lost, "mask": np.ones(self.arms.number, dtype=np.int8) if mask is None else mask.astype(np.int8)}
-
-
-class EnvironmentProblem(NamedTuple):
-    """A Gymnasium environment as a problem, see `problem_from_env`."""
-
-    make: "Callable[[], gymnasium.Env]"
-    number: int
-    dimension: int  # of the features that policies see; 0: none
-    blocks: bool  # the observation belongs to all arms, each of which has a place of its own for it
-    best: float  # NaN: info says the regret
-    rewards: tuple[float, float] | None
-    now: dict[str, Any]  # of one replication: the environment, its observation, what the last step gave
-
-    def describe(self):  # type: ignore[no-untyped-def]
-        """K arms, with features every round where the observation has some."""
-        return Arms(self.number, dimension=self.dimension, rewards=self.rewards)
-
-    def private(self):  # type: ignore[no-untyped-def]
-        """An environment of its own."""
-        return self._replace(now={"env": self.make(), "over": True})
-
-    def observe(self, t, rng):  # type: ignore[no-untyped-def]
-        """The observation; a new episode where the last one ended, the first with a seed from the problem's stream."""
-        now = self.now
-        if now["over"]:
-            seed = int(rng.integers(2**31)) if t == 0 else None
-            now["observation"], _ = now["env"].reset(seed=seed)
-            now["over"] = False
-        if not self.dimension:
-            return Context(None, None, None, None)
-        observation = np.asarray(now["observation"], dtype=np.float64)
-        if not self.blocks:
-            return Context(np.ascontiguousarray(observation), None, None, None)
-        return Context(np.kron(np.eye(self.number), observation), None, None, None)
-
-    def play(self, context, action, rng):  # type: ignore[no-untyped-def]
-        """The reward of a step."""
-        now = self.now
-        now["observation"], reward, ended, cut, now["info"] = now["env"].step(int(action))
-        now["over"], now["reward"] = bool(ended or cut), float(reward)
-        return now["reward"]
-
-    def regret(self, context, action):  # type: ignore[no-untyped-def]
-        """best minus the reward received, or what the environment says."""
-        if not np.isnan(self.best):
-            return self.best - self.now["reward"]
-        if "regret" not in self.now["info"]:
-            raise ValueError(
-                "env does not say the regret of a step in its info; give problem_from_env best=, the mean reward of the best arm."
-            )
-        return float(self.now["info"]["regret"])
-
-    def mean(self, context, arm):  # type: ignore[no-untyped-def]
-        """Not known of an environment."""
-        raise ValueError("an environment does not say the means of its arms, so there is no best arm to identify; use simulate.")
-
-
-EnvironmentProblem.COMPILED = False  # type: ignore[attr-defined]
-
-
-def problem_from_env(
-    env: "gymnasium.Env | Callable[[], gymnasium.Env]", *, best: float | None = None, rewards: tuple[float, float] | None = None
-) -> EnvironmentProblem:
-    """A problem whose rounds are the steps of an environment with discrete actions.
-
-    env: an environment, copied for every replication, or a function that makes one. An observation of shape (K, d) is taken as the
-    features of the arms; one of shape (d,) as what all arms share, so that arm k sees it in columns k d .. (k + 1) d - 1 of K d; others
-    are not shown. best: mean reward of the best arm, against which regret is the difference of the *received* reward; default:
-    `info["regret"]` of the steps. rewards: (lowest, highest). An episode that ends is followed by the next one.
-
-    Environments whose next observation depends on the action are not bandits; policies here do not plan for it. The noise is the
-    environment's own, so policies that play different arms do not share it. Raises ValueError for other spaces.
-    """
-    make = env if callable(env) and not hasattr(env, "step") else lambda: copy.deepcopy(env)
-    one = make()
-    K = getattr(one.action_space, "n", None)
-    if K is None or getattr(one.action_space, "start", 0) != 0:
-        raise ValueError(f"env has actions {one.action_space}, but a problem of arms needs Discrete(K).")
-    shape: tuple[int, ...] = one.observation_space.shape if isinstance(one.observation_space, gymnasium.spaces.Box) else ()
-    dimension, blocks = 0, False
-    if len(shape) == 2 and shape[0] == K:
-        dimension = int(shape[1])
-    elif len(shape) == 1:
-        dimension, blocks = int(K) * int(shape[0]), True
-    value = np.nan if best is None else checks.real("best", best)
-    if rewards is not None:
-        low, high = (checks.real(f"rewards[{i}]", number) for i, number in enumerate(rewards))
-        if low > high:
-            raise ValueError(f"rewards = {checks.show(rewards)} must be the lowest and the highest reward.")
-        rewards = low, high
-    return EnvironmentProblem(make, int(K), dimension, blocks, value, rewards, {})

@@ -7,19 +7,16 @@ import typer
 from .. import __version__
 from ..core.extras import MissingExtra
 from ..service import cli as service
-from .bench import bench
 from .bound import bound
 from .catalogue import cite, policies
 from .evaluate import evaluate
 from .experiments import demo, report, run
 from .options import INTERRUPTED_CODE, console, errors
-from .query import query
 from .reproduce import reproduce
-from .warm import warm
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
-COMMANDS = (demo, run, report, query, policies, cite, bench, reproduce, evaluate, bound, warm)  # in the order of `tightrope --help`
+COMMANDS = (demo, run, report, policies, cite, reproduce, evaluate, bound)  # in the order of `tightrope --help`
 for _command in COMMANDS:
     app.command()(_command)
 service.register(app)

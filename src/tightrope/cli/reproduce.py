@@ -55,7 +55,7 @@ def reproduce(
         if scale == "paper" and paper in papers.names():
             from ..papers.all_papers import hours
 
-            say("What takes how long on this machine (what the folder holds already is not played again):")
+            say("What takes how long (what the folder holds already is not played again):")
             for line in hours(paper, run, figure or None):
                 say(line)
         outcomes = as_shown(reproduce(paper, figure or None, run), scale)

@@ -2,7 +2,7 @@
 
 Numba's own boxers find the class of a tuple or an array, and the functions behind a generator, by running Python. Where Ctrl-C or
 another signal is handled just there, they go on with a null pointer and the process crashes. Sessions cross with a handle (`handle.py`);
-simulations, `bench`, `learn`, `evaluate` and `explain` cross with the tuples themselves, thousands of times a second. The functions here
+simulations, `learn`, `evaluate` and `explain` cross with the tuples themselves, thousands of times a second. The functions here
 replace Numba's in its registry for the whole process and make the same objects.
 """
 

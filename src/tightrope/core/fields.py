@@ -56,18 +56,30 @@ def _bounds(above: float | None, least: float | None, below: float | None, most:
 
 
 def real(
-    default: Bound = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, kw_only: bool = False
+    default: float | str | None = None,
+    *,
+    above: Bound = None,
+    least: Bound = None,
+    below: Bound = None,
+    most: Bound = None,
+    none: str = "",
+    words: tuple[str, ...] = (),
+    kw_only: bool = False,
 ) -> Declared:
-    """Field: a float; without a default it is required.
+    """Field: a float, or where the declaration says so None (stored as NaN) or one of a few words (stored as numbers no parameter has).
 
     Parameters
     ----------
-    default : float
-        Where none is given; None: required.
+    default : float, str or None
+        Where none is given; None: required, unless `none` says what None means.
     above, below : float
         Exclusive bounds, default none.
     least, most : float
         Inclusive bounds, default none.
+    none : str
+        What None means, for messages; default "": None is not accepted.
+    words : tuple of str
+        Words that are accepted, default none.
     kw_only : bool
         Whether the parameter must be given by its name, default False.
 
@@ -75,12 +87,34 @@ def real(
     -------
     Field
     """
+    accepted = f"number in {_bounds(above, least, below, most)}"
+    if words:
+        accepted += f", or {' or '.join(map(repr, words))}"
 
     def encode(name: str, value: object) -> float:
-        return checks.real(name, value, above=above, least=least, below=below, most=most)
+        if value is None and none:
+            return math.nan
+        if isinstance(value, str) and value in words:
+            return -1e300 * (1 + words.index(value) / 16)
+        try:
+            return checks.real(name, value, above=above, least=least, below=below, most=most)
+        except ValueError:
+            if not words:
+                raise
+            raise ValueError(f"{name} = {checks.show(value)} is not a {accepted + _or_none(none)}.") from None
 
-    text = f"number in {_bounds(above, least, below, most)}"
-    return Field(default, text, encode, required=default is None, schema=float, named=kw_only)
+    def decode(stored: float) -> float | str | None:
+        if none and math.isnan(stored):
+            return None
+        return words[round((-stored / 1e300 - 1) * 16)] if words and stored <= -1e300 else stored
+
+    schema: Any = float | Literal[words] if words else float
+    return Field(default, accepted + _or_none(none), encode, decode, required=default is None and not none,
+                 schema=schema | None if none else schema, named=kw_only)  # fmt: skip
+
+
+def _or_none(none: str) -> str:
+    return f", or None ({none})" if none else ""
 
 
 def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> Declared:
@@ -97,93 +131,25 @@ def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> 
     return Field(default, f"number in {_bounds(above, least, None, None)}", encode, schema=float)
 
 
-def optional_real(
-    default: float | None = None, *, above: Bound = None, least: Bound = None, below: Bound = None, most: Bound = None, words: str = ""
-) -> Declared:
-    """Field: a float or None, which is stored as NaN.
-
-    Parameters
-    ----------
-    default : float or None
-        Where none is given.
-    above, below : float
-        Exclusive bounds, default none.
-    least, most : float
-        Inclusive bounds, default none.
-    words : str
-        What None means, for messages.
-
-    Returns
-    -------
-    Field
-    """
-
-    def encode(name: str, value: object) -> float:
-        return math.nan if value is None else checks.real(name, value, above=above, least=least, below=below, most=most)
-
-    text = f"number in {_bounds(above, least, below, most)}, or None{f' ({words})' if words else ''}"
-    return Field(default, text, encode, lambda stored: None if math.isnan(stored) else stored, schema=float | None)
-
-
-def real_or(
-    default: float | str | None,
-    words: tuple[str, ...],
-    *,
-    above: float | None = None,
-    least: float | None = None,
-    most: float | None = None,
-    none: str = "",
-) -> Declared:
-    """Field: a float, or one of a few words, which are stored as numbers that no parameter has.
-
-    Parameters
-    ----------
-    default : float, str or None
-        Where none is given.
-    words : tuple of str
-        The words.
-    above : float
-        Exclusive bound, default none.
-    least, most : float
-        Inclusive bounds, default none.
-    none : str
-        What None means, which is accepted (stored as NaN) where this is given.
-
-    Returns
-    -------
-    Field
-    """
-    accepted = f"number in {_bounds(above, least, None, most)}, or {' or '.join(map(repr, words))}{f', or None ({none})' if none else ''}"
-
-    def encode(name: str, value: object) -> float:
-        if value is None and none:
-            return math.nan
-        if isinstance(value, str) and value in words:
-            return -1e300 * (1 + words.index(value) / 16)
-        try:
-            return checks.real(name, value, above=above, least=least, most=most)
-        except ValueError:
-            raise ValueError(f"{name} = {checks.show(value)} is not a {accepted}.") from None
-
-    def decode(stored: float) -> float | str | None:
-        if math.isnan(stored):
-            return None
-        return words[round((-stored / 1e300 - 1) * 16)] if stored <= -1e300 else stored
-
-    return Field(default, accepted, encode, decode, schema=float | Literal[words] | None if none else float | Literal[words])
-
-
 def integer(
-    default: int | None = None, *, least: int | None = None, most: int | None = None, kept: bool = True, kw_only: bool = False
+    default: int | None = None,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    none: str = "",
+    kept: bool = True,
+    kw_only: bool = False,
 ) -> Declared:
-    """Field: an int; without a default it is required.
+    """Field: an int, or where the declaration says so None, which is stored as least - 1.
 
     Parameters
     ----------
-    default : int
-        Where none is given; None: required.
+    default : int or None
+        Where none is given; None: required, unless `none` says what None means.
     least, most : int
         Inclusive bounds, default none.
+    none : str
+        What None means, for messages; default "": None is not accepted. It needs `least`.
     kept : bool
         Whether it is stored; otherwise only `complete` sees it. Default True.
     kw_only : bool
@@ -193,30 +159,16 @@ def integer(
     -------
     Field
     """
-    return Field(default, f"whole number from {'-inf' if least is None else least} to {'inf' if most is None else most}",
-                 lambda name, value: checks.integer(name, value, least=least, most=most),
-                 required=default is None, schema=int, kept=kept, named=kw_only)  # fmt: skip
-
-
-def optional_integer(default: None = None, *, least: int = 1, most: int | None = None, words: str = "") -> Declared:
-    """Field: an int or None, which is stored as least - 1.
-
-    Parameters
-    ----------
-    default : None
-        Where none is given.
-    least, most : int
-        Inclusive bounds, default 1 and none.
-    words : str
-        What None means, for messages.
-
-    Returns
-    -------
-    Field
-    """
-    return Field(default, f"whole number from {least}, or None{f' ({words})' if words else ''}",
-                 lambda name, value: least - 1 if value is None else checks.integer(name, value, least=least, most=most),
-                 lambda stored: None if stored < least else stored, schema=int | None)  # fmt: skip
+    if none and least is None:
+        raise TypeError("none is stored as least - 1, so least is needed.")
+    missing = -1 if least is None else least - 1
+    accepted = f"whole number from {'-inf' if least is None else least}"
+    if most is not None or not none:
+        accepted += f" to {'inf' if most is None else most}"
+    return Field(default, accepted + _or_none(none),
+                 lambda name, value: missing if none and value is None else checks.integer(name, value, least=least, most=most),
+                 lambda stored: None if none and stored == missing else stored, required=default is None and not none,
+                 schema=int | None if none else int, kept=kept, named=kw_only)  # fmt: skip
 
 
 def choice(*options: str, default: str | None = None, kw_only: bool = False, none: str = "") -> Declared:
@@ -241,7 +193,7 @@ def choice(*options: str, default: str | None = None, kw_only: bool = False, non
     if usual is not None and usual not in options:
         raise TypeError(f"default = {usual!r} is not one of {', '.join(map(repr, options))}.")
     return Field(
-        usual, " or ".join(map(repr, options)) + (f", or None ({none})" if none else ""),
+        usual, " or ".join(map(repr, options)) + _or_none(none),
         lambda name, value: -1 if none and value is None else checks.choice(name, value, options),
         lambda stored: None if stored < 0 else options[stored], schema=Literal[options] | None if none else Literal[options], named=kw_only,
     )  # fmt: skip
@@ -276,37 +228,23 @@ def reward_ends(default: None = None, *, words: str) -> Declared:
     )  # fmt: skip
 
 
-def flag(default: bool) -> Declared:
-    """Field: True or False.
+def flag(default: bool | None = None, *, none: str = "") -> Declared:
+    """Field: True or False, or where the declaration says so None; with None stored as 1, 0 and -1.
 
     Parameters
     ----------
-    default : bool
-        Where none is given.
+    default : bool or None
+        Where none is given; None: required, unless `none` says what None means.
+    none : str
+        What None means, for messages; default "": None is not accepted.
 
     Returns
     -------
     Field
     """
-    return Field(default, "True or False", checks.flag, schema=bool)
-
-
-def optional_flag(default: None = None, *, words: str = "") -> Declared:
-    """Field: True, False or None, stored as 1, 0 and -1.
-
-    Parameters
-    ----------
-    default : None
-        Where none is given.
-    words : str
-        What None means, for messages.
-
-    Returns
-    -------
-    Field
-    """
-    return Field(default, f"True, False, or None{f' ({words})' if words else ''}",
-                 lambda name, value: -1 if value is None else int(checks.flag(name, value)),
+    if not none:
+        return Field(default, "True or False", checks.flag, required=default is None, schema=bool)
+    return Field(default, f"True, False{_or_none(none)}", lambda name, value: -1 if value is None else int(checks.flag(name, value)),
                  lambda stored: None if stored < 0 else bool(stored), schema=bool | None)  # fmt: skip
 
 

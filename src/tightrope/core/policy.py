@@ -19,10 +19,7 @@ from .fields import (
     choice,
     flag,
     integer,
-    optional_integer,
-    optional_real,
     real,
-    real_or,
     reward_ends,
     vector,
 )  # fmt: skip
@@ -61,7 +58,7 @@ def inner_policy(*, kw_only: Literal[False] = False) -> Declared:
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
-    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, reward_ends,
+    real, integer, choice, flag, vector, arm_set, checkpoints, reward_ends,
     inner_policy))  # fmt: skip
 class Policy:
     """The base of every policy class, which `@policy` makes a NamedTuple of its parameters with these verbs.
@@ -233,7 +230,7 @@ def compiled(policy: Policy) -> bool:
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(
-    real, optional_real, real_or, integer, optional_integer, choice, flag, vector, arm_set, checkpoints, reward_ends,
+    real, integer, choice, flag, vector, arm_set, checkpoints, reward_ends,
     inner_policy))  # fmt: skip
 def policy(*accepts: str, paper: str, stops: bool = False, compiled: bool = True, public: bool = True) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a policy.

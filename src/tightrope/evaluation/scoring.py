@@ -405,8 +405,9 @@ def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str,
             "The normal interval is not valid if the logger learned while it logged; use anytime=True, or estimator='aipw' where the "
             "log has probabilities."
         )
-    if read.options.estimator == "dm":
-        notes.append("The direct method is as good as its model; its standard error does not contain the model's error.")
+    if why := biased(read.options, item.sums):
+        outside = "; so it may lie outside the interval, which holds whatever the estimator" if anytime else ""
+        notes.append(f"The value by {read.options.estimator} {why}{outside}.")
     if anytime and read.model is not None and log.floor is None and not log.known and not item.target.logged:
         notes.append(
             "The log knows only the propensity of what was played, so the sequence cannot use the model; give the logger's probabilities "

@@ -77,8 +77,10 @@ def count_eligible(count, eligible):
 
 @lean
 def uniform_arm(count, eligible, rng):
-    """An eligible arm uniformly at random; one draw. O(K)."""
+    """An eligible arm uniformly at random; one draw. O(K) with a mask."""
     skip = int(rng.random() * count_eligible(count, eligible))
+    if eligible is None:
+        return min(skip, count - 1)
     last = 0
     for k in range(count):
         if allowed(eligible, k):
@@ -87,14 +89,6 @@ def uniform_arm(count, eligible, rng):
                 return k
             skip -= 1
     return last
-
-
-@lean
-def chance_with_exploration(greedy, epsilon, count, eligible, arm):
-    """Probability of one arm where epsilon is spread over the eligible and the rest is on the greedy one. O(K) with a mask."""
-    if not allowed(eligible, arm):
-        return 0.0
-    return epsilon / count_eligible(count, eligible) + (1.0 - epsilon if arm == greedy else 0.0)
 
 
 @lean
@@ -109,9 +103,3 @@ def one_hot(arm: int, count: int) -> np.ndarray:
     probability = np.zeros(count)
     probability[arm] = 1.0
     return probability
-
-
-def greedy_with_exploration(arm: int, epsilon: float, count: int, eligible: np.ndarray | None) -> np.ndarray:
-    """Probability of each arm: epsilon spread over the eligible, the rest on one."""
-    open_arms = np.ones(count) if eligible is None else eligible.astype(np.float64)
-    return epsilon * open_arms / open_arms.sum() + (1.0 - epsilon) * one_hot(arm, count)

@@ -1,23 +1,16 @@
 """All papers in one call: a folder for each, what it is expected to take, and a front page that counts claims by verdict.
 
 `costs.json`, written by benchmarks/costs.py from folders that `reproduce` made, has the core-seconds of every figure as they were measured.
-A figure's time on another machine is that time by the ratio of the two yardsticks (a hand-fused UCB loop, rounds per second and core),
-shared by the workers.
 """
 
-import contextlib
 import functools
 import json
 import math
-import multiprocessing
 import os
 import pathlib
-import signal
 import urllib.parse
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from multiprocessing import connection
-from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
 import markupsafe
@@ -25,10 +18,7 @@ import markupsafe
 from ..core import checks, files
 from ..core.types import JsonObject
 from ..pages.page import Section, Table, write_page
-from ..simulation.benchmark import yardstick_speed
 from ..simulation.runs import provenance
-from ..simulation.runs.executors.pools import end_with_driver, interrupts_ignored, one_thread_of_algebra
-from ..simulation.runs.progress import silent
 from . import names
 from .experiment import (
     SCALES,
@@ -59,8 +49,7 @@ Say = Callable[[str], None]
 def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     """Run every figure of every paper under run.out, each paper in a folder of its name, and write run.out/index.html.
 
-    Papers run beside each other where their runs are in threads (see `reproduced`); a script needs `if __name__ == "__main__":` around
-    the call then, unless workers = 1. run: as for `reproduce`. say: is told the expected time before anything runs, and each paper.
+    run: as for `reproduce`. say: is told the expected time before anything runs, and each paper.
     What the folder holds of an earlier call is found again; the front page is written after each paper. Returns its path. Raises
     ValueError where the folder holds another scale or seed.
     """
@@ -72,83 +61,14 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     files.write_json(record, wanted)
     for line in plan(run):
         say(line)
-    longest_first = sorted(names(), key=lambda paper: known_seconds(paper, run), reverse=True)  # so that none is left alone in the end
-    own_workers = run.engine not in (None, "threads")
-    try:
-        for _ in (one_by_one if own_workers or run.workers == 1 else reproduce_beside_each_other)(longest_first, run, say):
-            front_page(run)
-    finally:
-        page = front_page(run)
-    return page
-
-
-def one_by_one(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
-    """Papers one after the other: engines with workers of their own, or a single worker."""
     with paper_workers(run) as shared:
-        for paper in papers:
+        for paper in names():
             say(f"{paper}: {find_paper(paper).TITLE}")
-            reproduce(paper, None, replace(shared, out=run.out / paper))
-            yield paper
-
-
-def reproduce_beside_each_other(papers: Sequence[str], run: Run, say: Say) -> Iterator[str]:
-    """Reproduce papers under run.out, each in a process of its own, as many at a time as there are workers; yields each when it is done.
-
-    While one paper compiles, which is the work of one core, another one plays. An executor's pool would not do: it neither says whose
-    process died nor ends one in the middle of a figure. say: is told each paper that begins and each figure that is there. Raises what a
-    paper raises, and ChildProcessError where its process ends by itself. However this ends, so do the processes; what they have finished
-    stays.
-    """
-    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
-    waiting, running = list(papers), dict[connection.Connection, tuple[str, BaseProcess]]()
-    try:
-        while waiting or running:
-            while waiting and len(running) < (run.workers or os.cpu_count() or 1):
-                paper = waiting.pop(0)
-                receiver, sender = context.Pipe(duplex=False)
-                process: BaseProcess = context.Process(
-                    target=_work, args=(paper, replace(run, out=run.out / paper, progress=silent), sender)
-                )
-                with one_thread_of_algebra(), interrupts_ignored():
-                    process.start()
-                sender.close()
-                running[receiver] = paper, process
-                say(f"{paper}: {find_paper(paper).TITLE}")
-            arrived = connection.wait(list(running))
-            for ready in [receiver for receiver in running if receiver in arrived]:
-                paper, process = running[ready]
-                try:
-                    message = ready.recv()
-                except EOFError:
-                    words = f"the process of paper {paper!r} ended before it was done (memory?); the same command goes on from there."
-                    raise ChildProcessError(words) from None
-                if isinstance(message, str):
-                    say(f"  {paper} {message}")
-                    continue
-                if message is not None:
-                    raise message
-                process.join()
-                del running[ready]
-                yield paper
-    finally:
-        for end in ("terminate", "join"):
-            for _, process in running.values():
-                getattr(process, end)()
-
-
-def _work(paper: str, run: Run, sender: connection.Connection) -> None:
-    """A process: all figures of a paper, one after the other. Sends each figure's name, then None, or the exception that ended it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends this process
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    end_with_driver()
-    with contextlib.suppress(KeyboardInterrupt):
-        try:
-            for figure in figures(paper):
-                reproduce(paper, [figure], run)
-                sender.send(figure)
-            sender.send(None)
-        except Exception as error:  # whatever it is, the driver raises it
-            sender.send(error)
+            try:
+                reproduce(paper, None, replace(shared, out=run.out / paper))
+            finally:
+                page = front_page(run)
+    return page
 
 
 # What it takes ---------------------------------------------------------------------------------------------------------
@@ -156,26 +76,14 @@ def _work(paper: str, run: Run, sender: connection.Connection) -> None:
 
 @functools.cache
 def stored_costs() -> JsonObject:
-    """costs.json: the yardstick, and core-seconds by scale and figure."""
+    """costs.json: core-seconds by scale and figure."""
     return dict(json.loads(COSTS_FILE.read_text()))
 
 
-@functools.cache
-def slowness() -> float:
-    """Time of the yardstick on a core here over that on the machine of the measurements, the best of a few tries."""
-    yardstick_speed()  # compiles
-    return float(stored_costs()["yardstick"] / max(yardstick_speed() for _ in range(5)))
-
-
 def expected_seconds(paper: str, run: Run) -> dict[str, float]:
-    """Seconds that every figure of a paper is expected to take here; nan where nobody has measured it."""
-    known, share = stored_costs()["core seconds"][run.scale], slowness() / (run.workers or os.cpu_count() or 1)
+    """Seconds that every figure of a paper took where it was measured, shared by the workers; nan where nobody has measured it."""
+    known, share = stored_costs()["core seconds"][run.scale], 1.0 / (run.workers or os.cpu_count() or 1)
     return {figure: known.get(f"{paper} {figure}", math.nan) * share for figure in figures(paper)}
-
-
-def known_seconds(paper: str, run: Run) -> float:
-    """Seconds that a paper is expected to take, without the figures that nobody has measured."""
-    return sum(seconds for seconds in expected_seconds(paper, run).values() if not math.isnan(seconds))
 
 
 def in_words(seconds: float) -> str:
@@ -201,7 +109,7 @@ def plan(run: Run) -> list[str]:
     """The expected time in words: in all, at paper scale by figure, else by paper."""
     costs = {paper: expected_seconds(paper, run).values() for paper in names()}
     total = sum_in_words(seconds for each in costs.values() for seconds in each)
-    lines = [f"Scale {run.scale!r} takes about {total} on this machine; what the folder holds already is not played again."]
+    lines = [f"Scale {run.scale!r} takes about {total}; what the folder holds already is not played again."]
     for paper, seconds in costs.items():
         lines.append(f"  {paper}: {sum_in_words(seconds)}")
         lines += hours(paper, run) if run.scale == "paper" else ()

@@ -12,7 +12,7 @@ import numpy as np
 from ..compiled.kernels import jit
 from ..core import checks
 from ..core.declaration import check_methods, declared, named_tuple, parameters_of
-from ..core.fields import choice, derived, flag, integer, matrix, optional_integer, optional_real, real, scratch, unchecked, vector
+from ..core.fields import choice, derived, flag, integer, matrix, real, scratch, unchecked, vector
 from ..core.names import PROBLEMS, RECIPES, ProblemRecipe, add
 from ..core.problem import Problem
 from ..core.types import Stored
@@ -24,7 +24,7 @@ PROBLEM_VERBS = {name: VERBS[name] for name, method in vars(Problem).items() if 
 
 
 @dataclass_transform(kw_only_default=False, field_specifiers=(
-    real, optional_real, integer, optional_integer, choice, flag, vector, matrix, unchecked, derived, scratch, reward_kind))  # fmt: skip
+    real, integer, choice, flag, vector, matrix, unchecked, derived, scratch, reward_kind))  # fmt: skip
 def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a problem. Parameters may be given by position, except those with kw_only=True.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER = "result.json"
 TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.npz")
-GROUP = 2**20  # rows of a table that are in memory together
+GROUP = 2**17  # rows of a table that are in memory together
 Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
 
 
@@ -76,10 +76,14 @@ def read_table(path: pathlib.Path, names: list[str], columns: list[str]) -> dict
     """Columns of a long table by policy, each flat."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
-    code = table["policy"].combine_chunks()
-    indices, labels = np.asarray(code.indices), code.dictionary.to_pylist()
-    return {key: {name: table[key].to_numpy()[indices == labels.index(name)] for name in names} for key in columns}
+    parts: dict[str, dict[str, list[np.ndarray]]] = {key: {name: [] for name in names} for key in columns}
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):  # each of one policy, so that no more of the table is in memory
+            rows = file.read_row_group(group, columns=["policy", *columns])
+            name = rows["policy"][0].as_py()
+            for key in columns:
+                parts[key][name].append(rows[key].to_numpy())
+    return {key: {name: np.concatenate(arrays) for name, arrays in each.items()} for key, each in parts.items()}
 
 
 def write(folder: pathlib.Path, kind: str, header: dict[str, object], tables: Mapping[str, bytes]) -> None:

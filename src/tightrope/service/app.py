@@ -22,7 +22,6 @@ from .http import webhooks as webhook_routes
 from .http.common import refusal
 from .http.fast_routes import FastRoutes
 from .http.middleware import Limits
-from .integrations import personalizer_routes as personalizer
 from .log.database import MOST_REWRITTEN
 from .log.erasure import rewrite_owed
 from .runtime.service import Service
@@ -41,7 +40,6 @@ ROUTERS = (
     segments.router,
     rollout.router,
     rollout.public_router,
-    personalizer.router,
     audit.router,
     webhook_routes.router,
     health.router,

@@ -360,26 +360,17 @@ def simulate_traffic(
     season: Annotated[float, typer.Option(min=0.0, max=1.0, help="Swing of demand over the day, which the promise does not cover.")] = 0.0,
     alpha: Annotated[float, typer.Option(min=0.001, max=0.999, help="Share of the baseline's reward that may be lost.")] = 0.1,
     plain: Annotated[bool, typer.Option(help="Without the promise and the rollout, to see what they are worth.")] = False,
-    workers: Annotated[
-        int, typer.Option(min=1, max=100, help="How many may decide at once; they are asked in turn, and there is no rollout then.")
-    ] = 1,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """A simulated shop asks for prices, sells, and reports sales late. Prints the true budget, which only it knows."""
     require(("httpx",))
     from .client import Client
-    from .simulated_shop import Decides, InTurn, drive, price_shop
+    from .simulated_shop import drive, price_shop
 
     shop = price_shop(season, alpha)
-    urls = url.split(",")
-    with contextlib.ExitStack() as stack:
-        each = [
-            stack.enter_context(Client(urls[k:] + urls[:k], key, experiment, timeout=60.0)) for k in range(len(urls) if workers > 1 else 1)
-        ]
-        client: Decides = each[0] if workers == 1 else InTurn(each)
-        if experiment not in each[0].experiments():
-            rollout = not plain and workers == 1
-            each[0].create(shop.spec(experiment, guarded=not plain, rollout=rollout, seed=seed + 1, workers=workers))
+    with Client(url.split(","), key, experiment, timeout=60.0) as client:
+        if experiment not in client.experiments():
+            client.create(shop.spec(experiment, guarded=not plain, rollout=not plain, seed=seed + 1))
         every = max(decisions // 10, 1)
 
         def tell(count: int, budget: float) -> None:

@@ -3,10 +3,9 @@ what the policy's caution was worth: the true budget, sum of mu(arm played) - (1
 
 import dataclasses
 import heapq
-import itertools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,10 +48,9 @@ class Shop:
         return self.share(arm, decision) * self.values[arm]
 
     def spec(
-        self, name: str, guarded: bool = True, rollout: bool = True, policy: JsonObject | str | None = None, seed: int = 1, workers: int = 1
+        self, name: str, guarded: bool = True, rollout: bool = True, policy: JsonObject | str | None = None, seed: int = 1
     ) -> JsonObject:
-        """The experiment of this shop. guarded: with the promise. rollout: begin as an apprentice, then rules. workers: that decide at
-        once."""
+        """The experiment of this shop. guarded: with the promise. rollout: begin as an apprentice, then rules."""
         spec: JsonObject = {
             "name": name, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1} if policy is None else policy,
             "arms": [{"id": arm} for arm in self.buyers], "baseline": self.baseline,
@@ -64,8 +62,6 @@ class Shop:
                 "baseline_mean": self.mean(self.baseline, 0),
                 "rewards": [0.0, max(self.values.values())],
             }
-        if workers > 1:
-            spec["workers"] = workers
         if rollout:
             rules = {"apprentice": {"after": 200}, "shadow": {"after": 300}, "capped": {"after": 1000, "better": True}}
             spec["rollout"] = {"mode": "apprentice", "share": 0.5, "promote": rules}
@@ -76,21 +72,6 @@ def price_shop(season: float = 0.0, alpha: float = 0.1) -> Shop:
     """Five prices of one thing; a sale is worth its margin."""
     values = {price: (float(price) - COST) / UNIT for price in BUYERS}
     return Shop(BUYERS, values, "9.90", alpha, season)
-
-
-class InTurn:
-    """Clients that are asked in turn, each of another worker."""
-
-    def __init__(self, clients: Sequence[Decides]) -> None:
-        self.clients = itertools.cycle(clients)
-
-    def decide_many(self, number: int, **arguments: Any) -> list[Any]:
-        """By the next one."""
-        return next(self.clients).decide_many(number, **arguments)
-
-    def reward_many(self, rewards: Mapping[str, float]) -> Mapping[str, object]:
-        """To the next one, whoever has decided."""
-        return next(self.clients).reward_many(rewards)
 
 
 class Truth(NamedTuple):

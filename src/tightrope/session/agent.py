@@ -20,7 +20,6 @@ from ..core.rounds import PLAIN
 from ..core.types import Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
 from ..numerics.states import copied
-from .codec import flatten
 from .decisions import Reward
 
 T = TypeVar("T")
@@ -78,28 +77,6 @@ class Agent:
         if self.counts[PROPOSED] == self.counts[DECIDED] + 1:
             self.stream.rewind()
             self.counts[PROPOSED] = 0
-
-    def take_over(self, other: "Agent", rng: np.random.Generator) -> bool:
-        """Go on from where another agent of the same policy is, with another stream, in the arrays that there are. False, with nothing
-        changed, where the states differ in form."""
-        mine, theirs = self.arrays(), flatten(other.state)
-        if mine is None or mine.keys() != theirs.keys() or self.waiting.shape != other.waiting.shape:
-            return False
-        for name, array in mine.items():
-            other_array = theirs[name]
-            if array.shape != other_array.shape or array.dtype != other_array.dtype or (not array.shape and array != other_array):
-                return False  # a number is no array of the state's, so it cannot be written
-        for name, array in mine.items():
-            if array.shape:
-                array[...] = theirs[name]
-        self.tally[:], self.waiting[:] = other.tally, other.waiting
-        self.tally[PROPOSED] = 0
-        self.stream.rng.bit_generator.state = rng.bit_generator.state
-        return True
-
-    def arrays(self) -> dict[str, np.ndarray] | None:
-        """Arrays and numbers of the state by name; None where kernels write into other arrays."""
-        return None
 
     def propose(self, context: Context) -> tuple[Action, int, bool]:
         """(action, event, certain): what `select` chooses, how that came about, and whether it drew nothing.
@@ -188,10 +165,6 @@ class CompiledAgent(Agent):
     def state(self) -> State:  # type: ignore[override]
         """The state as Python sees it."""
         return self._handle.state
-
-    def arrays(self) -> dict[str, np.ndarray] | None:
-        """As of the parent class."""
-        return flatten(self.state) if self._handle.shares_arrays() else None
 
     def propose(self, context: Context) -> tuple[int, int, bool]:
         """As of the parent class."""

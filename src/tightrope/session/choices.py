@@ -186,24 +186,6 @@ class DecidingSession(AnsweringSession):
         self._open(choice, taken, id, p, error, behind)
         return bool(np.array_equal(choice.action, taken if wanted is None else wanted))
 
-    def _follow_branch(
-        self, arm: int, id: Id, context: Round | None, eligible: Mask | None, p: float, error: float, draws: int | None, words: str
-    ) -> None:
-        """Hold a decision open that a session which is a branch of this one has made, by what that one says of it. As `follow`, but the
-        policy is asked only where it notes its choice in the state: it would draw from this session's stream, and the branch has drawn from
-        its own."""
-        if self._book.decision_of(id) is not None:
-            raise ValueError(f"id = {checks.show(id)} was decided already; a log has every decision once.")
-        shown = self._checked_round(context, eligible, None)
-        round = shown.context
-        one = self._now.agent if round is PLAIN else self._agent_for(round, shown.common)
-        if not 0 <= arm < one.number:
-            raise ValueError(f"arm = {arm} of decision {checks.show(id)} must be a number from 0 to {one.number - 1}.")
-        if one.commits:
-            one.propose(round)
-        choice = Choice(one, arm, 0, True, False, shown, self._now, one.counts[DECIDED] + 1)
-        self._open(choice, arm, id, p, error, draws, words=words)
-
     def decide_beside(
         self,
         arm: int | None,
@@ -336,11 +318,9 @@ class DecidingSession(AnsweringSession):
         return moment if last is None or last.decision.time is None else max(moment, last.decision.time)
 
     def _open(
-        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False,
-        words: str | None = None,
-    ) -> Entry:  # fmt: skip
-        """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know. words: why it was
-        made, where somebody has said so."""
+        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False
+    ) -> Entry:
+        """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know."""
         (context, labels, common), single = choice.shown, isinstance(action, int)
         if not single:
             p, error = (
@@ -350,9 +330,9 @@ class DecidingSession(AnsweringSession):
         before, last = self._now, self._book.last
         called = before.rounds.names.of if labels is None else labels.__getitem__
         name: object = called(action) if single else tuple(called(k) for k in action.tolist())
-        if words is None and choice.certified and single and action == choice.action:
+        if choice.certified and single and action == choice.action:
             words = f"{name}: the certified answer"
-        elif words is None:
+        else:
             why = choice.event if action is choice.action else event(self.policy, choice.agent.state, action)
             words = reason(why, name, p)
         number = choice.number

@@ -26,10 +26,10 @@ from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import batches, store
-from .agent import PROPOSED, Agent, agent
+from .agent import Agent, agent
 from .arms import described_addition
 from .choices import DecidingSession
-from .decisions import Book, Entry
+from .decisions import Book
 from .encoders import Transformer, encoded_rows
 from .forecast import forecast_range
 from .header import LEAST_DRAWS, MOST_DRAWS
@@ -373,27 +373,6 @@ class Session(DecidingSession):
         now = self._now.agent
         stream = Stream(generator(seed, branch, streams.POLICY))
         self._stand(agent(self.policy, now.state, stream, self.arms, now.tally, now.waiting), self._rounds)
-
-    def _branch(self, branch: str, former: Self | None = None) -> Self:
-        """A session that goes on by itself from what this one has learned, with streams of its own. Decisions stay here; `_borrow` brings
-        one over. former: an earlier one that is used no more, whose compiled agent goes on where it can: a new one takes milliseconds."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._audit, other._draws, other._book = generator(self.seed, branch, streams.AUDIT), None, Book()
-        now, rounds, rng = self._now.agent, self._rounds, generator(self.seed, branch, streams.POLICY)
-        if former is not None and former._now.agent.number == now.number and former._now.agent.take_over(now, rng):
-            other._stand(former._now.agent, rounds)
-            return other
-        one = agent(self.policy, copied(now.state), Stream(rng), rounds.arms, now.tally.copy(), now.waiting.copy())
-        one.tally[PROPOSED] = 0  # of the new stream nothing was drawn
-        other._stand(one, rounds)
-        return other
-
-    def _borrow(self, id: Id, owner: "Session") -> None:
-        """Know an open decision of the session that this one is a branch of; what becomes of it here changes nothing there."""
-        entry, last = owner._book.open[id], self._book.last
-        self._book.add(Entry(entry.decision, entry.context, entry.action, None))
-        self._book.last = last
 
     def _emptied(self) -> None:
         """Forget all decisions, which stay with the session that was forked."""

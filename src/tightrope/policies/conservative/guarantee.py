@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import lean
-from ...core.fields import checkpoints, choice, optional_integer, optional_real, real, reward_ends, vector
+from ...core.fields import checkpoints, choice, integer, real, reward_ends, vector
 from ...core.policy import Policy, is_policy, label
 from ...core.types import Arguments, Given, Stored
 from ...core.verbs import Arms, Context, allowed, reward_range
@@ -67,11 +67,11 @@ NORM_TOLERANCE = 1e-9
 class Guaranteed(Policy):
     """Parameters of the guarantee, shared by all policies of the family (see `Conservative`)."""
 
-    baseline: Given[int | None, int] = optional_integer(default=None, least=0, words="every round brings its own")
-    baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
+    baseline: Given[int | None, int] = integer(default=None, least=0, none="every round brings its own")
+    baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: Given[float | None, float] = optional_real(default=None, least=0, words="half the range of rewards, at least 1 if not declared")
+    sigma: Given[float | None, float] = real(default=None, least=0, none="half the range of rewards, at least 1 if not declared")
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
@@ -80,15 +80,15 @@ class Guaranteed(Policy):
         "constrained", "two-step", "largest-lower", default="constrained"
     )
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
-    min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
-    baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is fixed, else 0")
+    min_gap: Given[int | None, int] = integer(default=None, least=1, none="checkpoints are known beforehand")
+    baseline_floor: Given[float | None, float] = real(default=None, least=0, none="baseline_mean if that is fixed, else 0")
     clip: Given[Literal["both", "paper", "joint"], int] = choice("both", "paper", "joint", default="both")
     martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
         "bernoulli", "freedman", "subgaussian", default=None, none="bernoulli if the range of rewards is known, else freedman"
     )
     rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(default=None, words="the inner policy's or the problem's")
     constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")
-    martingale_sigma: Given[float | None, float] = optional_real(default=None, least=0, words="sigma")
+    martingale_sigma: Given[float | None, float] = real(default=None, least=0, none="sigma")
     true_means: Given[ArrayLike | None, np.ndarray] = vector(default=None, least=0, words="(K,) true means, for bound='oracle'")
     model: Given[Literal["linear", "independent"], int] = choice("linear", "independent", default="linear")
     open: Given[Literal["nothing", "lower"], int] = choice("nothing", "lower", default="nothing")

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.fields import arm_set, checkpoints, choice, optional_integer, optional_real, real, reward_ends
+from ...core.fields import arm_set, checkpoints, choice, integer, real, reward_ends
 from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
 from ...core.sampled import Sampled
@@ -49,16 +49,16 @@ class SafeSets(Wrapper):
 
     inner: Policy = inner_policy(kw_only=False)
     baseline: Given[ArrayLike, np.ndarray] = arm_set("the arms of the baseline set")
-    baseline_mean: Given[float | None, float] = optional_real(default=None, least=0, words="learn it")
+    baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: Given[float | None, float] = optional_real(default=None, least=0, words="half the range of rewards, at least 1 if not declared")
+    sigma: Given[float | None, float] = real(default=None, least=0, none="half the range of rewards, at least 1 if not declared")
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
-    min_gap: Given[int | None, int] = optional_integer(default=None, least=1, words="checkpoints are known beforehand")
-    baseline_floor: Given[float | None, float] = optional_real(default=None, least=0, words="baseline_mean if that is known, else 0")
+    min_gap: Given[int | None, int] = integer(default=None, least=1, none="checkpoints are known beforehand")
+    baseline_floor: Given[float | None, float] = real(default=None, least=0, none="baseline_mean if that is known, else 0")
     martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
         "bernoulli", "freedman", "subgaussian", default=None, none="bernoulli if the range of rewards is known, else freedman"
     )

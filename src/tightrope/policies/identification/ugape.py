@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import optional_real, real
+from ...core.fields import real
 from ...core.kinds import Extended, NonNegative
 from ...core.policy import policy
 from ...core.types import Given
@@ -40,7 +40,7 @@ class UGapE(Answering):
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    noise: Given[float | None, float] = optional_real(default=1.0, above=0, words="unknown")
+    noise: Given[float | None, float] = real(default=1.0, above=0, none="unknown")
 
     class State(NamedTuple):
         counts: Counts

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import optional_real, real, scale_bound
+from ...core.fields import real, scale_bound
 from ...core.kinds import Flag
 from ...core.policy import policy
 from ...core.types import Given
@@ -43,7 +43,7 @@ class XYAdaptive(Answering):
     noise: float = scale_bound(default=1.0, above=0)
     alpha: float = real(default=0.1, above=0, below=1)
     constant: float = real(default=SQRT8, above=0)
-    first_width: Given[float | None, float] = optional_real(default=None, above=0, words="the widest after one pull of every arm")
+    first_width: Given[float | None, float] = real(default=None, above=0, none="the widest after one pull of every arm")
 
     class State(NamedTuple):
         model: PairRidge  # of this phase

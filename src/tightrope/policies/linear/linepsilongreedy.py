@@ -3,6 +3,8 @@
 When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy evaluation).
 Bound: none that grows slower than T for a fixed epsilon.
 Source: Sutton, Barto 1998, section 2.2, with the linear estimate; the baseline of Yang & Toni 2020, section 5.
+Deviation: the greedy choice is by lot among the arms whose estimates are equal and largest, so that decisions which are made before rewards
+come are spread.
 Per round: as LinUCB.
 """
 
@@ -11,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import flag, optional_flag, real
+from ...core.fields import flag, real
 from ...core.policy import policy
 from ...core.types import Given
+from ...core.verbs import Context, allowed
 from ...numerics.counts import intervals
 from ...numerics.noise import Noise, new_noise, take_in
 from ...numerics.ridge import Ridge, new_model, predict
-from ...numerics.selection import argmax, chance_with_exploration, greedy_with_exploration, uniform_arm
+from ...numerics.selection import argmax, count_eligible, uniform_arm
 from ..bases import RidgePolicy
 
 
@@ -33,7 +36,7 @@ class LinEpsilonGreedy(RidgePolicy):
 
     epsilon: float = real(default=0.05, least=0, most=1)
     lam: float = real(default=1.0, above=0)
-    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    shared: Given[bool | None, int] = flag(default=None, none="by what a round shows")
     intercept: bool = flag(default=True)
 
     class State(NamedTuple):
@@ -46,9 +49,16 @@ class LinEpsilonGreedy(RidgePolicy):
     @jit
     def select(self, state, context, rng):
         predict(state.model, context)
+        mean, eligible = state.model.mean, context.eligible
         if rng.random() < self.epsilon:
-            return uniform_arm(state.model.mean.shape[0], context.eligible, rng)
-        return argmax(state.model.mean, context.eligible)
+            return uniform_arm(mean.shape[0], eligible, rng)
+        best, number = leaders(mean, eligible)
+        skip, arm = int(rng.random() * number) if number > 1 else 0, best
+        while skip > 0 and arm < mean.shape[0] - 1:
+            arm += 1
+            if allowed(eligible, arm) and mean[arm] == mean[best]:
+                skip -= 1
+        return arm
 
     @jit
     def update(self, state, context, action, reward):
@@ -56,30 +66,45 @@ class LinEpsilonGreedy(RidgePolicy):
         return state
 
     def propensity(self, state, context, action, rng):
-        return chance(self, state, context, action), 0.0
+        return float(probabilities(self, state, context)[action]), 0.0
 
     @jit
     def chances(self, state, context, out):
-        predict(state.model, context)
-        greedy = argmax(state.model.mean, context.eligible)
-        for k in range(out.shape[0]):
-            out[k] = chance_with_exploration(greedy, self.epsilon, out.shape[0], context.eligible, k)
+        fill_chances(self, state, context, out)
         return True
 
     def explain(self, state, context, rng):
-        predict(state.model, context)
+        probability = probabilities(self, state, context)
         mean = state.noise.sums[0].origin + state.model.mean
         report = intervals(mean, np.sqrt(state.model.square))  # ||x||_{V^-1}: one standard deviation at unit noise; the rule ignores it
-        greedy = argmax(state.model.mean, context.eligible)
-        return report | {"index": mean, "probability": greedy_with_exploration(greedy, self.epsilon, mean.size, context.eligible)}
+        return report | {"index": mean, "probability": probability}
 
 
 @lean
-def chance(policy, state, context, arm):
-    """The probability that this arm is played now."""
+def leaders(values, eligible):
+    """The lowest eligible arm with the largest value, and how many of that value the greedy choice is among."""
+    best, number = argmax(values, eligible), 1
+    for k in range(best + 1, values.shape[0]):
+        number += 1 if allowed(eligible, k) and values[k] == values[best] else 0
+    return best, number
+
+
+@lean
+def fill_chances(policy, state, context, out):
+    """out (K,) <- the probability that each arm is played now."""
     predict(state.model, context)
-    mean = state.model.mean
-    return chance_with_exploration(argmax(mean, context.eligible), policy.epsilon, mean.shape[0], context.eligible, arm)
+    mean, eligible = state.model.mean, context.eligible
+    best, number = leaders(mean, eligible)
+    floor, greedy = policy.epsilon / count_eligible(mean.shape[0], eligible), (1.0 - policy.epsilon) / number
+    for k in range(out.shape[0]):
+        out[k] = floor + (greedy if k == best or (number > 1 and mean[k] == mean[best]) else 0.0) if allowed(eligible, k) else 0.0
+
+
+def probabilities(policy: LinEpsilonGreedy, state: LinEpsilonGreedy.State, context: Context) -> np.ndarray:
+    """(K,) of the arms."""
+    out = np.empty(state.model.mean.size)
+    fill_chances(policy, state, context, out)
+    return out
 
 
 def example():

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import optional_real, real
+from ...core.fields import real
 from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
@@ -49,7 +49,7 @@ class LinMED(Policy):
     lam: float = real(default=1.0, above=0)
     noise: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
-    delta: Given[float | None, float] = optional_real(default=None, above=0, below=1, words="1 / (t + 1)")
+    delta: Given[float | None, float] = real(default=None, above=0, below=1, none="1 / (t + 1)")
     best: float = real(default=0.9, least=0, below=1)
     design: float = real(default=0.05, above=0, most=1)
 

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import optional_flag, optional_real, real, real_or
+from ...core.fields import flag, real
 from ...core.kinds import Count, Scratch
 from ...core.policy import policy
 from ...core.sampled import Sampled
@@ -65,13 +65,13 @@ class LinTS(RidgePolicy):
     """
 
     lam: float = real(default=1.0, above=0)
-    width: Given[float | Literal["theorem"], float] = real_or(default=WIDTH, words=("theorem",), least=0)
-    noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
-    scale: Given[float | None, float] = optional_real(default=None, least=0, words="from width")
+    width: Given[float | Literal["theorem"], float] = real(default=WIDTH, words=("theorem",), least=0)
+    noise: Given[float | None, float] = real(default=None, least=0, none="learned")
+    scale: Given[float | None, float] = real(default=None, least=0, none="from width")
     delta: float = real(default=0.1, above=0, below=1)
-    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    shared: Given[bool | None, int] = flag(default=None, none="by what a round shows")
     forget: float = real(default=1.0, above=0, most=1)
-    intercept: Given[bool | None, int] = optional_flag(default=None, words="where the width is from the data")
+    intercept: Given[bool | None, int] = flag(default=None, none="where the width is from the data")
 
     _sampling = True
 

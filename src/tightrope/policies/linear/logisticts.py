@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit
-from ...core.fields import flag, optional_flag, real
+from ...core.fields import flag, real
 from ...core.policy import Policy, policy
 from ...core.sampled import Sampled
 from ...core.types import Given
@@ -43,7 +43,7 @@ class LogisticTS(Policy):
 
     lam: float = real(default=1.0, above=0)
     width: float = real(default=WIDTH, least=0)
-    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    shared: Given[bool | None, int] = flag(default=None, none="by what a round shows")
     intercept: bool = flag(default=True)
 
     class State(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, real, real_or
+from ...core.fields import choice, real
 from ...core.policy import Policy
 from ...core.types import Explanation, Given, State
 from ...core.verbs import Context, select
@@ -25,7 +25,7 @@ class Pooled(Policy):
     """
 
     lipschitz: float = real(above=0)
-    loglog: Given[float | Literal["theory"], float] = real_or(default=0.0, words=("theory",), least=0)
+    loglog: Given[float | Literal["theory"], float] = real(default=0.0, words=("theory",), least=0)
     divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
     sigma: float = real(default=1.0, above=0)
 

@@ -4,7 +4,7 @@ import math
 from typing import Literal
 
 from ...compiled.kernels import lean
-from ...core.fields import choice, optional_flag, optional_real, real
+from ...core.fields import choice, flag, real
 from ...core.types import Given
 from ...core.verbs import Arms, allowed
 from ...numerics.noise import bounded
@@ -17,13 +17,13 @@ SCHEDULE, HORIZON = range(2)  # places of `growth`
 class Gaps:
     """Parameters of inverse gap weighting (see `SquareCB`)."""
 
-    gamma: Given[float | None, float] = optional_real(default=None, least=0, words="from growth")
-    noise: Given[float | None, float] = optional_real(default=None, above=0, words="learned")
+    gamma: Given[float | None, float] = real(default=None, least=0, none="from growth")
+    noise: Given[float | None, float] = real(default=None, above=0, none="learned")
     growth: Given[Literal["schedule", "horizon"], int] = choice("schedule", "horizon", default="schedule")
     scale: float = real(default=SCALE, least=0)
     power: float = real(default=0.5, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
+    shared: Given[bool | None, int] = flag(default=None, none="by what a round shows")
 
 
 @lean

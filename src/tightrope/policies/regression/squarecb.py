@@ -19,7 +19,7 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import optional_flag, real, unchecked
+from ...core.fields import flag, real, unchecked
 from ...core.kinds import Count, Scratch
 from ...core.policy import Policy, policy
 from ...core.types import Arguments, Given
@@ -50,7 +50,7 @@ class SquareCB(Gaps, RidgePolicy):
 
     lam: float = real(default=1.0, above=0)
     model: Any = unchecked(None, kept=True, words="a regression, or None (ridge)")
-    intercept: Given[bool | None, int] = optional_flag(default=None, words="where gamma is by the learned noise")
+    intercept: Given[bool | None, int] = flag(default=None, none="where gamma is by the learned noise")
 
     class State(NamedTuple):
         model: Ridge

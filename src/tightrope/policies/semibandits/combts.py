@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.fields import choice, optional_flag, optional_real, real, real_or
+from ...core.fields import choice, flag, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.batch_ridge import batch_scale, drawn_scores, predict_settled, settle, settled_scores
@@ -33,15 +33,15 @@ class CombTS(SetPolicy):
     for C2UCB. intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where v is.
     """
 
-    v: Given[float | Literal["theory"] | None, float] = real_or(default=None, words=("theory",), least=0, none="from width")
+    v: Given[float | Literal["theory"] | None, float] = real(default=None, words=("theory",), least=0, none="from width")
     width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
     randomization: Given[Literal["round", "arm"], int] = choice("round", "arm", default="round")
     delta: float = real(default=0.1, above=0, below=1)
-    noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
+    noise: Given[float | None, float] = real(default=None, least=0, none="learned")
     theta_bound: float = real(default=1.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
-    intercept: Given[bool | None, int] = optional_flag(default=None, words="where v is")
+    intercept: Given[bool | None, int] = flag(default=None, none="where v is")
 
     def init(self, arms):
         if self.v < 0 and arms.horizon is None:

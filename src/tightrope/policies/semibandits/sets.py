@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from ...core.fields import choice, optional_flag, optional_real, real, real_or
+from ...core.fields import choice, flag, real
 from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy
 from ...core.sampled import Sampled, draws_of
@@ -76,14 +76,14 @@ class SetPolicy(Policy):
 class Optimistic(SetPolicy):
     """Parameters of optimism for sets (see `C2UCB`)."""
 
-    alpha: Given[float | Literal["theory"] | None, float] = real_or(default=None, words=("theory",), least=0, none="from width")
+    alpha: Given[float | Literal["theory"] | None, float] = real(default=None, words=("theory",), least=0, none="from width")
     width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
     delta: float = real(default=0.1, above=0, below=1)
-    noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
+    noise: Given[float | None, float] = real(default=None, least=0, none="learned")
     theta_bound: float = real(default=1.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
-    intercept: Given[bool | None, int] = optional_flag(default=None, words="where alpha is")
+    intercept: Given[bool | None, int] = flag(default=None, none="where alpha is")
 
     def init(self, arms):
         return new_state_by_width(self, arms, self.alpha, "alpha")
@@ -96,9 +96,9 @@ class GaussianPrior(SetPolicy):
     """
 
     prior_scale: float = real(default=1.0, above=0)
-    noise: Given[float | None, float] = optional_real(default=None, above=0, words="learned")
+    noise: Given[float | None, float] = real(default=None, above=0, none="learned")
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
-    intercept: Given[bool | None, int] = optional_flag(default=None, words="where the noise is learned")
+    intercept: Given[bool | None, int] = flag(default=None, none="where the noise is learned")
 
     def init(self, arms):
         return new_state_with_prior(self, arms)

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, flag, optional_flag, optional_integer, optional_real, real
+from ...core.fields import choice, flag, integer, real
 from ...core.kinds import Extended, Finite, Scratch
 from ...core.policy import policy
 from ...core.types import Given
@@ -72,22 +72,22 @@ class SoftUCB(RegressionPolicy):
     changes no decision; None: where beta is.
     """
 
-    beta: Given[float | None, float] = optional_real(default=None, least=0, words="from width")
-    width: Given[float | None, float] = optional_real(default=None, least=0, words="by what changes")
+    beta: Given[float | None, float] = real(default=None, least=0, none="from width")
+    width: Given[float | None, float] = real(default=None, least=0, none="by what changes")
     online: bool = flag(default=False)
     eta: float = real(default=4.0, least=0)
     step: float = real(default=0.02, least=0)
-    horizon: Given[int | None, int] = optional_integer(default=None, words="from the run")
+    horizon: Given[int | None, int] = integer(default=None, least=1, none="from the run")
     mass: float = real(default=0.99, above=0, below=1)
     timing: Given[Literal["lagged", "fresh"], int] = choice("lagged", "fresh", default="lagged")
     lam: float = real(default=1.0, above=0)
     full_gradient: bool = flag(default=False)
     beta_min: float = real(default=1e-3, above=0)
-    noise: Given[float | None, float] = optional_real(default=None, least=0, words="learned")
+    noise: Given[float | None, float] = real(default=None, least=0, none="learned")
     delta: float = real(default=0.1, above=0, below=1)
     theta_bound: float = real(default=1.0, least=0)
-    shared: Given[bool | None, int] = optional_flag(default=None, words="by what a round shows")
-    intercept: Given[bool | None, int] = optional_flag(default=None, words="where beta is")
+    shared: Given[bool | None, int] = flag(default=None, none="by what a round shows")
+    intercept: Given[bool | None, int] = flag(default=None, none="where beta is")
 
     def init(self, arms):
         horizon = self.horizon if self.horizon > 0 else arms.horizon

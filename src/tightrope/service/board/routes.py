@@ -168,7 +168,7 @@ async def all_experiments(request: Request) -> Response:
 
     def read() -> list[str]:
         with service.database.read() as connection:
-            names = connection.execute(sa.select(table.c.name).where(table.c.parent.is_(None)).order_by(table.c.name)).scalars()
+            names = connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars()
             return [name for name in names if request.state.key.covers(name)]
 
     listed, archived, with_archived = [], 0, "archived" in request.query_params
@@ -302,7 +302,7 @@ async def stream(request: Request, name: str) -> Response:
         yield "retry: 2000\n\n"
         while not service.ending() and not await request.is_disconnected():
             owned = service.writer.owned.get(name)
-            if owned is None or owned.ledger.experiment.seq != seq:
+            if owned is None or owned.experiment.seq != seq:
                 try:
                     page_now = await look(service, name, await signed_in(service, request))
                 except Refused:

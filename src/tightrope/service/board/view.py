@@ -164,7 +164,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
     rollout, holdings = standing["rollout"], standing["holdings"]
     marks = [(float(one["time"]), f"mode {one['mode']}") for one in history.modes[1:] if one["time"] >= (history.first or math.inf)]
     spec = standing["spec"]
-    warnings = [one for one in assumptions(holdings, history, rollout, standing.get("workers")) if one.verdict == CONTRADICTED]
+    warnings = [one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED]
     return {
         "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": SERVED[rollout["mode"]],
         "answer": answer_of(standing, history, by_arm), "tiles": tiles(standing, history), "rows": rows,
@@ -245,10 +245,6 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
         by = standing["spec"].get("promise_by")
         where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
         numbers.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
-    if standing.get("workers") is not None:
-        workers = standing["workers"]
-        leased = f"decide; leases of {workers['out']:,} decisions are out" if standing["holdings"] is not None else "decide"
-        numbers.append(("Workers", f"{workers['logs']} of {workers['most']}", leased))
     if standing.get("identified") is not None:
         left = standing["identified"]["samples_remaining"]
         numbers.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))

@@ -28,15 +28,11 @@ def unseen(says: str, why: str = "No log can show this.") -> Assumption:
     return Assumption(says, NO_EVIDENCE, why)
 
 
-def assumptions(
-    holdings: JsonObject | None, history: History, rollout: JsonObject, workers: JsonObject | None = None
-) -> list[Assumption]:  # fmt: skip
-    """The assumptions behind the certificate of an experiment. workers: their leases, where there are many."""
+def assumptions(holdings: JsonObject | None, history: History, rollout: JsonObject) -> list[Assumption]:
+    """The assumptions behind the certificate of an experiment."""
     spec, observations = history.spec, history.observed
     assert spec is not None
     premises = [] if holdings is None else guarantees(holdings, spec, history)
-    if holdings is not None and workers is not None:
-        premises.append(leases(workers))
     if rollout["estimate"] is not None:
         premises += [
             *([] if in_range(spec, history) in premises else [in_range(spec, history)]),
@@ -102,16 +98,6 @@ def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
     low, high = history.reward_range
     bounds = history.observed.mean_bounds() if history.comparable else {}
     return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in bounds.items()}
-
-
-def leases(workers: JsonObject) -> Assumption:
-    """Of many workers none explores without a lease."""
-    out = workers["out"]
-    says = (
-        "Decisions that explore and are not known yet were made under leases, of which the bound takes each as having earned nothing; a "
-        "worker without one plays the baseline."
-    )
-    return Assumption(says, HOLDS, f"Leases of {plural(out, 'decision')} are out; each log says which lease a decision rests on.")
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------

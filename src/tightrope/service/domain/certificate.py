@@ -20,7 +20,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
     key: the private one that signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
-    assumed = assumptions(holdings, history, standing["rollout"], standing.get("workers"))
+    assumed = assumptions(holdings, history, standing["rollout"])
     if holdings is not None:
         budget = {
             "bound": holdings["budget_bound"],
@@ -52,8 +52,6 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "assumptions": [one._asdict() for one in assumed],
         "public_key": fingerprint(public_key(key)),
     }
-    if standing.get("workers") is not None:
-        body["workers"] = standing["workers"]
     text = canonical(body)
     return body | {"sha256": hashlib.sha256(text).hexdigest(), "ed25519": sign(key, text)}
 

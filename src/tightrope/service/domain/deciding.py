@@ -32,10 +32,6 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     if "baseline" in question or "baseline_mean" in question:
         check_round_baseline(experiment, question)
     round, watched = experiment.round(question), experiment.watched
-    if experiment.known is not None:
-        check_of_many(experiment, request, question)
-        if experiment.lease == 0:
-            round = experiment.baseline_only(round)
     alone = experiment.within_budget(question, round)
     round = round if alone is None else alone
     one_row = round.context is not None and is_one_row(round.context.features)
@@ -59,25 +55,7 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
     arm, name, p, se = decision.arm, decision.name, decision.propensity, decision.propensity_se
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
-    rests = experiment.known, experiment.lease
-    return Prepared(
-        Decided(id, arm, name, p, se, why, version, deadline, choice, budget, question, *more, decision.draws, *rests), decision
-    )
-
-
-def check_of_many(experiment: Experiment, request: DecisionRequest, question: JsonObject) -> None:
-    """Refuse what many workers do not do together."""
-    spec, name = experiment.spec, experiment.name
-    for field, why in (("subject", "its data could not be erased"), ("deferred", "another worker could not know whether it was activated")):
-        if field in question:
-            raise Refused(422, f"{field} was given, but experiment {name!r} has many workers, so that {why}; leave it out.", field)
-    if spec.row_length is not None and request.context is None:
-        raise Refused(422, f"context is missing; a worker of experiment {name!r} does not know the features of the last round.", "context")
-    if experiment.lease is not None and lacks_baseline(question, spec.baseline, ()):
-        raise Refused(
-            422, f"eligible leaves out the baseline {spec.baseline!r}, which a worker of experiment {name!r} without a lease plays; let it "
-            "be eligible.", "eligible",
-        )  # fmt: skip
+    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, question, *more, decision.draws), decision)
 
 
 def noted_budget(experiment: Experiment, watched: bool, question: JsonObject, drawn: Decision) -> float | None:
@@ -85,7 +63,7 @@ def noted_budget(experiment: Experiment, watched: bool, question: JsonObject, dr
     wherever it is lower than ever before, so that the lowest one in the log is that of all decisions."""
     masks = experiment.masked_budget
     last = None if masks is None else NextRound(masks.mask(question, experiment.numbers), drawn.name == masks.baseline)
-    holdings = None if experiment.known is not None else experiment.holdings(last)  # of many workers, exchanges note it
+    holdings = experiment.holdings(last)
     if holdings is None:
         return None
     bound, lowest = float(holdings["budget_bound"]), experiment.rollout.lowest_budget

@@ -13,7 +13,7 @@ from .spec import ExperimentSpec, Mode, completed
 
 Kind = Literal[
     "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "added", "rewarded",
-    "expired", "closed", "late", "erased", "mode changed", "exchanged",
+    "expired", "closed", "late", "erased", "mode changed",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 Body = JsonObject
@@ -148,33 +148,6 @@ class Erased(Event):
         return body if self.longest is None else body | {"longest": self.longest}
 
 
-@dataclass(slots=True)
-class Exchanged(Event):
-    """The ledger of an experiment of many workers took in what one of them did: its number follows those of the events that it took in.
-
-    worker: its number. first, last: of the events of its log that were taken in; last < first: there were none. head: the digest of the
-    last one. known: the number of the ledger's event that these rest on. lease: decisions that explore that the worker may make from now
-    on. out: of all workers, with this one's. bound: lower bound of the budget with all leases out charged; None, as `lease` and `out` are
-    0, where nothing is promised. ended: why somebody else told it, where that was so.
-    """
-
-    kind = "exchanged"
-    worker: int
-    first: int
-    last: int
-    head: str
-    known: int
-    lease: int
-    out: int
-    bound: float | None
-    ended: str | None = None
-
-    @property
-    def count(self) -> int:
-        """How many events it took in."""
-        return self.last - self.first + 1
-
-
 # Decisions -----------------------------------------------------------------------------------------------------------------
 
 
@@ -217,9 +190,7 @@ class Decided(DecisionEvent):
     WATCH-th one and wherever it is lower than ever before. asked: the request without its
     id and without defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was made by the clock, in
     microseconds since 1970, where the clock is behind the log's time; else None. without_baseline: the round's baseline could not be
-    played. draws: that the propensity was sampled by; None: it is exact, or a version made it that did not say. known: the number of
-    the ledger's event that it rests on, in an experiment of many workers. lease: decisions that explore that its worker could still make,
-    this one among them, where there is a promise; with 0 it plays the baseline.
+    played. draws: that the propensity was sampled by; None: it is exact, or a version made it that did not say.
     """
 
     kind = "decided"
@@ -236,8 +207,6 @@ class Decided(DecisionEvent):
     made: int | None = None
     without_baseline: bool = False
     draws: int | None = None
-    known: int | None = None
-    lease: int | None = None
 
     @property
     def subject(self) -> str | None:
@@ -267,10 +236,6 @@ class Decided(DecisionEvent):
             body["without_baseline"] = True
         if self.draws is not None:
             body["draws"] = self.draws
-        if self.known is not None:
-            body["known"] = self.known
-        if self.lease is not None:
-            body["lease"] = self.lease
         return body
 
     @classmethod
@@ -279,7 +244,7 @@ class Decided(DecisionEvent):
         return cls(
             str(decision), body["arm"], body["name"], body["propensity"], body["propensity_se"], body["reason"], body["version"],
             body["deadline"], None if rollout is None else RolloutChoice.read(rollout), body.get("budget"), body.get("asked") or {},
-            body.get("made"), body.get("without_baseline", False), body.get("draws"), body.get("known"), body.get("lease"),
+            body.get("made"), body.get("without_baseline", False), body.get("draws"),
         )  # fmt: skip
 
 
@@ -379,12 +344,9 @@ TYPES: dict[str, type[Event]] = {
     each.kind: each
     for each in (
         Created, ArmsAdded, ArmChanged, Paused, Resumed, Archived, Decided, Activated, Cancelled, Added, Rewarded, Expired, Closed,
-        Late, Erased, ModeChanged, Exchanged,
+        Late, Erased, ModeChanged,
     )
 }  # fmt: skip
-
-
-ENDS = (Cancelled, Rewarded, Expired, Closed)  # of a decision of one arm
 
 
 def decision_of(event: Event) -> str | None:

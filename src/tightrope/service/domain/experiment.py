@@ -14,7 +14,6 @@ from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
 from . import events, former
-from .accounts import Accounts, KnownRounds
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
@@ -52,9 +51,6 @@ class Experiment:
         self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
-        self.accounts: Accounts | None = None  # of its workers, where it has many and this is what their ledger knows
-        self.known: int | None = None  # where this is what one of many workers knows: the ledger's event that it rests on
-        self.lease: int | None = None  # decisions that explore that this worker may still make; None: any number
 
     def begin(self, event: events.Created) -> None:
         """Become the experiment that an event began. Raises ValueError in the library's words."""
@@ -70,28 +66,9 @@ class Experiment:
         self.reader = spec.reader()
         said = None if spec.rollout is None else spec.rollout.least_budget
         self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
-        self.accounts = Accounts() if spec.workers > 1 else None
         report = holdings(session.policy, copied(session.state)) if spec.baseline_is_comparable and self.promises else None
         if report is not None:
             self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
-
-    def branch(self, worker: int, former: "Experiment | None" = None) -> "Experiment":
-        """The experiment that a worker plays until the next exchange: the ledger's state, with its lease and streams of its own. Open
-        decisions stay here; `borrow` brings the one that is asked for. former: the one before, which is used no more."""
-        assert self.accounts is not None
-        other = Experiment(self.name)
-        other.began, other.spec, other.reward_range, other.reader = self.began, self.spec, self.reward_range, self.reader
-        other.session = self.session._branch(f"{worker}.{self.seq}", None if former is None else former.session)
-        other.rollout, other.status, other.masked = Rollout(self.spec), self.status, set(self.masked)
-        other.seq = other.known = self.seq
-        other.lease = self.accounts.leases.get(worker, 0) if self.promises else None
-        return other
-
-    def borrow(self, id: str, ledger: "Experiment") -> None:
-        """Know an open decision of the ledger, if it had it when this worker went on from it; it may have heard of more since."""
-        if id in ledger.open and self.known is not None and ledger.open[id].seq <= self.known:
-            self.session._borrow(id, ledger.session)
-            self.open.begin(id, ledger.open[id])
 
     def is_of(self, spec: ExperimentSpec) -> bool:
         """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
@@ -115,18 +92,12 @@ class Experiment:
         if ledger_of(self.session.state) is None:
             return None
         report = holdings(self.session.policy, copied(self.session.state))
-        if report is not None and self.accounts is not None:
-            report["budget_bound"] = self.known_rounds().bound(self.accounts.out)
         return report if report is None or self.masked_budget is None else self.masked_budget.corrected(report, drawn)
 
     @property
     def promises(self) -> bool:
         """Whether the policy keeps a budget."""
         return ledger_of(self.session.state) is not None
-
-    def known_rounds(self) -> KnownRounds:
-        """The sums that leases rest on, where the policy keeps a budget."""
-        return KnownRounds(self.session.policy, self.session.state)
 
     def check_alive(self) -> None:
         """Refuse to change what is archived."""
@@ -163,12 +134,6 @@ class Experiment:
         if not playable or budget.allows(budget.mask(question, self.numbers)):
             return None
         return round._replace(eligible=np.arange(len(self.numbers)) == baseline)
-
-    def baseline_only(self, round: Round) -> Round:
-        """The round of a worker that has no lease left."""
-        eligible = np.zeros(len(self.numbers), dtype=np.bool_)
-        eligible[self.numbers[str(self.spec.baseline)]] = True
-        return round._replace(eligible=eligible)
 
     def question(self, request: DecisionRequest) -> JsonObject:
         """The fields of a request, as the log keeps them: segments by values that the spec knows."""
@@ -250,23 +215,9 @@ def apply(experiment: Experiment, event: events.Event, seq: int, time: int, deci
         if decision is None:
             follow(experiment, event, seq)
         _on_decided(experiment, event, seq, time)
-    elif experiment.accounts is not None and isinstance(event, events.ENDS) and event.decision not in experiment.open:
-        experiment.accounts.early[event.decision] = event  # the worker that decided has not told it yet
     else:
         EFFECTS[type(event)](experiment, event)
-    experiment.seq, experiment.time = seq, max(experiment.time, time)  # workers' clocks differ
-
-
-def apply_as_worker(worker: Experiment, ledger: Experiment, event: events.Event, time: int, decision: Decision | None = None) -> None:
-    """Take in an event of a worker's own log, in what it knows. ledger: the state that this rests on. What comes of a decision that is not
-    known yet changes nothing before the next exchange."""
-    if isinstance(event, events.ENDS) and event.decision not in worker.open:
-        worker.borrow(event.decision, ledger)
-    if isinstance(event, events.ENDS) and event.decision not in worker.open:
-        if isinstance(event, events.Rewarded):
-            worker.session._checked_value("reward", event.value)
-        return
-    apply(worker, event, worker.seq + 1, time, decision)
+    experiment.seq, experiment.time = seq, time
 
 
 def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
@@ -274,13 +225,6 @@ def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
     if "erased" in event.asked:
         raise ValueError(f"event {seq} was erased; only a snapshot behind it can be replayed.")
     session, round, choice = experiment.session, experiment.round(event.asked), event.rollout
-    if event.lease == 0:
-        round = experiment.baseline_only(round)
-    if experiment.accounts is not None:  # its worker drew it, and the replay draws it again from what that one knew
-        assert isinstance(event.arm, int)  # sets have one worker
-        draw = event.propensity, event.propensity_se, event.draws, event.reason
-        session._follow_branch(event.arm, event.decision, round.context, round.eligible, *draw)
-        return
     agreed, alone = True, experiment.within_budget(event.asked, round)
     if alone is not None and event.name == experiment.spec.baseline:
         round = alone
@@ -317,11 +261,6 @@ def _on_decided(experiment: Experiment, event: events.Decided, seq: int, time: i
         if event.subject is not None:
             until = clock_time + int(sticky.lasts * MICROSECONDS)
             experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
-    if experiment.lease is not None:
-        experiment.lease -= event.name != experiment.spec.baseline
-    early = None if experiment.accounts is None else experiment.accounts.early.pop(event.decision, None)
-    if early is not None:
-        EFFECTS[type(early)](experiment, early)
 
 
 def _on_created(experiment: Experiment, event: events.Created) -> None:
@@ -403,11 +342,6 @@ def _on_mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
     experiment.rollout.change(event)
 
 
-def _on_exchanged(experiment: Experiment, event: events.Exchanged) -> None:
-    assert experiment.accounts is not None
-    experiment.accounts.enter(event)
-
-
 def _on_late(experiment: Experiment, event: events.Late) -> None:
     """A reward that came too late changes no state."""
 
@@ -444,5 +378,4 @@ EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
     events.ModeChanged: _on_mode_changed,
     events.Late: _on_late,
     events.Erased: forget_erased,
-    events.Exchanged: _on_exchanged,
 }

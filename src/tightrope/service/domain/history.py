@@ -127,9 +127,6 @@ class History:
         self.points: list[Point] = []
         self.stride = 1
         self.open: dict[str, OpenLine] = {}
-        self.early: dict[
-            str, tuple[events.DecisionEvent, int]
-        ] = {}  # endings, with their times, that a worker told before another its decision
         self.observed = Observations()
         self.parts: dict[str, Observations] = {}  # the same by the value of the segment that promises are by, if any
         self.last: deque[DecisionLine] = deque(maxlen=LAST)
@@ -139,19 +136,10 @@ class History:
         """Go on with the next event. Raises ValueError where one is missing."""
         if seq != self.seq + 1:
             raise ValueError(f"event {self.seq + 1} is missing; restore the database from a backup.")
-        if self.spec is not None and self.spec.workers > 1 and isinstance(event, events.ENDS) and event.decision not in self.open:
-            self.early[event.decision] = event, time
-        else:
-            self._step(event, time)
-            if isinstance(event, events.Decided) and event.decision in self.early:
-                early, early_time = self.early.pop(event.decision)
-                self._step(early, max(early_time, time))  # workers' clocks differ
-        self.seq, self.time = seq, time
-
-    def _step(self, event: events.Event, time: int) -> None:
         step = STEPS.get(type(event))
         if step is not None:
             step(self, event, time)
+        self.seq, self.time = seq, time
 
     # Events ---------------------------------------------------------------------------------------------------------------
 
@@ -321,9 +309,6 @@ class History:
         for arm, value in event.value.items() if isinstance(event.value, dict) else ((event.arm, event.value),):
             self.observed.add_late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
-    def _on_exchanged(self, event: events.Exchanged, time: int) -> None:
-        self._note_budget(event.bound)
-
     def _baseline_mean(self, event: events.Decided) -> float | None:
         """The baseline's mean reward in a decision's round, by the spec."""
         if self.spec is None or self.spec.baseline_means is None:
@@ -445,5 +430,4 @@ STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
     events.Cancelled: History._on_cancelled,
     events.Late: History._on_late,
     events.Erased: History._on_erased,
-    events.Exchanged: History._on_exchanged,
 }

@@ -62,7 +62,7 @@ class Watch:
             return Notice("experiment.stopped", seq, time, "It was paused: it decides no more until it is resumed.", {"status": "paused"})
         if isinstance(event, events.Archived):
             return Notice("experiment.stopped", seq, time, "It was archived: it has ended for good.", {"status": "archived"})
-        bound = event.budget if isinstance(event, events.Decided) else event.bound if isinstance(event, events.Exchanged) else None
+        bound = event.budget if isinstance(event, events.Decided) else None
         return None if bound is None else self._budget(bound, seq, time)
 
     def _budget(self, bound: float, seq: int, time: int) -> Notice | None:
@@ -107,6 +107,6 @@ def known_winner(standing: JsonObject, history: History) -> str | None:
 
 def asks_for_log(kind: str, text: bytes, least_budget: float) -> bool:
     """Whether an entry of the log may be a notice: bodies of the others need not be read."""
-    if kind in ("decided", "exchanged"):  # of many workers, exchanges note the bound of the budget
-        return least_budget > -math.inf and (kind == "exchanged" or b'"budget"' in text)
+    if kind == "decided":
+        return least_budget > -math.inf and b'"budget"' in text
     return kind in ("mode changed", "paused", "archived")

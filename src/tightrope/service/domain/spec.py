@@ -1,7 +1,7 @@
 """The spec that creates an experiment, checked field by field, and the session that it describes."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
@@ -14,7 +14,6 @@ from ...core.types import JsonObject, Oracle
 from ...core.verbs import Arms as ArmsOfPolicy
 from ...core.verbs import reward_range
 from ...logs.encoding import FittedEncoder
-from ...policies.conservative.ledger import BERNOULLI, COUNT_NOTHING, MARTINGALE
 from ...session.codec import build_oracle
 from ...session.session import Session
 from ...session.size import state_bytes
@@ -27,7 +26,6 @@ ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$
 Row = Annotated[list[Number], Field(min_length=1, max_length=10_000)]
 
 LEAST, GREATEST = 1e-100, 1e100  # size of a reward that is not 0: sums, squares and products of rewards stay finite and can be saved
-MOST_NAME = 90  # characters of the name of an experiment of many workers
 LEAST_BUDGET = -1.0  # where a spec does not say it
 MOST_BYTES = 256e6  # of a policy's state
 MODERATE = f"give 0 or a number whose size is between {LEAST:g} and {GREATEST:g}"
@@ -231,10 +229,6 @@ class ExperimentSpec(Strict):
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
     rollout: RolloutSpec | None = Field(None, description="Begin beside the baseline; null: the policy decides from the first round on.")
-    workers: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=1,
-        description="How many processes may decide at once, on PostgreSQL; a promise is kept by leases of decisions. 1: one process does.",
-    )
 
     @property
     def encoder(self) -> FittedEncoder | None:
@@ -264,9 +258,8 @@ class ExperimentSpec(Strict):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def defaults(self) -> JsonObject:
-        """The default of each field that `plain` leaves out, also of those of the rollout. `workers` is not among them: the form of a
-        log says whether there is one."""
-        return _left_out(self.model_dump(mode="json", exclude={"workers"}), self.plain())
+        """The default of each field that `plain` leaves out, also of those of the rollout."""
+        return _left_out(self.model_dump(mode="json"), self.plain())
 
     @property
     def described_policy(self) -> JsonObject:
@@ -281,13 +274,7 @@ class ExperimentSpec(Strict):
     @property
     def baseline_is_comparable(self) -> bool:
         """Whether the baseline is one arm with one mean, as far as the spec says."""
-        return (
-            isinstance(self.baseline, str)
-            and self.arms is not None
-            and self.row_length is None
-            and self.oracle is None
-            and self.workers == 1
-        )
+        return isinstance(self.baseline, str) and self.arms is not None and self.row_length is None and self.oracle is None
 
     @property
     def keeps_budget(self) -> bool:
@@ -362,7 +349,7 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject, former: JsonObject
     if spec.baseline_mean is not None:
         parameters["baseline_mean"] = spec.baseline_mean
     if former is None and (spec.alpha is not None or spec.keeps_budget):
-        parameters |= {"rewards": spec.reward_range} | ({"martingale": "freedman"} if spec.workers > 1 else {})  # leases know psi only
+        parameters["rewards"] = spec.reward_range
     if spec.keeps_budget:
         if spec.floor is not None:
             raise ValueError(
@@ -449,8 +436,6 @@ def check_promise_by(spec: ExperimentSpec) -> None:
         raise ValueError("promise_by keeps a promise by Safe; give alpha of the experiment itself, and a policy that keeps no budget.")
     if spec.oracle is not None:
         raise ValueError("promise_by was given, but this experiment plays sets of arms, whose promise is one for all segments.")
-    if spec.workers > 1:
-        raise ValueError(f"promise_by does not go with workers = {spec.workers}: leases are for one promise; let one process decide.")
     if not isinstance(spec.baseline, str):
         raise ValueError("promise_by needs one arm that is the baseline in all rounds; give its id as baseline.")
     if spec.row_length is not None and spec.baseline_mean is None and spec.baseline_means is None:
@@ -550,42 +535,6 @@ def check_rollout(spec: ExperimentSpec) -> None:
         raise ValueError(f"rollout.production has {missing!r}, which is not the id of an arm.")
 
 
-def check_workers(spec: ExperimentSpec) -> None:
-    """Raise ValueError where several processes cannot decide at once, or no lease is known that keeps what they would promise."""
-    if spec.workers == 1:
-        return
-    many = f"workers = {spec.workers}"
-    refused = {
-        "arms": (spec.arms is None, "decisions bring their own candidates; give arms"),
-        "oracle": (spec.oracle is not None, "this experiment plays sets of arms; play single arms"),
-        "rollout": (spec.rollout is not None, "the rules of a rollout are followed by one process; leave rollout out"),
-        "sticky": (spec.sticky is not None, "one process knows who has which arm; leave sticky out"),
-        "apply": (spec.apply != "on arrival", "rewards that workers take in have no common order before an exchange; use 'on arrival'"),
-        "name": (len(spec.name) > MOST_NAME, f"name has more than {MOST_NAME} characters, but each worker's log adds to it; shorten it"),
-    }
-    for field, (wrong, why) in refused.items():
-        if wrong:
-            raise ValueError(f"{many} does not go with {field}: {why}, or let one process decide (workers = 1).")
-    if spec.alpha is None and not spec.keeps_budget:
-        return
-    if not isinstance(spec.baseline, str) or spec.baseline_mean is None:
-        raise ValueError(
-            f"{many} keeps its promise by leases, which need one baseline arm whose mean is told; give baseline and baseline_mean, or let "
-            "one process decide (workers = 1)."
-        )
-    policy: Any = made_policy(spec)
-    if spec.reward_range is None or spec.reward_range[0] < 0.0:
-        raise ValueError(f"{many} keeps its promise by leases, which need rewards of at least 0; give rewards such as [0, 1].")
-    for field, wrong, remedy in (
-        ("checkpoint", policy.checkpoint[0] != -1 or policy.min_gap > 0, "promise every round"),
-        ("open", policy.open != COUNT_NOTHING, "use open = 'nothing'"),
-        ("bound", policy.bound != MARTINGALE, "use bound = 'martingale'"),
-        ("martingale", policy.martingale == BERNOULLI, "use martingale = 'freedman'"),
-    ):
-        if wrong:
-            raise ValueError(f"{many} keeps its promise by leases, and none is known for this {field}; {remedy}, or use workers = 1.")
-
-
 def check_spec(spec: ExperimentSpec) -> None:
     """Raise ValueError where a new experiment cannot be what its spec says. What began before is not asked again."""
     check_baseline(spec)
@@ -596,7 +545,6 @@ def check_spec(spec: ExperimentSpec) -> None:
     check_sticky(spec)
     check_segments(spec)
     check_promise_by(spec)
-    check_workers(spec)
     check_size(spec, made_policy(spec), len(spec.arms or ()))
 
 

@@ -38,9 +38,7 @@ async def list_experiments(request: Request, service: Served) -> Response:
 
     def read() -> list[dict[str, object]]:
         with service.database.read() as connection:
-            rows = connection.execute(
-                sa.select(table.c.name, table.c.seq, table.c.owner).where(table.c.parent.is_(None)).order_by(table.c.name)
-            )
+            rows = connection.execute(sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name))
             return [dict(row._mapping) for row in rows if request.state.key.covers(row.name)]
 
     return answer({"experiments": await asyncio.to_thread(read)})

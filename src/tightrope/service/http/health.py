@@ -45,5 +45,5 @@ async def show_metrics(service: Served) -> Response:
     """Metrics for Prometheus."""
     metrics().open.clear()  # experiments that another process has taken over
     for name, owned in list(service.writer.owned.items()):
-        metrics().open.labels(name).set(len(owned.ledger.experiment.open))
+        metrics().open.labels(name).set(len(owned.experiment.open))
     return Response(generate_latest(metrics().registry), media_type=CONTENT_TYPE_LATEST)

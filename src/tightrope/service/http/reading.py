@@ -65,7 +65,7 @@ def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJou
 async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     """Counts and the fingerprint of every bit that decides what comes next, now or after an event of the past."""
     if seq is None:
-        return answer(await service.ask(name, lambda transaction: state_answer(transaction.settled)))
+        return answer(await service.ask(name, lambda transaction: state_answer(transaction.owned.journal)))
     return answer(await read_beside(service, name, lambda connection, row: state_answer(past(connection, row, name, seq))))
 
 
@@ -100,8 +100,6 @@ async def explain(
         (experiment, entry), event = before, before[1].event
         assert isinstance(event, Decided)
         context, eligible, names = experiment.round(event.asked)
-        if event.lease == 0:
-            eligible = experiment.baseline_only(experiment.round(event.asked)).eligible
         explanation = experiment.session.explain(context, eligible)
         return {
             "arms": list(names or experiment.session.names or ()),

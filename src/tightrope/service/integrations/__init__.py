@@ -1,1 +1,1 @@
-"""Other systems' shapes: Azure Personalizer's calls, OpenFeature's provider."""
+"""Other systems: OpenFeature's provider."""

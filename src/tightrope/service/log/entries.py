@@ -50,16 +50,6 @@ def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) ->
     return LogEntry(seq, event.kind, time, decision, subject, text, body_digest, digest)
 
 
-def worker_log(experiment: str, worker: int) -> str:
-    """The name of a worker's log; no experiment has such a name."""
-    return f"{experiment}#{worker}"
-
-
-def worker_number(name: str) -> int:
-    """The number in what `worker_log` gave."""
-    return int(name.rpartition("#")[2])
-
-
 def chained(experiment: str, before: bytes, seq: int, kind: str, time: int, decision: str | None, body_digest: bytes) -> bytes:
     """SHA-256 over the digest before and the entry. The body enters by its own digest, so that it can be blanked without a break."""
     return hashlib.sha256(before + body_digest + to_json([experiment, seq, kind, time, decision])).digest()

@@ -54,22 +54,21 @@ def decisions_of(connection: Connection, row: int) -> Iterator[tuple[int, int, D
     rounds: dict[str, tuple[int, int, Decided]] = {}  # number, time
     rewards: dict[str, dict[str, float] | float | None] = {}
     default: dict[str, float | None] = {}
-    cancelled: set[str] = set()  # of many workers one may tell that before another has told the decision
+    number = 0
     for entry in store.read(connection, row):
         event = entry.event
         match event:
             case Decided():
-                rounds[event.decision] = (len(rounds) + 1, entry.time, event)
+                number += 1
+                rounds[event.decision] = (number, entry.time, event)
             case Cancelled():
-                cancelled.add(event.decision)
+                del rounds[event.decision]
             case Rewarded():
                 value, before = event.value, rewards.get(event.decision)
                 rewards[event.decision] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
             case Expired():
                 default[event.decision] = event.reward
     for id, (number, time, event) in rounds.items():
-        if id in cancelled:
-            continue
         yield number, time, event, rewards.get(id, default.get(id)), default.get(id)
 
 

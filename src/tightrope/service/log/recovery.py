@@ -7,7 +7,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from ..domain.events import Decided
-from ..domain.experiment import Experiment, apply_as_worker
+from ..domain.experiment import Experiment
 from . import store
 from .entries import LogEntry
 from .journal import ExperimentJournal
@@ -39,25 +39,12 @@ def recover(connection: Connection, row: int, name: str, until: int | None = Non
 
 def before_decision(connection: Connection, row: int, name: str, decision: str) -> tuple[Experiment, LogEntry] | None:
     """The experiment just before the decision of an id, and the decision's entry; None where there is none of this id."""
-    many = store.has_many_workers(connection, row)
-    rows = {row: 0} if not many else {one: worker for worker, one in store.worker_rows(connection, row).items()}
-    query = sa.select(store.C.experiment, *store.COLUMNS).where(
-        store.C.experiment.in_(rows), store.C.key == decision, store.C.kind == Decided.kind
-    )
+    query = sa.select(*store.COLUMNS).where(store.C.experiment == row, store.C.key == decision, store.C.kind == Decided.kind)
     record = connection.execute(query).one_or_none()
     if record is None:
         return None
-    log, decision_entry = record[0], LogEntry(*record[1:])
-    event = decision_entry.event
-    assert isinstance(event, Decided)
-    if not many:
-        return rebuild(connection, row, name, decision_entry.seq - 1).experiment, decision_entry
-    ledger = rebuild(connection, row, name, event.known).experiment
-    assert ledger.accounts is not None
-    worker = ledger.branch(rows[log])
-    for entry in store.read_one(connection, log, ledger.accounts.taken.get(rows[log], 0), decision_entry.seq - 1):
-        apply_as_worker(worker, ledger, entry.event, entry.time)
-    return worker, decision_entry
+    entry = LogEntry(*record)
+    return rebuild(connection, row, name, entry.seq - 1).experiment, entry
 
 
 def newest_snapshot(connection: Connection, row: int, name: str, until: int | None = None) -> ExperimentJournal:

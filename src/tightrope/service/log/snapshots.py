@@ -10,7 +10,6 @@ from ...core.types import JsonObject
 from ...session.codec import flatten
 from ...session.session import Session
 from ...session.store import version
-from ..domain.accounts import Accounts
 from ..domain.events import Created
 from .journal import ExperimentJournal
 
@@ -22,10 +21,8 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
     experiment = journal.experiment
     sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
     masks = {} if experiment.masked_budget is None else {"masks": experiment.masked_budget.pack()}
-    many = {} if experiment.accounts is None else {"accounts": experiment.accounts.pack()}
     return (
         sticky
-        | many
         | masks
         | {
             "created": experiment.began.body,
@@ -78,8 +75,6 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
     experiment.open.begin_all(packed["open"])
     if experiment.spec.sticky is not None:
         experiment.assignments.unpack(packed["assignments"])
-    if experiment.accounts is not None:
-        experiment.accounts = Accounts.unpack(packed["accounts"])
     if experiment.masked_budget is not None:
         experiment.masked_budget.unpack(packed["masks"])
     experiment.seq, experiment.time = packed["seq"], packed["time"]

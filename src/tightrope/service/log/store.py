@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..domain.events import Exchanged
-from .entries import LogEntry, worker_number
+from .entries import LogEntry
 from .tables import events, experiments
 
 C = events.c
@@ -28,10 +27,9 @@ class Overtaken(Exception):
     """Another process has taken over the experiment."""
 
 
-def append(connection: Connection, experiment: int, fence: int, new: Sequence[LogEntry], before: int | None = None) -> None:
-    """Append entries in the caller's transaction. before: the last one's number, where numbers are left out. Raises Overtaken where this
-    process is not the one that writes any more."""
-    last, before = new[-1], new[0].seq - 1 if before is None else before
+def append(connection: Connection, experiment: int, fence: int, new: Sequence[LogEntry]) -> None:
+    """Append entries in the caller's transaction. Raises Overtaken where this process is not the one that writes any more."""
+    last, before = new[-1], new[0].seq - 1
     moved = connection.execute(ADVANCE, {"which": experiment, "held": fence, "before": before, "after": last.seq, "head": last.digest})
     if moved.rowcount != 1:
         raise Overtaken(experiment)
@@ -46,46 +44,7 @@ def insertion(dialect: sa.Dialect) -> str:
 
 
 def read(connection: Connection, experiment: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
-    """Entries in their order: those after one seq, until another (included). Of many workers, in the order of their ledger."""
-    if has_many_workers(connection, experiment):
-        return read_together(connection, experiment, after, until)
-    return read_one(connection, experiment, after, until)
-
-
-def has_many_workers(connection: Connection, experiment: int) -> bool:
-    """Whether an experiment's log is a ledger that takes in those of its workers."""
-    query = sa.select(experiments.c.workers).where(experiments.c.id == experiment)
-    return connection.execute(query).scalar_one_or_none() is not None
-
-
-def read_together(connection: Connection, ledger: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
-    """Entries of a ledger, each behind those of a worker's log that it takes in, which are numbered as the ledger counts them."""
-    rows: dict[int, int] = {}
-    last = LAST if until is None else until
-    for entry in read_one(connection, ledger, after):
-        if entry.kind == Exchanged.kind:
-            event = Exchanged.read(entry.body, None)
-            start = entry.seq - event.count
-            if event.worker not in rows:
-                rows = worker_rows(connection, ledger)
-            for one in read_one(connection, rows[event.worker], event.first - 1 + max(after + 1 - start, 0), event.last):
-                place = start + one.seq - event.first
-                if place > last:
-                    return
-                yield one._replace(seq=place)
-        if entry.seq > last:
-            return
-        yield entry
-
-
-def worker_rows(connection: Connection, ledger: int) -> dict[int, int]:
-    """The row of each worker's log."""
-    query = sa.select(experiments.c.id, experiments.c.name).where(experiments.c.parent == ledger)
-    return {worker_number(row.name): row.id for row in connection.execute(query)}
-
-
-def read_one(connection: Connection, experiment: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
-    """Entries of one row's log."""
+    """Entries in their order: those after one seq, until another (included)."""
     last = LAST if until is None else until
     while True:  # the driver's own rows: SQLAlchemy's cost as much again
         with connection.exec_driver_sql(selection(connection.dialect), (experiment, after, last)) as result:
@@ -112,8 +71,8 @@ def placeholder(dialect: sa.Dialect) -> str:
     return "?" if dialect.paramstyle == "qmark" else "%s"
 
 
-def about(connection: Connection, experiment: int, decisions: Iterable[str], many: bool = False) -> list[LogEntry]:
-    """All entries about some decisions, in their order. many: in the logs of all workers, what was decided first.
+def about(connection: Connection, experiment: int, decisions: Iterable[str]) -> list[LogEntry]:
+    """All entries about some decisions, in their order.
 
     They are sorted here: for an order by number SQLite would go through the whole log, which is in that order, and leave the index alone.
     """
@@ -121,22 +80,20 @@ def about(connection: Connection, experiment: int, decisions: Iterable[str], man
     listed = list(decisions)
     for first in range(0, len(listed), AT_ONCE):
         part = listed[first : first + AT_ONCE]
-        workers = sa.select(experiments.c.id).where(experiments.c.parent == experiment)
-        where = C.experiment.in_(workers) if many else C.experiment == experiment
-        query = sa.select(*COLUMNS).where(where, C.key.in_(part))
+        query = sa.select(*COLUMNS).where(C.experiment == experiment, C.key.in_(part))
         entries += [LogEntry(*row) for row in connection.execute(query)]
-    return sorted(entries, key=lambda entry: (entry.kind != "decided", entry.time, entry.seq) if many else entry.seq)
+    return sorted(entries, key=lambda entry: entry.seq)
 
 
 def row_of(connection: Connection, name: str) -> int | None:
     """The row of an experiment; None where there is none of this name."""
-    query = sa.select(experiments.c.id).where(experiments.c.name == name, experiments.c.parent.is_(None))
+    query = sa.select(experiments.c.id).where(experiments.c.name == name)
     return connection.execute(query).scalar_one_or_none()
 
 
 def rows_and_names(connection: Connection, name: str | None = None) -> list[tuple[int, str]]:
     """Rows and names of all experiments, or of one. Raises ValueError where it does not exist."""
-    query = sa.select(experiments.c.id, experiments.c.name).where(experiments.c.parent.is_(None)).order_by(experiments.c.name)
+    query = sa.select(experiments.c.id, experiments.c.name).order_by(experiments.c.name)
     rows = connection.execute(query).all()
     pairs = [(row.id, row.name) for row in rows if name in (None, row.name)]
     if name is not None and not pairs:

@@ -2,7 +2,6 @@
 
 from sqlalchemy import (
     BigInteger,
-    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -31,8 +30,6 @@ experiments = Table(
     Column("owner", String(40)),  # the process that writes
     Column("address", Text),  # where other processes reach it
     Column("lease_until", Float),  # seconds since 1970, by the database's clock
-    Column("workers", Integer),  # that may decide at once, each with a log of its own, if it is more than one
-    Column("parent", Integer),  # whose worker's log it is; it has no spec
 )  # fmt: skip
 
 events = Table(
@@ -60,14 +57,6 @@ snapshots = Table(
     Column("rest", Text, nullable=False),  # JSON: what the session does not hold
     Column("session", LargeBinary, nullable=False),
     PrimaryKeyConstraint("experiment", "seq"),
-)  # fmt: skip
-
-claims = Table(
-    "claims", metadata,  # of experiments of many workers: which of them decides under an id, and which one ends a decision
-    Column("experiment", Integer, nullable=False),  # no foreign key, whose check would wait for whoever has locked the experiment
-    Column("decision", String(200), nullable=False),
-    Column("ending", Boolean, nullable=False),
-    PrimaryKeyConstraint("experiment", "decision", "ending"),
 )  # fmt: skip
 
 keys = Table(

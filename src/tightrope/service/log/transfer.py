@@ -48,11 +48,6 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
 
     Behind an erasure the first snapshot that goes on from there stands behind the events. The last line says that the file is whole.
     """
-    if store.has_many_workers(connection, row):
-        raise ValueError(
-            f"experiment = {name!r} has many workers, so that its log is several chains, which no file of one has; back up the database, "
-            "or export its decisions as .parquet."
-        )
     count, digest = 0, START
     with files.atomically(path, private=True) as file:
         for entry in store.read(connection, row):

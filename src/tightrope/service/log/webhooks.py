@@ -143,7 +143,7 @@ def heads(connection: Connection) -> dict[int, int]:
 def unread_archived(connection: Connection, hooks: Sequence[Webhook]) -> list[str]:
     """Experiments that have ended and whose logs were not looked at until their end: no process takes these by itself."""
     last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
-    ended = connection.execute(sa.select(X.id, X.name, X.seq).where(last == "archived", X.parent.is_(None))).all()
+    ended = connection.execute(sa.select(X.id, X.name, X.seq).where(last == "archived")).all()
     places = {(row.webhook, row.experiment): row.seq for row in connection.execute(sa.select(P.webhook, P.experiment, P.seq))}
     return [row.name for row in ended if any(hook.covers(row.name) and places.get((hook.id, row.id), 0) < row.seq for hook in hooks)]
 

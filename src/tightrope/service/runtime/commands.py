@@ -24,8 +24,7 @@ from ..log import erasure
 from ..log.entries import LogEntry
 from ..log.journal import ExperimentJournal
 from ..log.recovery import Snapshot, write_snapshot
-from .exchanges import SharedExperiment, refuse_of_many
-from .writer import DECISION, ENDING, UNFINISHED, Transaction, Unfinished
+from .writer import UNFINISHED, Transaction, Unfinished
 
 CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
 SLACK = MICROSECONDS  # by which a time server may set a clock back
@@ -41,14 +40,12 @@ def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonOb
     if not transaction.experiment.is_of(spec):
         raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
     new = any(entry.kind == "created" for entry in transaction.owned.new)
-    if isinstance(transaction.owned, SharedExperiment):
-        new, transaction.owned.fresh = transaction.owned.fresh, False
     return new, describe(transaction)
 
 
 def describe(transaction: Transaction) -> JsonObject:
     """An experiment with its counts."""
-    return summary(transaction.settled)
+    return summary(transaction.owned.journal)
 
 
 def summary(journal: ExperimentJournal) -> JsonObject:
@@ -78,7 +75,6 @@ STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the statu
 
 def change_status(transaction: Transaction, what: str) -> JsonObject:
     """Pause, resume or archive."""
-    transaction.settle()
     if check_status_change(transaction, what):
         transaction.record(STATUS_CHANGES[what][0])
     return describe(transaction)
@@ -95,7 +91,6 @@ def check_status_change(transaction: Transaction, what: str) -> bool:
 
 def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
     """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
-    transaction.settle()
     transaction.experiment.check_alive()
     numbers = transaction.experiment.numbers
     for arm in request.arms:
@@ -138,7 +133,6 @@ def check_point(experiment: Experiment, arm: ArmSpec) -> None:
 
 def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> JsonObject:
     """Retire, mask or restore an arm."""
-    transaction.settle()
     if check_arm_change(transaction, arm, change):
         record(transaction, events.ArmChanged(arm, change.status), 409)
     return {"id": arm, "status": change.status}
@@ -190,9 +184,6 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
             if event.asked != transaction.experiment.question(request):
                 raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
             return decision_answer(event, entry_before.seq)
-        if not transaction.claim(id, DECISION):
-            return decided_elsewhere(transaction, id, request)
-    begin_alone(transaction)
     sticky_answer = assigned(transaction, request)
     if sticky_answer is not None:
         return sticky_answer
@@ -202,23 +193,6 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
     if watched or prepared.event.budget is not None:
         follow_rules(transaction)
     return decision_answer(prepared.event, entry.seq)
-
-
-def decided_elsewhere(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
-    """The answer of a decision that another worker has just made under this id."""
-    if decision_entry(transaction.entries(id)) is None:
-        raise Refused(503, f"id = {id!r} is being decided by another worker; send the same request again.", "id", retry_after=1)
-    return decide(transaction, id, request)
-
-
-def begin_alone(transaction: Transaction) -> None:
-    """Of many workers one makes the first decision of all: it tells whether rounds show a row for every arm, or one for all of them."""
-    owned = transaction.owned
-    if isinstance(owned, SharedExperiment) and transaction.experiment.spec.row_length is not None:
-        if not owned.experiment.session.decided:
-            transaction.settle()
-        if not owned.ledger.experiment.session.decided:
-            owned.alone = True
 
 
 def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject | None:
@@ -244,13 +218,11 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject |
 class Each(Generic[T]):
     """An act, done in parts: the items of a batch, each done or refused by itself; some were refused when they were read.
 
-    items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes. claim: see `Command`.
+    items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes.
     """
 
-    def __init__(
-        self, items: Sequence[tuple[str | None, T | Refused]], do: Callable[[Transaction, T], JsonObject], claim: str | None = None
-    ) -> None:  # fmt: skip
-        self.items, self.do, self.claim = items, do, claim
+    def __init__(self, items: Sequence[tuple[str | None, T | Refused]], do: Callable[[Transaction, T], JsonObject]) -> None:
+        self.items, self.do = items, do
         self.results: list[JsonObject] = []
         self.written = 0  # items whose events are on disk
 
@@ -260,7 +232,6 @@ class Each(Generic[T]):
         while len(results) < len(self.items):
             chunk = self.items[len(results) : len(results) + CHUNK]
             transaction.look_up(id for id, _ in chunk if id is not None and id not in transaction.experiment.open)
-            transaction.claim_all((id for id, _ in chunk if id is not None), self.claim)
             for _, item in chunk:
                 results.append(self._one(transaction, item))
                 if transaction.over and len(results) < len(self.items):
@@ -305,10 +276,9 @@ def decision_answer(event: events.Decided, seq: int) -> JsonObject:
 
 def open_decision(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; one whose window has just closed is closed first."""
-    decision = transaction.open_decision(id)
+    decision = transaction.experiment.open.get(id)
     if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
-        if transaction.claim(id, ENDING):
-            transaction.record(transaction.owned.close(id))  # those before it may be many: they have their own turn
+        transaction.record(transaction.experiment.close(id))  # those before it may be many: they have their own turn
         decision = None
     return decision
 
@@ -348,8 +318,6 @@ def cancel(transaction: Transaction, id: str) -> JsonObject:
     who could still take back what did not sell would make every promise false."""
     transaction.experiment.check_alive()
     decision = open_decision(transaction, id)
-    if decision is not None and not transaction.claim(id, ENDING):
-        decision = None  # another worker has just ended it
     if decision is None:
         how = ending(entries_about(transaction, id)).kind
         if how != "cancelled":
@@ -385,8 +353,6 @@ def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     value, original = transaction.experiment.in_range(request.value)
     id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, original)
     decision = waiting_for_reward(transaction, id)
-    if decision is not None and not transaction.claim(id, ENDING):
-        decision = None  # another worker has just ended it
     if decision is None or isinstance(event.value, dict):
         entries = entries_about(transaction, id)
         before = equal_reward(entries, event)
@@ -486,7 +452,6 @@ class Erasure:
 
     def __call__(self, transaction: Transaction) -> Unfinished | JsonObject:
         self.transaction = transaction
-        refuse_of_many(transaction.owned, "subject", "which take no data of a subject, so there is nothing to erase")
         try:
             return next(self.parts)
         except StopIteration as end:
@@ -593,7 +558,6 @@ def follow_rules(transaction: Transaction) -> None:
 
 def change_mode(transaction: Transaction, change: ModeChange, expected: str | None = None) -> JsonObject:
     """Change the mode by command. expected: the mode that the client takes to be in force; None: any."""
-    refuse_of_many(transaction.owned, "mode", "which have no rollout")
     rollout = transaction.experiment.rollout
     if expected is not None and expected != rollout.mode:
         raise Refused(409, f"mode was {expected!r} when you were asked, and is {rollout.mode!r} now; look again, then decide.", "mode")
@@ -635,7 +599,7 @@ def reads(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
 @reads
 def describe_rollout(transaction: Transaction) -> JsonObject:
     """Mode, rules and evidence."""
-    experiment = transaction.settled.experiment
+    experiment = transaction.experiment
     holdings = experiment.holdings()
     return experiment.rollout.report() | {"budget_bound": None if holdings is None else holdings["budget_bound"]}
 
@@ -643,10 +607,9 @@ def describe_rollout(transaction: Transaction) -> JsonObject:
 @reads
 def describe_standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
-    experiment = transaction.settled.experiment
+    experiment = transaction.experiment
     behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
     facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report(), "clock_behind": behind}
-    facts["workers"] = None if experiment.accounts is None else experiment.accounts.report(experiment.spec.workers)
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 
@@ -672,12 +635,12 @@ def identification(session: Session) -> JsonObject | None:
 @reads
 def session_view(transaction: Transaction) -> Session:
     """A view of the session that another thread may ask for explanations."""
-    return transaction.settled.experiment.session.view()
+    return transaction.experiment.session.view()
 
 
 def list_open(transaction: Transaction) -> JsonObject:
     """Open decisions, the first to expire first."""
-    waiting = transaction.settled.experiment.open
+    waiting = transaction.experiment.open
     first = itertools.islice(waiting.items(), MOST_ITEMS)
     listed = [{"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred} for id, each in first]
     return {"open": listed, "total": len(waiting)}

@@ -3,7 +3,6 @@
 import time
 from collections import deque
 
-from ..domain.events import Event
 from ..domain.experiment import Experiment
 from ..log.entries import LogEntry
 from ..log.journal import ExperimentJournal
@@ -16,28 +15,22 @@ OPEN_WEIGHT = 4  # events for each decision that a snapshot writes: with many of
 class OwnedExperiment:
     """A live experiment that this process writes: its row in the database, its fence, and entries that are not on disk yet."""
 
-    def __init__(self, row: int, fence: int, journal: ExperimentJournal, saved: int, root: int | None = None) -> None:
+    def __init__(self, row: int, fence: int, journal: ExperimentJournal, saved: int) -> None:
         self.row, self.fence, self.journal = row, fence, journal
-        self.root = row if root is None else root  # of the log that readers read: where there are many workers, of the ledger
         self.new: list[LogEntry] = []
         self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
         self.closing = False  # whether its windows are being closed
         self.shown = 0  # the last event that is surely longer ago than a decision may be cancelled, whatever the clock says
-        self.marks = deque([(time.monotonic(), self.ledger.experiment.seq)])  # by the computer's count of seconds, which nobody sets
+        self.marks = deque([(time.monotonic(), self.experiment.seq)])  # by the computer's count of seconds, which nobody sets
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment that decides."""
+        """The experiment as it is now."""
         return self.journal.experiment
-
-    @property
-    def ledger(self) -> ExperimentJournal:
-        """The journal that readers and snapshots see."""
-        return self.journal
 
     def mark(self) -> None:
         """Note how far the log is, to know later what is older than `cancel_within`."""
-        experiment = self.ledger.experiment
+        experiment = self.experiment
         within, now = experiment.spec.cancel_within, time.monotonic()
         if within is None:
             return
@@ -56,11 +49,7 @@ class OwnedExperiment:
     @property
     def light(self) -> bool:
         """Whether a snapshot is packed within a part."""
-        experiment = self.ledger.experiment
+        experiment = self.experiment
         book = experiment.session._book
         kept = len(experiment.rollout.evidence.waiting) + len(experiment.assignments)
         return len(book.open) + len(book.closed) + kept <= LIGHT
-
-    def close(self, id: str) -> Event:
-        """The event that closes an open decision whose window has closed."""
-        return self.experiment.close(id)

@@ -75,14 +75,14 @@ class Service:
 
     async def ask(
         self, experiment: str, act: Callable[[Transaction], T | Unfinished], ids: Iterable[str] = (), spec: ExperimentSpec | None = None,
-        author: Author = UNKNOWN, claim: str | None = None,
+        author: Author = UNKNOWN,
     ) -> T:  # fmt: skip
-        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. claim: see `Command`. Raises
+        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. Raises
         Refused."""
         if self.closing or not self.writer.is_alive():
             raise shutting_down()
         ticket = asyncio.get_running_loop().create_future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author, claim))
+        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author))
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[[*Parts], T], *arguments: *Parts) -> T:

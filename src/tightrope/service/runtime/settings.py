@@ -15,7 +15,6 @@ class Settings:
     """db: a file, or the URL of a database. host, port: where to listen. address: of this process, which others on the same database
     tell clients who ask them for its experiments. group: commands of one commit at most. tick: seconds between looks at the clock.
     lease: seconds after which a silent process loses its experiments. snapshot_every: events. most_bytes: of a request.
-    exchange: seconds, and exchange_every: events, after which a worker of an experiment of many tells the others what it did.
     webhook_networks: addresses that are not public and that webhooks may still be delivered to, such as 10.0.0.0/8.
     proxies: networks of proxies that say from where, and by http or https, a request came; those of this machine always may.
     admin_key_file: where the first start writes the admin key, in place of showing it. access_log: whether every request is a line
@@ -29,8 +28,6 @@ class Settings:
     tick: float = 0.5
     lease: float = 5.0
     snapshot_every: int = 50_000
-    exchange: float = 0.1
-    exchange_every: int = 1000
     most_bytes: int = 16 * 2**20
     webhook_networks: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()

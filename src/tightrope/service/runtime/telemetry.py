@@ -23,8 +23,6 @@ class Metrics:
         self.events = Counter("tightrope_events", "Events appended to the log", **at)
         self.failures = Counter("tightrope_failed_commits", "Transactions that failed, so that nothing was acknowledged", **at)
         self.group = Histogram("tightrope_group_commands", "Commands of one commit", **at, buckets=(1, 2, 5, 10, 20, 50, 100, 500, 1000))
-        self.exchanges = Histogram("tightrope_exchange_seconds", "Time of exchanges between workers of one experiment", **at,
-                                   buckets=(0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0))  # fmt: skip
         self.webhooks = Counter("tightrope_webhook_attempts", "Attempts to deliver a message to a webhook", ["outcome"], **at)
         self.behind = Gauge("tightrope_clock_behind_seconds", "How far the clock is behind the log: it was set back", **at)
         self.open = Gauge("tightrope_open_decisions", "Decisions that wait for rewards", ["experiment"], **at)

@@ -20,7 +20,7 @@ from ..domain.events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, R
 from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
 from ..domain.spec import ArmSpec, ExperimentSpec, Mode, check_size, made_oracle
-from ..log.journal import ExperimentJournal, WorkerJournal
+from ..log.journal import ExperimentJournal
 from .garbage_collection import freeze
 from .settings import Settings
 
@@ -56,8 +56,6 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
                 for number, request in enumerate(sample_requests(spec, one_row)):
                     rehearse(journal, request, str(number))
                 look(journal)
-                if spec.workers > 1:
-                    rehearse_exchange(journal, next(sample_requests(spec, one_row)))
                 check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
         freeze(settings)
@@ -134,18 +132,6 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
             prepared = decide(journal.experiment, f"{id} {ending}", request, 0)
             journal.record(prepared, 0)
             journal.record(end(ending, prepared.event.decision, prepared.event.arm, prepared.event.name, journal), 0)
-
-
-def rehearse_exchange(journal: ExperimentJournal, request: DecisionRequest) -> None:
-    """Play the part of one of many workers: a decision with a lease and one without, an exchange, and what its ledger takes in."""
-    journal.exchange(1, [], b"", journal.experiment.seq, 1, 0)
-    worker = WorkerJournal(journal, 1, 0, b"")
-    for number, lease in enumerate((worker.experiment.lease, 0 if worker.experiment.promises else None)):
-        with contextlib.suppress(Refused, ValueError):
-            worker.experiment.lease = lease
-            worker.record(decide(worker.experiment, f"leased {number}", request, 0), 0)
-            worker.record(Rewarded(f"leased {number}", (journal.experiment.reward_range or (0.0, 1.0))[0]), 0)
-    journal.exchange(1, worker.pending, worker.digest, journal.experiment.seq, 1, 0)
 
 
 def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal) -> Event:

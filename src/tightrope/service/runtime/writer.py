@@ -24,40 +24,31 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..domain import events
 from ..domain.deciding import Prepared
 from ..domain.errors import Refused, invalid, unknown_experiment
 from ..domain.events import Event
 from ..domain.experiment import Experiment, created
 from ..domain.spec import ExperimentSpec
-from ..domain.windows import OpenDecision
-from ..log import audit, claims, store
+from ..log import audit, store
 from ..log.audit import UNKNOWN, Author
-from ..log.claims import PATIENCE
 from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import ExperimentJournal
 from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from ..log.tables import secrets
 from .clock_watch import ClockWatch
-from .exchanges import SharedExperiment
 from .garbage_collection import RegularFreeze, freeze
-from .leases import JOINING, Busy, Lease, Leases, limit_waits, not_held
+from .leases import Lease, Leases
 from .owned import OwnedExperiment
 from .settings import Settings
 from .telemetry import logger, metrics
 
 PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
-SNAPSHOT_WAIT = 500  # milliseconds for which a snapshot waits for a lock
-JOIN_AGAIN = 0.5  # seconds between two attempts to join the workers of an experiment
 CALM_SECONDS = 1.0  # seconds without a failure after which a service tries by itself whether it can write
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
 AT_ONCE = 200  # commands whose decisions are looked up together
-
-DECISION, ENDING = "decision", "ending"  # what a worker of many claims
-CHANGES = (events.ArmsAdded, events.ArmChanged, events.Paused, events.Resumed, events.Archived)  # of the whole experiment
 
 Answer = object
 Ticket = asyncio.Future[Any] | Future[Any]  # of one answer, whatever it is
@@ -79,17 +70,16 @@ UNFINISHED = Unfinished()
 class Command:
     """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
     looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
-    part could not be written; None: the refusal itself. author: who asks for it. claim: whether it may make (DECISION) or end (ENDING) the
-    decisions that it names, which many workers must know of each other; they are claimed together."""
+    part could not be written; None: the refusal itself. author: who asks for it."""
 
-    __slots__ = ("act", "author", "claim", "experiment", "failed", "ids", "spec", "ticket")
+    __slots__ = ("act", "author", "experiment", "failed", "ids", "spec", "ticket")
 
     def __init__(
         self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Ticket | None = None, spec: ExperimentSpec | None = None,
-        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN, claim: str | None = None,
+        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN,
     ) -> None:  # fmt: skip
         self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
-        self.author, self.claim = author, claim
+        self.author = author
 
 
 class Transaction:
@@ -101,31 +91,11 @@ class Transaction:
         self.experiment = owned.experiment
         self.author = UNKNOWN  # of the command that is being done
         self.looked_up: dict[str, list[LogEntry]] = {}
-        self.many = isinstance(owned, SharedExperiment)
-        self.claimed: set[tuple[str, str]] = set()  # decisions and what may be done with them, of which nothing has come yet
-
-    @property
-    def settled(self) -> ExperimentJournal:
-        """The journal that readers see: of many workers the ledger."""
-        return self.owned.ledger
-
-    def settle(self) -> None:
-        """Before a change of the whole experiment: know all that its workers have told; none tells more until this part has ended."""
-        if isinstance(self.owned, SharedExperiment):
-            self.flush()
-            self.owned.exchange(self.connection, self.now, wait=PATIENCE)
-            self.experiment = self.owned.experiment
 
     def record(self, event: Event | Prepared) -> LogEntry:
         """Make an event happen, or a decision that was prepared."""
-        if isinstance(self.owned, SharedExperiment) and isinstance(event, CHANGES):
-            entry = self.owned.change(self.connection, event, self.now)
-            self.experiment = self.owned.experiment
-        else:
-            entry = self.owned.journal.record(event, self.now)
-            self.owned.new.append(entry)
-            if isinstance(self.owned, SharedExperiment):
-                self._use(self.owned, str(entry.decision), entry.kind)
+        entry = self.owned.journal.record(event, self.now)
+        self.owned.new.append(entry)
         audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
         if entry.decision is not None and entry.decision in self.looked_up:
             self.looked_up[entry.decision].append(entry)
@@ -140,53 +110,13 @@ class Transaction:
         """Append what happened so far, in the transaction of this part."""
         self.writer.append(self.connection, self.owned)
 
-    def _use(self, owned: SharedExperiment, id: str, kind: str) -> None:
-        """Something came of a claim."""
-        if kind == "decided":
-            owned.mine[id] = None
-            self.claimed.discard((id, DECISION))
-        elif kind != "late":
-            self.claimed.discard((id, ENDING))
-
-    def claim(self, id: str, what: str) -> bool:
-        """Whether a decision may be made (DECISION), or ended (ENDING), by this worker: of many, no other one has done so."""
-        if not self.many or (id, what) in self.claimed:
-            return True
-        self.claim_all([id], what)
-        return (id, what) in self.claimed
-
-    def claim_all(self, ids: Iterable[str], what: str | None) -> None:
-        """The same for many at once."""
-        if isinstance(self.owned, SharedExperiment) and what is not None:
-            unclaimed_ids = {id for id in ids if (id, what) not in self.claimed}
-            ours = claims.claim(self.connection, self.owned.root, unclaimed_ids, what == ENDING)
-            self.claimed |= {(id, what) for id in ours}
-            for id in unclaimed_ids - ours:
-                self.looked_up.pop(id, None)  # another worker was first, and has told the database since
-
-    def release(self) -> None:
-        """Give up claims that nothing has come of."""
-        if isinstance(self.owned, SharedExperiment):
-            for what in (DECISION, ENDING):
-                claims.release(self.connection, self.owned.root, [id for id, each in self.claimed if each == what], what == ENDING)
-            self.claimed.clear()
-
-    def open_decision(self, id: str) -> OpenDecision | None:
-        """The open decision of an id."""
-        decision = self.experiment.open.get(id)
-        if decision is None and isinstance(self.owned, SharedExperiment):
-            self.owned.journal.borrow(id)
-            decision = self.experiment.open.get(id) or self.owned.open_elsewhere(self.entries(id))
-        return decision
-
     def look_up(self, ids: Iterable[str]) -> None:
         """Read what the log knows of decisions, all at once."""
         ids_to_read = {id for id in ids if id not in self.looked_up}
         if ids_to_read:
             self.looked_up |= {id: [] for id in ids_to_read}
             unwritten = (entry for entry in self.owned.new if entry.decision in ids_to_read)
-            row = self.owned.root
-            for entry in [*store.about(self.connection, row, ids_to_read, self.many), *unwritten]:
+            for entry in [*store.about(self.connection, self.owned.row, ids_to_read), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
 
     def may_know(self, id: str) -> bool:
@@ -215,7 +145,6 @@ class Writer(threading.Thread):
         self.failed = 0.0  # when that was, by the computer's count of seconds
         self.held: dict[str, Lease] = {}  # of experiments that stay this process's, as all of an SQLite file
         self.unavailable: dict[str, tuple[float, Refused]] = {}  # experiments that cannot be had before a time, and what is answered
-        self.joining: dict[str, SharedExperiment] = {}  # experiments of many workers that were read, but whose ledger others hold
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
         self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
@@ -240,7 +169,6 @@ class Writer(threading.Thread):
             self._line_up()
             if self.lines:
                 self._serve()
-            self._exchange()
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
                 self.regular_freeze.tick()
@@ -251,8 +179,6 @@ class Writer(threading.Thread):
         """Put all commands that came into the lines; where nobody waits, wait for one unless the clock's turn comes first."""
         with contextlib.suppress(queue.Empty):
             pause = max(self.settings.tick - (time.monotonic() - self._ticked), 0.001)
-            if any(isinstance(owned, SharedExperiment) and owned.journal.pending for owned in self.owned.values()):
-                pause = min(pause, self.settings.exchange)
             command = self.queue.get_nowait() if self.lines else self.queue.get(timeout=pause)
             while True:
                 if command is None:
@@ -284,9 +210,6 @@ class Writer(threading.Thread):
                     if alone or time.monotonic() - began >= PART:
                         break
                 self._append(connection)
-                for owned in self.owned.values():
-                    if isinstance(owned, SharedExperiment) and owned.alone:
-                        owned.exchange(connection, self.settings.clock(), wait=PATIENCE)
             if self._fresh:  # what only reads says nothing of a disk that is full
                 self.failing = None
             metrics().group.observe(len(answers))
@@ -323,8 +246,6 @@ class Writer(threading.Thread):
             if number % AT_ONCE == 0:
                 first = list(itertools.islice(line, AT_ONCE))
                 transaction.look_up(id for command in first for id in command.ids if id not in owned.experiment.open)
-                for what in (DECISION, ENDING) if transaction.many else ():
-                    transaction.claim_all((id for command in first if command.claim == what for id in command.ids), what)
             command = line.popleft()
             begun.append(command)
             transaction.author = command.author
@@ -340,7 +261,6 @@ class Writer(threading.Thread):
                 answer.until.add_done_callback(functools.partial(self._requeue, command))
             if transaction.over:
                 break
-        transaction.release()
         line.extend(later)
         return answers
 
@@ -353,21 +273,6 @@ class Writer(threading.Thread):
     def _append(self, connection: Connection) -> None:
         for owned in self.owned.values():
             self.append(connection, owned)
-
-    def _exchange(self) -> None:
-        """Tell other workers what this one did, and hear of them, where it is time; between two parts, whose answers do not wait for it."""
-        due = [owned for owned in self.owned.values() if isinstance(owned, SharedExperiment) and owned.exchange_due()]
-        for owned in due:
-            try:
-                with self.database.write() as connection:
-                    if owned.journal.pending or owned.experiment.lease or owned.look_due():
-                        owned.exchange(connection, self.settings.clock(), busy=bool(self.lines) or not self.queue.empty())
-                    else:
-                        owned.hear(connection)
-            except Exception as error:
-                self._failed(error, {owned.experiment.name})
-        if due:
-            self._after()
 
     def append(self, connection: Connection, owned: OwnedExperiment) -> None:
         """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
@@ -404,14 +309,11 @@ class Writer(threading.Thread):
 
     def _snapshot(self, owned: OwnedExperiment, here: bool = False) -> None:
         """Write a snapshot, or let another thread write it. here: in any case now."""
-        seq = owned.saved = owned.ledger.experiment.seq
-        row = owned.root
+        seq = owned.saved = owned.experiment.seq
         if here or owned.light:
-            self._write_snapshot(owned.experiment.name, row, Snapshot.of(owned.ledger))
+            self._write_snapshot(owned.experiment.name, owned.row, Snapshot.of(owned.journal))
         else:
-            self.copies.submit(self._copy_snapshot, owned.experiment.name, row, seq)
-        if isinstance(owned, SharedExperiment):
-            owned.crossed = False
+            self.copies.submit(self._copy_snapshot, owned.experiment.name, owned.row, seq)
 
     def _copy_snapshot(self, name: str, row: int, seq: int) -> None:
         """The snapshot of an event, from the log."""
@@ -434,8 +336,6 @@ class Writer(threading.Thread):
     def _write_snapshot(self, name: str, row: int, snapshot: Snapshot) -> None:
         try:
             with self.database.write() as connection:
-                if not self.database.sqlite:
-                    limit_waits(connection, SNAPSHOT_WAIT)
                 if was_erased(connection, row, snapshot.seq):  # behind it, so that it may hold what was erased
                     return
                 write_snapshot(connection, row, snapshot)
@@ -452,27 +352,16 @@ class Writer(threading.Thread):
         until, refused = self.unavailable.get(name, (0.0, None))
         if refused is not None and time.monotonic() < until:
             raise refused
-        shared = self.joining.pop(name, None)
-        if shared is None:
-            lease = self.held.get(name)
+        lease = self.held.get(name)
+        if lease is None:
+            with self.database.write() as connection:
+                lease = self.leases.take(connection, name)
             if lease is None:
-                try:
-                    with self.database.write() as connection:
-                        lease = self.leases.take(connection, name)
-                except Busy as busy:
-                    self.unavailable[name] = time.monotonic() + JOIN_AGAIN, busy
-                    raise
-                if lease is None:
-                    return
-                if self.database.sqlite:
-                    self.held[name] = lease
-            journal, saved = self._read(name, lease)
-            if lease.ledger is None:
-                self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
-            else:
-                shared = SharedExperiment(lease, journal, saved, self.leases, self.settings)
-        if shared is not None:
-            self._join(name, shared)
+                return
+            if self.database.sqlite:
+                self.held[name] = lease
+        journal, saved = self._read(name, lease)
+        self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
         self.unavailable.pop(name, None)
         self.taken(self.owned[name].experiment.spec)
 
@@ -482,7 +371,7 @@ class Writer(threading.Thread):
         began = time.monotonic()
         try:
             with self.database.read() as connection:
-                return recover(connection, lease.row if lease.ledger is None else lease.ledger, name)
+                return recover(connection, lease.row, name)
         except ValueError as error:
             pause = max(READ_AGAIN, READ_SHARE * (time.monotonic() - began))
             refused = Refused(503, f"experiment = {name!r} could not be read from its log: {error}", "experiment", retry_after=pause)
@@ -490,43 +379,19 @@ class Writer(threading.Thread):
             logger().error("replay failed", experiment=name, reason=str(error))
             raise refused from None
 
-    def _join(self, name: str, shared: SharedExperiment) -> None:
-        """Become one of the workers: tell what the process that wrote this log before has not told, and get a lease. Where others hold the
-        ledger for long, it is tried again later from what was read already."""
-        try:
-            with self.database.write() as connection, not_held(name):
-                shared.tell_former(connection)
-                shared.exchange(connection, self.settings.clock(), wait=JOINING)
-        except Busy as busy:
-            self.joining[name] = shared
-            self.unavailable[name] = time.monotonic() + JOIN_AGAIN, busy
-            raise
-        self.owned[name] = shared
-
     def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
         """An experiment that the database does not have, by a command's spec."""
         if command is None or command.spec is None:
             raise unknown_experiment(name)
         spec, journal = command.spec, ExperimentJournal(name)
-        if spec.workers > 1 and self.database.sqlite:
-            raise Refused(
-                422, f"workers = {spec.workers} needs a database that several processes write, but this service has an SQLite file; start "
-                "it with --db postgresql://.., or let one process decide (workers = 1).", "workers",
-            )  # fmt: skip
         try:
             event = created(spec)
             first = journal.record(event, self.settings.clock())
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-        lease = self.leases.create(connection, name, first.text.decode(), spec.workers)
-        owned: OwnedExperiment
-        if lease.ledger is None:
-            owned = OwnedExperiment(lease.row, lease.fence, journal, first.seq)
-            owned.new.append(first)
-        else:
-            store.append(connection, lease.ledger, 1, [first])
-            owned = SharedExperiment(lease, journal, first.seq, self.leases, self.settings)
-            owned.fresh = True
+        lease = self.leases.create(connection, name, first.text.decode())
+        owned = OwnedExperiment(lease.row, lease.fence, journal, first.seq)
+        owned.new.append(first)
         audit.note_event(connection, first.time, command.author, name, first.seq, event)
         self._fresh.add(name)
         self.owned[name] = owned
@@ -536,10 +401,7 @@ class Writer(threading.Thread):
         """The last thing before the process ends: snapshots, and leases for others to take."""
         self.copies.shutdown(cancel_futures=True)
         for owned in self.owned.values():
-            if isinstance(owned, SharedExperiment):
-                with contextlib.suppress(sa.exc.SQLAlchemyError, OSError, store.Overtaken), self.database.write() as connection:
-                    owned.exchange(connection, self.settings.clock(), wait=JOINING, leaving=True)
-            elif owned.experiment.seq > owned.saved:
+            if owned.experiment.seq > owned.saved:
                 self._snapshot(owned, here=True)
         with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
             self.leases.give_up(connection)
@@ -574,8 +436,7 @@ class Writer(threading.Thread):
         now = self.settings.clock()
         self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
         for name, owned in list(self.owned.items()):
-            due = bool(owned.due_windows(now, 1)) if isinstance(owned, SharedExperiment) else owned.experiment.due(now) is not None
-            if due and not owned.closing:
+            if owned.experiment.due(now) is not None and not owned.closing:
                 owned.closing = True
                 self.lines.setdefault(name, deque()).append(Command(name, close_windows))
 
@@ -593,27 +454,9 @@ def given_up(transaction: Transaction) -> None:
 
 def close_windows(transaction: Transaction) -> Unfinished | bool:
     """Close the windows that are due, as many as the time allows: others wait too."""
-    if isinstance(transaction.owned, SharedExperiment):
-        return close_windows_of_many(transaction, transaction.owned)
     while (event := transaction.experiment.closing(transaction.now)) is not None:
         transaction.record(event)
         if transaction.over:
             return UNFINISHED
     transaction.owned.closing = False
-    return True
-
-
-def close_windows_of_many(transaction: Transaction, owned: SharedExperiment) -> Unfinished | bool:
-    """The same for one of many workers; each decision is closed by one of them."""
-    while due := owned.due_windows(transaction.now, AT_ONCE):
-        transaction.claim_all(due, ENDING)
-        for id in due:
-            if (id, ENDING) in transaction.claimed:
-                owned.journal.borrow(id)
-                transaction.record(owned.close(id))
-            else:
-                owned.journal.ended.add(id)  # by another worker, which will tell it
-        if transaction.over:
-            return UNFINISHED
-    owned.closing = False
     return True

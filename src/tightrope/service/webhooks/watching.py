@@ -96,8 +96,8 @@ class Watcher(threading.Thread):
         self.places = {key: place for key, place in self.places.items() if key[0] in ids}
         for name, one in owned.items():
             covering = [hook for hook in hooks if hook.covers(name)]
-            if covering and not self.ending.is_set() and self._has_news(name, one.root, heads.get(one.root, 0), covering):
-                self._look_at(name, one.root, one.experiment.rollout.least_budget, covering)
+            if covering and not self.ending.is_set() and self._has_news(name, one.row, heads.get(one.row, 0), covering):
+                self._look_at(name, one.row, one.experiment.rollout.least_budget, covering)
 
     def _has_news(self, name: str, row: int, head: int, hooks: list[Webhook]) -> bool:
         """Whether there is something in the log that was not looked at, or that was not looked at as a whole."""

@@ -26,9 +26,9 @@ def words(task: Task) -> str:
     if task.finished:
         return f"{done:,} {unit} in {seconds:.1f} s"
     if not task.fields["known"]:
-        return f"{done:,} {unit} of at most {most:,}, {done / seconds:,.0f} {unit}/s" if done else "starting"
+        return f"{done:,} {unit} of at most {most:,}, {done / seconds:,.0f} {unit}/s" if done else f"starting, {seconds:.0f} s"
     if not done:
-        return "starting"
+        return f"starting, {seconds:.0f} s"
     return f"{done / most:.0%}, {done / seconds:,.0f} {unit}/s, {(most - done) * seconds / done:.0f} s left"
 
 

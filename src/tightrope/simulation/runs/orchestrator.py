@@ -21,6 +21,7 @@ from .plan import Chunk, Replicable, Rows, plan_chunks
 from .store import Store, open_store
 
 POLL_SECONDS = 0.1  # how often a driver looks up from waiting
+WAITING_SECONDS = 1.0  # without a round after which progress is told of all the same
 LEAVE_SECONDS = 2.0  # how long a driver that was interrupted waits for threads
 PATIENCE_SECONDS = 90.0  # a shared file system may tell this machine that late of a file which another one has written
 
@@ -83,7 +84,12 @@ def run_experiment(
                     chunk = plan.chunks[number]
                     meter.advance((chunk.last - chunk.first) * experiment.rounds)
                     collect(number, stored)
-            for number, rows in chunks.as_completed(interrupts.check):
+
+            def look_up() -> None:
+                interrupts.check()
+                meter.advance(0)
+
+            for number, rows in chunks.as_completed(look_up):
                 collect(number, rows)
         except KeyboardInterrupt:
             outcome.complete = False
@@ -125,15 +131,15 @@ def _stored_rows(store: Store | None, chunk: Chunk) -> Rows:
 
 
 class _Meter:
-    """Counts rounds from all workers."""
+    """Counts rounds from all workers. A run that waits, as for a design, is told of too, once a second."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
-        self.progress, self.total, self.done, self.lock = progress, total, 0, threading.Lock()
+        self.progress, self.total, self.done, self.lock, self.last = progress, total, 0, threading.Lock(), time.monotonic()
 
     def advance(self, rounds: int) -> None:
-        if self.progress is not None and rounds:
+        if self.progress is not None and (rounds or time.monotonic() - self.last >= WAITING_SECONDS):
             with self.lock:
-                self.done += rounds
+                self.done, self.last = self.done + rounds, time.monotonic()
                 self.progress(self.done, self.total)
 
 

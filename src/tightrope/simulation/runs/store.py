@@ -1,7 +1,5 @@
-"""A run folder: plan.json says what is run and on what, plan/ which policies and chunks, chunks/DIGEST.parquet what came out.
-
-plan.json: the experiment. plan/policy-DIGEST.json: what a name stands for, by digest of the name. plan/chunks-DIGEST.json: the chunks
-of a call, by digest of them all.
+"""A run folder: plan.json says what is run and on what, plan/policy-DIGEST.json what a name stands for, by digest of the name,
+chunks/DIGEST.parquet what came out.
 
 A file appears under its name only when all of it is on disk, and its name says what is in it. So a run that was killed goes on
 where it was, several drivers may share a folder, and policies in another order or under other names find their chunks again.
@@ -119,12 +117,8 @@ def open_store(out: pathlib.Path, plan: ChunkPlan) -> Store:
         files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
         stored[name] = _read(_policy(out, name), "contents")["contents"]
     _refuse(out, _differences(plan, stored))  # of another driver's that began at the same time
-    chunks = {str(chunk.digest): [chunk.name, chunk.first, chunk.last] for chunk in plan.chunks}
-    chunks_file = out / "plan" / f"chunks-{digest(chunks)}.json"
-    if not chunks_file.exists():
-        files.write_json(chunks_file, {"format": FORMAT, "chunks": chunks}, once=True)
     store = Store(out)
-    for folder in (out, store.folder, chunks_file.parent):
+    for folder in (out, store.folder, out / "plan"):
         files.remove_leftovers(folder)
     return store
 
@@ -158,13 +152,6 @@ def _refuse(out: pathlib.Path, changed: list[str]) -> None:
 def read_plan(path: pathlib.Path) -> JsonObject:
     """plan.json of a run folder. Raises ValueError where it is damaged."""
     return _read(path, "experiment")
-
-
-def planned_chunks(out: pathlib.Path) -> list[Chunk]:
-    """All chunks that calls have asked a run folder for."""
-    calls = [_read(path, "chunks")["chunks"] for path in sorted((out / "plan").glob("chunks-*.json"))]
-    chunks = (Chunk(name, first, last, key) for chunks in calls for key, (name, first, last) in chunks.items())
-    return list(dict.fromkeys(chunks))
 
 
 def _read(path: pathlib.Path, key: str) -> JsonObject:

@@ -1,9 +1,11 @@
-"""Sets under a budget: the 0-1 knapsack, by branch and bound after arms that its relaxation decides are fixed, and by HiGHS where that
-would take long.
+"""Sets under a budget: the 0-1 knapsack, by branch and bound after arms that its relaxation decides are fixed, and where that would take
+long by two lists of changes to the relaxation's set.
 
-Source: Horowitz, Sahni 1974, whose depth-first search takes arms by value per cost and is cut by the relaxation (Dantzig 1957).
+Source: Horowitz, Sahni 1974, whose depth-first search takes arms by value per cost and is cut by the relaxation (Dantzig 1957), and whose
+lists of halves are Pareto optimal in cost and value.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +17,20 @@ from ...core import checks
 from ...core.checks import in_one_line
 from .top import eligible_scores
 
-SCALE = 1e5  # HiGHS closes the gap to 1e-6; scores scaled to this maximum make that 1e-11 of the largest
 TINY = 1e-300  # in place of a cost of 0, which would be divided by
-STEPS = 200_000  # of the search, some tens of milliseconds, before HiGHS is asked
-SLACK = 1e-12  # by how much rounding may carry an exact sum of costs over the budget
+STEPS = 1_000  # of the search, tens of microseconds, before lists of changes are made; 200 times as many after them
+LONGEST, BITS = 16_384, 52  # rows of a list to which a change is still added; changes that a float can number
+SLACK = 1e-12  # by how much rounding may carry an exact sum of costs over the budget; the search goes half as far, and so stays below
 
 
 @dataclass(frozen=True, eq=False)
 class Knapsack:
     """The set of largest total score whose costs stay within a budget; arms of negative score stay out.
 
-    Exact to 1e-10 of the largest score. About 0.05 ms at N = 100, 0.2 ms at 1,000, 1.5 ms at 10,000; where nearly all arms have the same
-    value per cost HiGHS is asked, in tenths of a second. Returns arms by index, possibly none.
+    Exact to 1e-10 of the largest score up to 30 arms, and beyond where scores do not follow costs. About 0.05 ms at N = 100, 0.2 ms at
+    1,000, 20 ms at 10,000. Where nearly all of more than 30 arms have the same value per cost, or score = cost + constant, the answer is
+    the best of some million sets that differ little from the relaxation's: it lacks at most one arm's score, by proof, and less than 1e-5
+    of the set's in tests of equal values per cost. Returns arms by index, possibly none. A call takes at most tens of milliseconds.
 
     Parameters
     ----------
@@ -67,31 +71,30 @@ class Knapsack:
             return arms
         sure, core = reduce_knapsack(values, costs, self.budget)
         chosen = sure.copy()
-        chosen[core] = self._solve_core(values[core], costs[core], self.budget - costs[sure].sum(), most - costs[sure].sum())
+        chosen[core] = self._solve_core(values[core], costs[core], self.budget * (1 + SLACK / 2) - costs[sure].sum())
         return arms[chosen]
 
-    def _solve_core(self, values: np.ndarray, costs: np.ndarray, budget: float, most: float) -> np.ndarray:
+    def _search(self, values: np.ndarray, costs: np.ndarray, budget: float, steps: int) -> tuple[np.ndarray, bool]:
+        taken, best = np.zeros((2, values.size), dtype=np.bool_)
+        return best, bool(search(values, costs, budget, taken, best, steps))
+
+    def _solve_core(self, values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
         """Which of the undecided arms to take."""
-        if costs.sum() <= most:
+        if costs.sum() <= budget:
             return np.ones(values.size, dtype=np.bool_)
         order = np.argsort(-values / np.maximum(costs, TINY), kind="stable")
-        chosen = np.zeros(values.size, dtype=np.bool_)
-        searched = search(values[order], costs[order], most, np.zeros(values.size, dtype=np.bool_), chosen, STEPS)
-        if searched and costs[order][chosen].sum() <= most:
-            return chosen[np.argsort(order)]
-        from scipy.optimize import Bounds, LinearConstraint, milp  # here, because its import takes long and few need it
-
-        rows = [LinearConstraint(costs[None, :] / self.budget, ub=budget / self.budget)]
-        while True:
-            solution = milp(-values * (SCALE / values.max()), constraints=rows, integrality=np.ones(values.size),
-                         bounds=Bounds(0, 1), options={"mip_rel_gap": 0.0})  # fmt: skip
-            if solution.x is None:
-                raise RuntimeError(f"HiGHS could not solve the knapsack: {solution.message}")
-            chosen = solution.x > 0.5
-            if costs[chosen].sum() <= most:
-                return chosen
-            # HiGHS accepts a budget overrun by 1e-6: cut off this very set and ask again.
-            rows.append(LinearConstraint(chosen[None, :].astype(np.float64), ub=float(chosen.sum()) - 1.0))
+        values, costs = values[order], costs[order]
+        best, exact = self._search(values, costs, budget, STEPS)
+        value = -1.0
+        while not exact and values[best].sum() > value:  # a better set leaves fewer changes to try
+            value = values[best].sum()
+            best, exact = meet_in_the_middle(values, costs, budget, best)
+        if not exact:
+            longer, exact = self._search(values, costs, budget, 200 * STEPS)
+            best = longer if exact or values[longer].sum() > value else best
+        chosen = np.empty_like(best)
+        chosen[order] = best
+        return chosen
 
 
 def reduce_knapsack(values: np.ndarray, costs: np.ndarray, budget: float) -> tuple[np.ndarray, np.ndarray]:
@@ -152,3 +155,73 @@ def search(values, costs, most, taken, best, steps):
         value -= values[last]
         place = last + 1
     return False
+
+
+def meet_in_the_middle(values: np.ndarray, costs: np.ndarray, budget: float, best: np.ndarray) -> tuple[np.ndarray, bool]:
+    """The best set that differs from the relaxation's in the arms which lose least by a change, and whether no other can be better.
+
+    They are as many as two lists of their changes have room for (Horowitz and Sahni 1974). best: a set to do better than; it is returned
+    if that fails. Arms by falling value per cost.
+    """
+    base = np.cumsum(costs) <= budget
+    split = int(base.sum())
+    left, price = budget - costs[base].sum(), values[split] / costs[split]
+    least = values[best].sum() - values[base].sum()
+    gap = price * left - least  # what a change may lose against the price
+    signs = np.where(base, -1.0, 1.0)
+    loss = signs * (price * costs - values)
+    changes = np.argsort(loss, kind="stable")[: 2 * BITS]
+    lists, listed = [np.zeros((1, 3)), np.zeros((1, 3))], 0
+    for place, arm in enumerate(changes[loss[changes] <= gap]):
+        old = lists[place % 2]
+        if len(old) > LONGEST:
+            break
+        listed += 1
+        merged = np.empty((2 * len(old), 3))
+        change = signs[arm] * costs[arm], signs[arm] * values[arm], 2.0 ** (place // 2)
+        lists[place % 2] = merged[: merge_change(old, *change, price, gap * (1.0 + SLACK), merged)]
+    exact = listed == int((loss <= gap).sum())
+    first, second = best_pair(lists[0], lists[1], left, least)
+    if first < 0:
+        return best, exact
+    bits = [int(rows[row, 2]) for rows, row in zip(lists, (first, second), strict=True)]
+    for place, arm in enumerate(changes):
+        base[arm] ^= bool(bits[place % 2] >> place // 2 & 1)
+    return base, exact
+
+
+@jit
+def merge_change(rows, cost, value, bit, price, gap, out):
+    """out <- the rows without and with one more change, how many. Rows (cost, value, bits of changes) by rising cost and value; those that
+    lose more than `gap` against the price are left out."""
+    n, i, j, size, top = rows.shape[0], 0, 0, 0, -math.inf
+    while j < n:  # the rows with the change, if it saves costs, else those without it, are over first
+        if i < n and rows[i, 0] <= rows[j, 0] + cost:
+            a, b, c = rows[i, 0], rows[i, 1], rows[i, 2]
+            i += 1
+        else:
+            a, b, c = rows[j, 0] + cost, rows[j, 1] + value, rows[j, 2] + bit
+            j += 1
+        if b > top and price * a - b <= gap:
+            out[size, 0], out[size, 1], out[size, 2], top = a, b, c, b
+            size += 1
+    while i < n:
+        if rows[i, 1] > top and price * rows[i, 0] - rows[i, 1] <= gap:
+            out[size, 0], out[size, 1], out[size, 2], top = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 1]
+            size += 1
+        i += 1
+    return size
+
+
+@jit
+def best_pair(first, second, left, least):
+    """A row of each whose costs are at most `left` together and whose values are the largest and above `least`; -1, -1 without one."""
+    a, b, i, j = -1, -1, 0, second.shape[0] - 1
+    while i < first.shape[0] and j >= 0:
+        if first[i, 0] + second[j, 0] > left:
+            j -= 1
+            continue
+        if first[i, 1] + second[j, 1] > least:
+            a, b, least = i, j, first[i, 1] + second[j, 1]
+        i += 1
+    return a, b

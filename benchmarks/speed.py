@@ -1,22 +1,32 @@
-"""Rounds per second and core of every registered policy, with a yardstick measured in the same run."""
+"""Rounds per second and core of every policy as a multiple of a hand-fused loop, beside a baseline's: `make bench`, `make bench-check`.
 
+`python benchmarks/speed.py --only KLUCB` measures policies by name, with `--import FILE` also those of a file of yours. `--check` takes
+a fixed list of 20 kernels and fails where one has become slow; `--save` stores what was measured.
+"""
+
+import argparse
+import json
 import math
+import pathlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from .. import problems
-from ..compiled.kernels import jit
-from ..core.matching import offers, takes_rewards
-from ..core.policy import Policy, accepts, label
-from ..core.problem import Problem
-from ..core.registry import examples, policy_from_spec
-from ..core.verbs import describe
-from ..solvers.oracles import TopK
-from .monitors import NoMonitor
-from .replication import prepare, to_horizon
+from tightrope import problems
+from tightrope.compiled.kernels import jit
+from tightrope.core import checks, files
+from tightrope.core.matching import offers, takes_rewards
+from tightrope.core.policy import Policy, accepts, label
+from tightrope.core.problem import Problem
+from tightrope.core.registry import examples, load_module, policy_from_spec
+from tightrope.core.verbs import describe
+from tightrope.simulation.monitors import NoMonitor
+from tightrope.simulation.replication import prepare, to_horizon
+from tightrope.simulation.runs.provenance import machine, versions
+from tightrope.solvers.oracles import TopK
 
 SECONDS = 0.02  # of CPU time per run
 YARDSTICK_ROUNDS = 400_000  # about as long
@@ -187,3 +197,77 @@ def checked_cases(only: str = "") -> Iterator[tuple[str, Policy, Problem, int]]:
         key = f"{name} on {problem}"
         if only.lower() in key.lower():
             yield key, policy_from_spec({"policy": name} | parameters), standard[problem][0], rounds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--baseline", type=pathlib.Path, default=pathlib.Path("benchmarks/baseline.json"), help="JSON file to compare with")
+    parser.add_argument("--save", action="store_true", help="write this run to the baseline file")
+    parser.add_argument("--only", default="", help="only policies whose name contains this")
+    parser.add_argument("--check", action="store_true", help="a fixed list of 20 kernels; fail where one has become slow")
+    parser.add_argument("--import", dest="modules", action="append", default=[], help="a module or .py file with policies of your own")
+    options = parser.parse_args()
+    for module in options.modules:
+        load_module(module)
+    slow = compare(options.baseline, options.save, options.only, options.check)
+    if slow:
+        sys.exit(f"Below {LEAST:g} of the baseline: {'; '.join(slow)}.")
+
+
+def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[str]:
+    """Measure, print, store where asked for. Returns the checked kernels that have become slow or are not stored."""
+    processor = machine()["cpu"]
+    stored = json.loads(baseline.read_text()) if baseline.exists() else {}
+    ours = stored.setdefault("checked" if check else "relative", {}).setdefault(processor, {})
+    before: dict[str, float] = ours.get("multiples", {})
+
+    def cases_of(only: str) -> list[tuple[str, Policy, Problem, int | None]]:
+        if check:
+            return list(checked_cases(only))
+        return [(f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only)]
+
+    selection = cases_of(only)
+    if not selection:
+        names = sorted({type(policy).__name__ for _, policy, _, _ in cases_of("")})
+        sys.exit(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, names)}")
+    print("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
+    print(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and problem", flush=True)
+    measured: dict[str, Measurement] = {}
+
+    def look(key: str, policy: Policy, problem: Problem, rounds: int | None) -> None:
+        got = measure(policy, problem, rounds)
+        measured[key] = got = better(measured[key], got) if key in measured else got
+        ratio = "new" if key not in before else f"{got.relative / before[key]:.2f}"
+        print(f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {ratio:>10}  {key}", flush=True)
+        if save:
+            multiples = before | {case: one.relative for case, one in measured.items()}
+            ours.update(multiples=multiples, yardstick=got.yardstick, versions=versions())
+            files.write_json(baseline, stored)
+
+    def is_slow(key: str) -> bool:
+        return key in before and measured[key].relative < LEAST * before[key]
+
+    for case in selection:
+        look(*case)
+    for _ in range((SAVED - 1 if save else MORE_TRIES) if check else 0):
+        repeats = [case for case in selection if save or is_slow(case[0])]
+        if repeats:
+            print("Once more:" if save else "Once more, now that what disturbed them may have ended:")
+        for case in repeats:
+            look(*case)
+    if save:
+        print(f"baseline: {baseline}")
+    elif check and not before:
+        print(
+            f"{baseline} has no multiples of this kind of processor ({processor}), and those of another say nothing here. "
+            "make bench-check AGAINST=COMMIT compares with a commit; --save stores these.",
+            file=sys.stderr,
+        )
+    elif check:
+        slow = [f"{key} ({got.relative / before[key]:.2f})" for key, got in measured.items() if is_slow(key)]
+        return slow + [f"{key} (new)" for key in measured if key not in before]
+    return []
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,11 @@
-"""Times of a decision and its reward: `decide` and `reward` of every family as a service calls them, alone or beside busy processes."""
+"""Microseconds from `decide` to the end of `reward` of every family: `python benchmarks/latency.py --busy --only LinTS`.
 
+`--busy`: beside a busy process on each core, as on a shared machine. `--json`: for other programs.
+"""
+
+import argparse
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -10,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.registry import find
-from ..core.types import Oracle
-from ..numerics.sampling import unit_rows
-from ..solvers.oracles import Partition, Promotions, TopK
-from .session import Session
+from tightrope import Session
+from tightrope.core import checks
+from tightrope.core.registry import find
+from tightrope.core.types import Oracle
+from tightrope.numerics.sampling import unit_rows
+from tightrope.solvers.oracles import Partition, Promotions, TopK
 
 WARM_UP, LEAST_DECISIONS, MOST_DECISIONS = 20, 30, 400  # decisions before the clock starts, and those that are timed
 SECONDS = 3.0  # of one case, as soon as LEAST_DECISIONS are timed
@@ -112,3 +118,32 @@ def busy_cores() -> Iterator[None]:
         for neighbour in neighbours:
             neighbour.kill()
             neighbour.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--busy", action="store_true", help="beside a busy process on each core")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table, and nothing else")
+    options = parser.parse_args()
+    every = cases()
+    selection = [case for case in every if options.only in case.name]
+    if not selection:
+        names = [case.name for case in every]
+        sys.exit(f"only = {options.only!r} is in the name of nothing that is measured.{checks.hint(options.only, names)}")
+    if not options.json:
+        print(f"{'median µs':>10} {'90 % µs':>10}  decide and reward{', beside a busy process on each core' if options.busy else ''}")
+    rows = []
+    for case in selection:
+        measure(case, seconds=0.0)  # compiles what is not compiled
+        with busy_cores() if options.busy else contextlib.nullcontext():
+            got = measure(case)
+        rows.append({"case": case.name, "busy": options.busy} | got._asdict())
+        if not options.json:
+            print(f"{got.median:10,.0f} {got.ninetieth:10,.0f}  {case.name}", flush=True)
+    if options.json:
+        print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()

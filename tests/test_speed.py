@@ -10,11 +10,15 @@ import pytest
 
 from tiers import thorough
 from tightrope.core.matching import check_fit
-from tightrope.core.verbs import describe
-from tightrope.simulation.benchmark import CHECKED, Measurement, better, cases, checked_cases
+from tightrope.core.verbs import describe, init
+from tightrope.policies import examples
 from tightrope.simulation.runs.provenance import machine
 
-BASELINE = pathlib.Path(__file__).parent.parent.parent / "benchmarks" / "baseline.json"
+BENCHMARKS = pathlib.Path(__file__).parent.parent / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+from speed import CHECKED, Measurement, better, cases, checked_cases  # noqa: E402
+
+BASELINE = BENCHMARKS / "baseline.json"
 ONE = "EpsilonGreedy on Bernoulli K=10"
 
 
@@ -33,8 +37,12 @@ def test_two_measurements_are_the_best_of_both():
 
 
 def check(file):
-    """`tightrope bench --check` of one kernel."""
-    command = [sys.executable, "-m", "tightrope", "bench", "--check", "--only", "epsilongreedy on bern", "--baseline", str(file)]
+    """The check of one kernel."""
+    return run("--check", "--only", "epsilongreedy on bern", "--baseline", str(file))
+
+
+def run(*options):
+    command = [sys.executable, str(BENCHMARKS / "speed.py"), *options]
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
 
 
@@ -68,6 +76,28 @@ def test_a_kernel_without_a_stored_speed_fails_the_check_and_one_of_another_proc
     assert f"no multiples of this kind of processor ({machine()['cpu']})" in done.stderr.replace("\n", " ")
 
 
-def test_every_pair_that_is_measured_or_warmed_can_be_played():
+def test_every_policy_is_measured_and_every_measurement_can_begin():
+    measured = set()
     for _, policy, _, problem in cases():
         check_fit(policy, describe(problem))
+        if type(policy).__module__.startswith("tightrope."):  # other tests have policies of their own
+            measured.add(type(policy))
+            init(policy, describe(problem)._replace(horizon=1000))
+    assert measured == {type(policy) for policy in examples().values()}
+
+
+@thorough
+def test_a_baseline_is_kept_and_compared_with(tmp_path):
+    file = tmp_path / "baseline.json"
+    first = run("--only", "hoo", "--baseline", file, "--save")
+    assert first.returncode == 0, first.stderr
+    (kept,) = json.loads(file.read_text())["relative"].values()
+    assert kept["multiples"]
+    assert all(value > 0 for value in kept["multiples"].values())
+    assert " new " not in run("--only", "hoo", "--baseline", file).stdout
+
+
+def test_a_name_of_nothing_is_refused():
+    done = run("--only", "KLUBC")
+    assert done.returncode == 1
+    assert "is in the name of nothing that is measured" in done.stderr and "Did you mean 'KLUCB'?" in done.stderr

@@ -1,0 +1,76 @@
+"""The size of the house, by room: no room grows, and what a step removes stays removed.
+
+Limits are lowered with every step that removes something and are never raised; lines are not counted, since longer lines would hide them.
+"""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+COUNTED = ("statements", "imports", "docstrings", "files")
+LIMITS = {
+    "adapters": (185, 21, 23, 4),
+    "cli": (627, 173, 68, 14),
+    "compiled": (575, 75, 72, 6),
+    "core": (1162, 143, 190, 23),
+    "demo": (365, 104, 55, 9),
+    "evaluation": (1226, 118, 110, 12),
+    "logs": (1613, 117, 187, 11),
+    "numerics": (2244, 164, 227, 29),
+    "pages": (220, 36, 35, 5),
+    "papers": (4345, 708, 750, 79),
+    "plots": (689, 84, 102, 11),
+    "policies": (5139, 907, 564, 95),
+    "problems": (884, 202, 89, 22),
+    "results": (394, 56, 57, 5),
+    "service": (7922, 958, 1139, 105),
+    "session": (3226, 308, 419, 26),
+    "simulation": (2188, 369, 261, 30),
+    "solvers": (826, 74, 67, 11),
+    "top": (311, 52, 30, 4),
+}
+TESTS = 23_617
+
+
+def counts(path):
+    """Statements without docstrings and imports, imports, docstrings, files."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = sum(ast.get_docstring(node, clean=False) is not None for node in nodes if isinstance(node, scopes))
+    imports = sum(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes)
+    statements = sum(isinstance(node, ast.stmt) for node in nodes) - docstrings - imports
+    return Counter(dict(zip(COUNTED, (statements, imports, docstrings, 1), strict=True)))
+
+
+def rooms():
+    package = ROOT / "src" / "tightrope"
+    sizes = {}
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package).parts
+        sizes.setdefault(place[0] if len(place) > 1 else "top", Counter()).update(counts(path))
+    return sizes
+
+
+def test_every_room_has_a_limit():
+    assert set(rooms()) == set(LIMITS)
+
+
+@pytest.mark.parametrize("room", LIMITS)
+def test_a_room_is_within_its_limits(room):
+    size = rooms()[room]
+    over = [f"{size[what]} {what}, at most {most}" for what, most in zip(COUNTED, LIMITS[room], strict=True) if size[what] > most]
+    assert not over, f"{room}: {'; '.join(over)}: take out as much as came in"
+
+
+def test_tests_are_within_their_limit():
+    size = sum((counts(path) for path in sorted((ROOT / "tests").rglob("*.py"))), Counter())["statements"]
+    assert size <= TESTS, f"the tests have {size} statements, at most {TESTS}"
+
+
+def test_the_count_is_of_statements(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text('"""Head."""\n\nimport os\n\n\ndef size(x):\n    """Its size."""\n    a = 1; b = 2\n    return a + b + x\n')
+    assert counts(path) == Counter(statements=4, imports=1, docstrings=2, files=1)
