@@ -13,9 +13,10 @@ from tightrope.service.simulated_shop import drive, price_shop
 
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="there is no Chromium here")
 
-FIELDS = {
-    "name": "checkout-price", "policy": "EpsilonGreedy", "baseline": "9.90", "baseline_mean": "0.195", "alpha": "0.1",
-    "lowest": "0", "highest": "1", "window": "1h", "default_reward": "0", "mode": "shadow", "share": "50",
+SPEC = {
+    "name": "checkout-price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}, "arms": [{"id": "9.90"}, {"id": "11.90"}],
+    "baseline": "8.90", "baseline_mean": 0.195, "alpha": 0.1, "rewards": [0, 1], "window": "1h", "default_reward": 0, "seed": 7,
+    "rollout": {"mode": "shadow", "share": 0.5},
 }  # fmt: skip
 LONG = "a-very-long-id-of-an-arm-" * 4
 PLACES = ((1280, False), (1280, True), (390, False), (390, True))
@@ -43,7 +44,7 @@ def look(browser, name, folder):
     browser.size(1280)
 
 
-def told(browser, id):
+def text_in(browser, id):
     return browser.run(f"document.getElementById('{id}').innerText")
 
 
@@ -64,35 +65,28 @@ def test_from_creation_to_the_winner(served, tmp_path):
         browser.size(1280)
         browser.sign_in(f"{served.url}/board", served.key)
         browser.press("a[href$='/new']")
-        for name, text in FIELDS.items():
-            browser.type(name, text)
-        browser.type("arms", "9.90\n11.90")
-        browser.until("document.getElementById('spec').value.includes('11.90')")
-        spec = json.loads(browser.run("document.getElementById('spec').value"))
-        assert spec["rollout"] == {"mode": "shadow", "share": 0.5} and spec["alpha"] == 0.1 and spec["name"] == "checkout-price"
-        spec |= {"seed": 7, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}, "baseline": "8.90"}
-        browser.type("spec", json.dumps(spec))
-        browser.until("document.querySelector('[name=baseline]').value === '8.90'")
         look(browser, "new", folder)
-        browser.press("form .last button")  # there is no such arm
-        assert told(browser, "refused") == "baseline = '8.90' is not the id of an arm."
-        assert browser.run("document.querySelector('[name=baseline]').value") == "8.90"
+        browser.press("a[href$='template=whom']")
+        assert "LinTS" in browser.run("document.getElementById('spec').value")
+        browser.type("spec", json.dumps(SPEC, indent=2))
+        browser.press("main form button.main")  # there is no such arm
+        assert text_in(browser, "refused") == "baseline = '8.90' is not the id of an arm."
+        assert json.loads(browser.run("document.getElementById('spec').value")) == SPEC
         browser.errors.clear()  # the browser notes the 422
         look(browser, "refused", folder)
-        browser.type("baseline", "9.90")
-        browser.until("document.getElementById('spec').value.includes('\"baseline\": \"9.90\"')")
-        browser.press("form .last button")
+        browser.type("spec", json.dumps(SPEC | {"baseline": "9.90"}))
+        browser.press("main form button.main")
         assert browser.run("location.pathname") == "/board/experiments/checkout-price"
-        assert told(browser, "answer") == "It cannot be said yet which arm leads: no reward has come."
+        assert text_in(browser, "answer") == "It cannot be said yet which arm leads: no reward has come."
         assert browser.run("document.querySelectorAll('#pictures svg').length") == 0  # empty cards have left
         look(browser, "empty", folder)
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 400, delay=0, batch=100)
         browser.until("document.getElementById('tiles').textContent.includes('400')")
-        assert told(browser, "answer").startswith("It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves")
+        assert text_in(browser, "answer").startswith("It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves")
         browser.type("arms", f"8.90\n{LONG}")
         browser.press(".new-arms button")
-        assert LONG in told(browser, "arms")
+        assert LONG in text_in(browser, "arms")
         browser.press(f"a[aria-label='Retire {LONG}']")
         assert "is not played any more" in browser.run("document.querySelector('.confirm').innerText")
         browser.press(".confirm button")
@@ -110,7 +104,7 @@ def test_from_creation_to_the_winner(served, tmp_path):
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 1500, delay=0, batch=100, seed=2)
         browser.open(f"{served.url}/board/experiments/checkout-price")
-        answer = told(browser, "answer")
+        answer = text_in(browser, "answer")
         assert answer.startswith("The arm 11.90 leads with") and "known now" in answer and "it has cost nothing" in answer, answer
         assert "Against the baseline" in browser.run("document.querySelector('#arms thead').textContent")
         look(browser, "winner", folder)

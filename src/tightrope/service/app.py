@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
 from .board.login import PATH
-from .board.operations import operations_page
 from .board.routes import router as board
 from .board.view import sentence_of
 from .domain.errors import Refused, not_valid
@@ -72,7 +71,6 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     app.add_api_route("/", _home, include_in_schema=False)
-    app.add_api_route("/docs", operations_page, include_in_schema=False)
     app.add_exception_handler(Refused, _answer_refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)

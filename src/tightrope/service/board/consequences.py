@@ -7,100 +7,73 @@ from ..domain.requests import ArmChange, ModeChange
 from ..domain.rollout import JUDGED, MODES, PLAYED
 from .charts import short
 
-Standing = JsonObject
 SERVED = {
     "apprentice": "Production is served; the policy learns from it.",
     "shadow": "Production is served; the log notes what the policy would have played.",
     "capped": "A share of the decisions is the policy's, the others are production's.",
     "full": "The policy decides.",
 }
+REFUSED = "Requests for decisions are refused (409)"
 
 
-def decisions(number: int) -> str:
-    """So many decisions, with the verb behind them."""
-    return "1 decision is" if number == 1 else f"{number:,} decisions are"
-
-
-def of_open(number: int) -> str:
-    """The sentence about open decisions that stay open."""
+def open_now(number: int, what: str = ": their arms and probabilities stay, and their rewards are learned as before.") -> str:
+    """The sentence about open decisions."""
     if not number:
         return "No decision is open."
-    whose, what = ("its arm", "its reward is") if number == 1 else ("their arms", "their rewards are")
-    return f"{decisions(number)} open: {whose} and probabilities stay, and {what} learned as before."
+    return f"1 decision is open{what.replace('their', 'its')}" if number == 1 else f"{number:,} decisions are open{what}"
 
 
-def of_mode(change: ModeChange, standing: Standing) -> list[str]:
+def of_mode(change: ModeChange, standing: JsonObject) -> list[str]:
     """The consequences of a change of the mode."""
     rollout, spec, after = standing["rollout"], standing["spec"], change.mode
-    before = rollout["mode"]
-    said = [SERVED[after] if after != "capped" else of_share(change), of_open(standing["open"])]
-    if rollout["held"]:
-        said.append("The rules of the rollout, which have waited since the policy was sent back, work again.")
+    before, rule = rollout["mode"], rollout["rules"].get(after)
+    share = f"{100 * (change.share or 0.0):.4g} % of the decisions are the policy's, the others are production's."
+    said = [share if after == "capped" else SERVED[after], open_now(standing["open"]), guarantee_in(after, standing)]
     if after in JUDGED:
-        clause = f": the {rollout['rewards_in_mode']:,} rewards of this mode so far count for it no longer" if before in JUDGED else ""
-        said.append(f"The comparison of policy and baseline begins anew{clause}.")
-    said += guarantee_in(after, standing)
-    rule = rollout["rules"].get(after)
+        said.append("The comparison of policy and baseline begins anew.")
     if rule:
         after_rewards = f" {rule['after']:,} rewards have come" if rule.get("after") else ""
         better = " the policy is surely better than the baseline" if rule.get("better") else ""
         said.append(f"A rule goes on to {MODES[MODES.index(after) + 1]} as soon as{' and'.join(filter(None, (after_rewards, better)))}.")
     if spec.get("sticky") and MODES.index(after) < MODES.index(before):
         said.append("Subjects lose their arms and are decided for anew.")
-    back = f"You can go back to {before} at any time" if before != after else "You can change it again at any time"
-    return [*said, f"{back}. What is served until then cannot be taken back, and the log and the audit trail keep that it was you."]
+    return [*said, f"You can go back to {before} at any time. What is served until then cannot be taken back."]
 
 
-def of_share(change: ModeChange) -> str:
-    """Mode capped, with its share."""
-    return f"{100 * (change.share or 0.0):.4g} % of the decisions are the policy's, the others are production's."
-
-
-def guarantee_in(mode: str, standing: Standing) -> list[str]:
+def guarantee_in(mode: str, standing: JsonObject) -> str:
     """The guarantee for the baseline's reward in a mode."""
     holdings, least = standing["holdings"], standing["rollout"]["least_budget"]
+    back = "shadow comes back by itself"
+    if holdings is None and mode not in PLAYED:
+        return "No promise is kept, and none is needed: only production is served."
     if holdings is None:
-        if mode not in PLAYED:
-            return ["No promise is kept, and none is needed here: only production is served."]
-        limit = "" if mode == "full" else " If the log shows that the policy is worse than the baseline, shadow comes back by itself."
-        return [f"No promise is kept (the experiment has no alpha): nothing bounds what the policy's decisions may lose.{limit}"]
-    promise, bound = promised(holdings, standing["spec"]), short(holdings["budget_bound"])
-    said = [f"The promise holds in every mode: {promise} The budget is at least {bound} now."]
-    if mode in PLAYED and least is not None:
-        said.append(f"If the lower bound of the budget falls below {least:g}, shadow comes back by itself.")
-    if mode == "capped":
-        said.append("If the log shows that the policy is worse than the baseline, shadow comes back by itself too.")
-    return said
+        limit = "" if mode == "full" else f" If the log shows that the policy is worse than the baseline, {back}."
+        return f"No promise is kept (there is no alpha): nothing bounds what the policy's decisions may lose.{limit}"
+    limit = f" If that falls below {least:g}, {back}." if mode in PLAYED and least is not None else ""
+    return f"{promised(holdings, standing['spec'])} The budget is at least {short(holdings['budget_bound'])} now.{limit}"
 
 
-def of_status(what: str, standing: Standing) -> list[str]:
+def of_status(what: str, standing: JsonObject) -> list[str]:
     """The consequences of pausing, resuming and archiving."""
-    open = standing["open"]
-    refused = "Requests for decisions are refused (409)"
     if what == "pause":
-        later = "Rewards are still taken in and windows still close."
-        return [f"{refused} until the experiment is resumed, so callers need an answer of their own.", of_open(open), later]
+        return [f"{REFUSED} until the experiment is resumed, so callers need an answer of their own.", open_now(standing["open"])]
     if what == "resume":
-        return [f"Decisions are made again, in mode {standing['rollout']['mode']}. {SERVED[standing['rollout']['mode']]}", of_open(open)]
-    lost = "No decision is open, so no reward is lost." if not open else f"{decisions(open)} open: the rewards are refused from then on."
+        return [f"Decisions are made again. {SERVED[standing['rollout']['mode']]}", open_now(standing["open"])]
     return [
-        f"This cannot be undone: an archived experiment is never resumed. {refused}, and so are rewards.", lost,
-        "The log, this page and the certificate can be read for ever; the list shows the experiment only where it is asked for.",
-    ]  # fmt: skip
+        f"This cannot be undone: an archived experiment is never resumed. {REFUSED}, and so are rewards.",
+        open_now(standing["open"], ": the rewards are refused from then on."),
+        "The log, this page and the certificate can be read for ever.",
+    ]
 
 
-def of_arm(arm: str, change: ArmChange, standing: Standing, history: History) -> list[str]:
+def of_arm(arm: str, change: ArmChange, standing: JsonObject, history: History) -> list[str]:
     """The consequences of masking, retiring and restoring an arm."""
     waiting = sum(arm in line.arms for line in history.open.values())
-    left = [one["id"] for one in standing["arms"] if one["status"] == "active" and one["id"] != arm]
+    left = sum(one["status"] == "active" and one["id"] != arm for one in standing["arms"])
     if change.status == "active":
-        return [f"{arm} is played again from the next decision on, beside {len(left):,} other arms, with all that was learned of it."]
-    how = "for now" if change.status == "masked" else "any more"
-    open_sentence = (
-        "None of its decisions is open." if not waiting else f"{decisions(waiting)} open that played it: rewards are still learned."
-    )
-    remaining = "1 other arm is played" if len(left) == 1 else f"{len(left):,} other arms are played"
+        return [f"{arm} is played from the next decision on, with all that was learned of it."]
     return [
-        f"{arm} is not played {how}, from the next decision on; {remaining}. Requests that name only it are refused.", open_sentence,
-        "It can be restored at any time, and nothing learned of it is lost. It stays in tables and in the log.",
-    ]  # fmt: skip
+        f"{arm} is not played any more, from the next decision on; {left:,} other arm{'s are' if left != 1 else ' is'} played.",
+        open_now(waiting, " that played it: rewards are still learned.") if waiting else "None of its decisions is open.",
+        "It can be restored at any time, and nothing learned of it is lost.",
+    ]

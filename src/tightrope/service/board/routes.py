@@ -15,12 +15,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ...core import registry
 from ...core.types import JsonObject
 from ..domain.errors import Refused
 from ..domain.history import History
 from ..domain.requests import ArmChange, ModeChange
-from ..domain.rollout import MODES
 from ..log import webhooks
 from ..log.tables import experiments as table
 from ..runtime import changes, commands
@@ -203,45 +201,37 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
 @router.get("/new")
 @behind_login
 async def new_page(request: Request) -> Response:
-    """A form, with the spec beside it."""
+    """Templates by question, and the spec of one of them to edit."""
     key = await signed_in(service_of(request), request, "admin")
-    return spec_page(request, key, spec_form.draft_of(spec_form.BEGIN))
+    chosen = request.query_params.get("template", "safe")
+    if chosen not in spec_form.TEMPLATES:
+        raise Refused(404, f"template = {chosen[:100]!r} is none of {', '.join(spec_form.TEMPLATES)}.", "template")
+    return spec_page(request, key, spec_form.TEMPLATES[chosen].text, chosen)
 
 
-def spec_page(request: Request, key: Key, draft: spec_form.Draft, refused: Refused | None = None) -> Response:
-    """The form as it stands. refused: why there is no experiment of it."""
-    wrong = None if refused is None else spec_form.place_of(refused.field)
+def spec_page(request: Request, key: Key, typed: str, chosen: str = "", refused: Refused | None = None) -> Response:
+    """The spec as it was typed. refused: why there is no experiment of it."""
     return page(
-        "new.html", 200 if refused is None else refused.status, draft=draft, refused=None if refused is None else refused.message,
-        wrong=wrong, policies=[name for name, _ in registry.named_policies()], modes=MODES, experiments=key.experiments,
-        token=token(request),
+        "new.html", 200 if refused is None else refused.status, typed=typed, chosen=chosen, templates=spec_form.TEMPLATES,
+        refused=None if refused is None else refused.message, experiments=key.experiments, token=token(request),
     )  # fmt: skip
 
 
 @router.post("/new")
 @behind_login
 async def new(request: Request) -> Response:
-    """Create an experiment; or make the spec agree with the form, or the form with the spec. A refusal is shown at the form."""
+    """Create an experiment. A refusal is shown at the spec, with all that was typed."""
     service, fields = service_of(request), await form(request)
     key = await signed_in(service, request, "admin")
     check_token(request, fields.get("token", ""))
-    draft, refused = spec_form.draft_sent(fields), None
+    typed = fields.get("spec", "").replace("\r\n", "\n")
     try:
-        if fields.get("step") == "spec":
-            draft = spec_form.Draft(spec_form.fields_of(spec_form.spec_of(draft.spec)), draft.spec, draft.spec)
-        elif fields.get("step") == "form":
-            draft = spec_form.draft_of(spec_form.with_fields(spec_form.spec_of(draft.spec), draft.fields))
-        else:
-            spec = spec_form.checked(spec_form.agreed(draft))
-            key.check(spec.name)
-            await changes.create_experiment(service, spec, key.author)
-            return to_experiment(spec.name)
+        spec = spec_form.spec_of(typed)
+        key.check(spec.name)
+        await changes.create_experiment(service, spec, key.author)
     except Refused as error:
-        refused = error
-    if request.headers.get("accept") == "application/json":  # the page's own script, which changes what is shown
-        reply = {"fields": draft.fields, "spec": draft.spec, "was": draft.was, "refused": None if refused is None else refused.message}
-        return Response(json.dumps(reply), media_type="application/json", headers=HEADERS)
-    return spec_page(request, key, draft, refused)
+        return spec_page(request, key, typed, refused=error)
+    return to_experiment(spec.name)
 
 
 def to_experiment(name: str) -> Response:

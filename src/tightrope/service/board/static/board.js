@@ -33,37 +33,3 @@ if (mode !== null && share !== null) {
   mode.addEventListener("change", show);
   show();
 }
-
-// A new experiment: the form and the spec beside it are kept in agreement by the server, which alone knows how one follows from the other.
-const specForm = document.getElementById("spec-form");
-if (specForm !== null) {
-  const spec = document.getElementById("spec"), was = specForm.elements.was, refused = document.getElementById("refused");
-  let waiting = null, asked = 0;
-
-  async function agree(step) {
-    const mine = ++asked;
-    const sent = new URLSearchParams(new FormData(specForm));
-    sent.set("step", step);
-    const answer = await fetch(specForm.action, { method: "POST", body: sent, headers: { accept: "application/json" } });
-    if (!answer.ok || mine !== asked) return; // more was typed meanwhile
-    const told = await answer.json();
-    refused.hidden = told.refused === null;
-    refused.textContent = told.refused ?? "";
-    if (told.refused !== null) return;
-    was.value = told.was;
-    if (step === "form") spec.value = told.spec;
-    else for (const [name, text] of Object.entries(told.fields)) fill(specForm.elements[name], text);
-  }
-
-  function fill(field, text) {
-    if (field.tagName === "SELECT" && ![...field.options].some((one) => one.value === text)) field.add(new Option(text, text));
-    field.value = text;
-  }
-
-  specForm.addEventListener("input", (event) => {
-    const step = event.target === spec ? "spec" : "form";
-    asked++;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => agree(step).catch(() => {}), 250); // without an answer both are sent as they are
-  });
-}
