@@ -481,8 +481,10 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
     driver = Driver(folder, seed)
     driver.start()
     try:
-        status, told = driver.ask("POST", "/v1/experiments", SPEC)
-        if status != 201:
+        while (created := driver.ask("POST", "/v1/experiments", SPEC))[0] == 202:
+            time.sleep(1.0)
+        status, told = created
+        if status not in (200, 201):
             raise Broken(f"not created: {told}")
         driver.catch_up(1)
         for n in range(faults):

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 from running import Process
 
@@ -15,19 +16,54 @@ ANSWER = re.compile(r"```json\n(.*?)```", flags=re.DOTALL)
 SERVICE = PAGE.parents[1] / "how-to" / "service-features.md"
 
 
-def test_every_command_of_the_tutorial_works(tmp_path):
+MOST_SILENT = 5.0  # seconds that a command may say nothing
+
+
+def lines_with_silences(stream):
+    """Lines as they come, each with the seconds that it was waited for, or would have been on a machine with nothing else to do."""
+    at = time.monotonic()
+    for line in stream:
+        seconds = time.monotonic() - at
+        yield line, seconds if seconds < MOST_SILENT else seconds / max(1.0, slowness())
+        at = time.monotonic()
+
+
+def slowness():
+    """How many seconds of the clock a second of this process's work takes beside all else that runs here."""
+    clock, work = time.monotonic(), time.process_time()
+    while time.process_time() - work < 0.5:
+        pass
+    return (time.monotonic() - clock) / 0.5
+
+
+def test_every_command_of_the_tutorial_works_and_none_is_silent_for_long(tmp_path):
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    assert blocks[0].splitlines()[-1] == "tightrope serve --db shop.db" and blocks[1].startswith("export TIGHTROPE_KEY=")
-    with Process(tmp_path / "shop.db", tmp_path) as process:
-        script = "set -eu\ntightrope() { " + f'"{sys.executable}" -m tightrope "$@"; ' + "}\n" + "".join(blocks[2:])
+    assert blocks[0].splitlines()[-1] == "tightrope serve" and blocks[1].startswith("export TIGHTROPE_KEY=")
+    silences, said, command = [], [], "tightrope serve"
+    with Process(tmp_path / "tightrope.db", tmp_path) as process:
+        for line, seconds in lines_with_silences(process.process.stdout):
+            silences.append((seconds, command))
+            if line.startswith("Ready"):
+                break
+        # where the shell's trace shows the next command, the one before it is at its end
+        script = "tightrope() { " + f'"{sys.executable}" -m tightrope "$@"; ' + "}\nset -eux\n" + "".join(blocks[2:])
         script = script.replace("http://127.0.0.1:8080", process.url).replace("--decisions 9000", "--decisions 600")
-        done = subprocess.run(
-            ["bash", "-c", script], cwd=tmp_path, env=os.environ | {"TIGHTROPE_KEY": process.key}, capture_output=True, text=True,
-            timeout=300, check=False,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "the promise was kept in every round" in done.stdout and "signed by this service" in done.stdout
-    assert '"mode":"capped","share":0.2' in done.stdout and "WRONG" not in done.stdout
+        environment = os.environ | {"TIGHTROPE_KEY": process.key, "PS4": "+ ", "PYTHONUNBUFFERED": "1"}
+        typed = subprocess.Popen(
+            ["bash", "-c", f"exec 2>&1\n{script}\n: end"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        )
+        with typed:
+            for line, seconds in lines_with_silences(typed.stdout):
+                silences.append((seconds, command))
+                said.append(line)
+                command = line if line.startswith("+ ") else command
+    text = "".join(said)
+    assert typed.returncode == 0, text[-4000:]
+    assert "the promise was kept in every round" in text and "signed by this service" in text
+    assert '"mode":"capped","share":0.2' in text and "WRONG" not in text
+    seconds, command = max(silences)
+    assert seconds < MOST_SILENT, f"silent for {seconds:.1f} s: {command}"
+    print(f"the longest silence is {seconds:.1f} s: {command}")
 
 
 def test_values_by_name_are_sent_as_the_page_on_the_service_says(tmp_path):

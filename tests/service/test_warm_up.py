@@ -1,20 +1,28 @@
-"""What a warm-up spares the first decision."""
+"""What a warm-up spares the first decision, and what is said meanwhile."""
 
+import asyncio
+import dataclasses
+import json
+import pathlib
+import threading
 import time
 
+import httpx
 import numpy as np
 import pytest
 
 from tightrope.compiled.cache import KernelCache
+from tightrope.service.app import create_app
 from tightrope.service.domain.deciding import decide
 from tightrope.service.domain.events import Cancelled, Expired, ModeChanged, Rewarded
 from tightrope.service.domain.experiment import created
 from tightrope.service.domain.requests import DecisionRequest
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log.journal import ExperimentJournal
+from tightrope.service.runtime import changes, keys
 from tightrope.service.runtime import warm_up as warming
 from tightrope.service.runtime.settings import Settings
-from tightrope.service.runtime.warm_up import warm_up
+from tightrope.service.runtime.warm_up import common_specs, warm_up
 
 NOW = 1_800_000_000_000_000
 ARMS = [{"id": "low"}, {"id": "mid"}, {"id": "high"}]
@@ -95,3 +103,52 @@ def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
 def test_a_plan_that_makes_no_session_is_refused():
     with pytest.raises(ValueError, match="baseline = 'none' is not the id of an arm"):
         warm_up(ExperimentSpec.model_validate({"name": "price", "policy": "UCB", "arms": ARMS, "baseline": "none"}), Settings())
+
+
+def test_common_kinds_are_compiled_one_by_one_and_then_the_service_is_ready(service, monkeypatch, capsys):
+    compiled = []
+    monkeypatch.setattr(changes, "SOON", 0.02)
+    monkeypatch.setattr(changes, "warm_up", lambda spec, _: (time.sleep(0.1), compiled.append(spec)))
+    asyncio.run(changes.compile_common(service))
+    kinds = [(str(spec.described_policy["policy"]), spec.alpha is not None) for spec in compiled]
+    assert {("BetaThompson", True), ("BetaThompson", False), ("UCB", False), ("LinUCB", False), ("LinTS", False)} <= set(kinds)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Compiling EpsilonGreedy, once on a machine: 0 s") and lines[-1].startswith("Ready after 1 s")
+    assert not any(line.startswith("Ready") for line in lines[:-1])
+
+
+def test_whoever_creates_an_experiment_of_a_rare_kind_is_told_what_it_waits_for(service, monkeypatch):
+    with service.database.write() as connection:
+        headers = {"Authorization": f"Bearer {keys.create(connection, 'admin')}"}
+    service.keys.refresh()
+    service.settings = dataclasses.replace(service.settings, own_process=True)
+    ended, began = threading.Event(), []
+    monkeypatch.setattr(changes, "SOON", 0.05)
+    monkeypatch.setattr(changes, "warm_up", lambda spec, _: (began.append(spec), ended.wait(20)))
+    spec = {"name": "rare", "policy": "UCB", "arms": ARMS}
+
+    async def tried():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(Settings(), service)), base_url="http://t") as client:
+            answers = [await client.post("/v1/experiments", json=spec, headers=headers) for _ in range(3)]
+            ended.set()
+            while answers[-1].status_code == 202:
+                answers.append(await client.post("/v1/experiments", json=spec, headers=headers))
+            return answers
+
+    answers = asyncio.run(tried())
+    assert [one.status_code for one in answers[:3]] == [202] * 3 and len(began) == 1
+    assert answers[0].json()["status"] == "compiling" and answers[0].json()["message"].startswith(
+        "UCB is being compiled, once on this machine"
+    )
+    assert answers[-1].status_code in (200, 201) and answers[-1].json()["status"] == "running"
+
+
+def test_the_tutorial_s_experiment_is_of_a_common_kind(monkeypatch):
+    """What a start compiles is all that its creation needs."""
+    warm_up(common_specs()[0], Settings())
+    missing, load = [], KernelCache.load_overload
+    monkeypatch.setattr(KernelCache, "load_overload", lambda self, *key: missing.append(self.function.__name__) or load(self, *key))
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "tutorials" / "safe-price-test.md").read_text()
+    spec = json.loads(page.split("--json '", 1)[1].split("}'")[0] + "}")
+    warm_up(ExperimentSpec.model_validate(spec), Settings())
+    assert missing == []

@@ -23,6 +23,7 @@ from .http.fast_routes import FastRoutes
 from .http.middleware import Limits
 from .log.database import MOST_REWRITTEN
 from .log.erasure import rewrite_owed
+from .runtime.changes import compile_common
 from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger
@@ -57,9 +58,12 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         threads = Watcher(served, sentence_of), Sender(served)
         for one in threads:
             one.start()
-        rewriting = asyncio.create_task(_rewrite_daily(served))
+        tasks = [asyncio.create_task(_rewrite_daily(served))]
+        if settings.own_process:
+            tasks.append(asyncio.create_task(compile_common(served)))
         yield
-        rewriting.cancel()
+        for task in tasks:
+            task.cancel()
         for one in threads:
             one.stop()
         if service is None:

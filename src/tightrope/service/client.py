@@ -26,7 +26,6 @@ require(("httpx",))
 import httpx  # noqa: E402  after the sentence for those who do not have it
 
 RETRIED = (429, 502, 503, 504)
-CREATION_SECONDS = 180.0  # that one attempt to create an experiment may take
 JUDGING_SECONDS = 180.0  # that one attempt to judge a policy may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST_ITEMS = 10_000  # items of one batch
@@ -113,9 +112,10 @@ class Client:
     def create(self, spec: Mapping[str, object]) -> JsonObject:
         """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing.
 
-        The service compiles the policy first, so this may take a minute.
+        Waits while the service compiles the policy, which may take a minute or two.
         """
-        created = self._send("POST", "/v1/experiments", dict(spec), timeout=CREATION_SECONDS)
+        while (created := self._send("POST", "/v1/experiments", dict(spec)))["status"] == "compiling":
+            time.sleep(FIRST_PAUSE)
         self.experiment, self._arms = created["name"], None
         return created
 

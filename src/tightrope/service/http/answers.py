@@ -67,6 +67,16 @@ class ExperimentAnswer(BaseModel):
     digest: str
 
 
+class CompilingAnswer(BaseModel):
+    """An experiment that begins as soon as its policy is compiled."""
+
+    model_config = example(name="checkout-price", status="compiling", message="UGapE is being compiled, once on this machine, ...")
+
+    name: str
+    status: Literal["compiling"]
+    message: str
+
+
 class ListedExperiment(BaseModel):
     """An experiment in the list."""
 

@@ -9,7 +9,7 @@ from ..domain.requests import ArmChange, ArmsRequest
 from ..domain.spec import ExperimentSpec
 from ..log.tables import experiments as table
 from ..runtime import changes, commands
-from .answers import ArmAnswer, ArmsAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
+from .answers import ArmAnswer, ArmsAnswer, CompilingAnswer, ExperimentAnswer, ExperimentsAnswer, OpenAnswer
 from .common import ArmKey, Name, Served, Who, answer, needs, replies
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
@@ -20,15 +20,24 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
     status_code=201,
     dependencies=[needs("admin")],
     responses=replies(ExperimentAnswer, 409, success=201)
-    | {200: {"model": ExperimentAnswer, "description": "It existed with the same spec."}},
+    | {
+        200: {"model": ExperimentAnswer, "description": "It existed with the same spec."},
+        202: {"model": CompilingAnswer, "description": "Its policy is being compiled, then it begins; send the same again to know."},
+    },
 )
 async def create_experiment(spec: ExperimentSpec, request: Request, service: Served, who: Who) -> Response:
     """Create an experiment. The same name and spec again changes nothing (200); another spec is refused (409).
 
-    The first experiment of a kind may take a minute, in which its policy is compiled; its decisions then need not wait.
+    The first experiment of a rare kind on a machine is answered by 202 while its policy is compiled, for up to a minute or two. It begins
+    when that is done.
     """
     request.state.key.check(spec.name)
-    new, described = await changes.create_experiment(service, spec, who)
+    created = await changes.create_soon(service, spec, who)
+    if created is None:
+        policy = spec.described_policy["policy"]
+        waiting = f"{policy} is being compiled, once on this machine, which may take two minutes; send the same request again to know."
+        return answer({"name": spec.name, "status": "compiling", "message": waiting}, 202)
+    new, described = created
     return answer(described, 201 if new else 200)
 
 

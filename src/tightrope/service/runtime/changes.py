@@ -1,5 +1,7 @@
 """Changes that are tried beside the writer before they are made: a new experiment, and arms that come later."""
 
+import asyncio
+import time
 from collections.abc import Iterable
 
 from ...core.types import JsonObject
@@ -10,7 +12,32 @@ from ..domain.strict import in_address
 from ..log.audit import Author
 from . import commands
 from .service import Service
-from .warm_up import check_growth, warm_up
+from .warm_up import check_growth, common_specs, warm_up
+
+SOON = 3.0  # seconds that whoever creates an experiment waits in silence
+
+
+async def compile_common(service: Service) -> None:
+    """Compile what experiments of the common kinds need, one kind after the other so that new experiments need not wait for all, and
+    say when that is done."""
+    began = time.monotonic()
+    for spec in common_specs():
+        work = asyncio.ensure_future(service.in_thread("warm-up", warm_up, spec, service.settings))
+        while not (await asyncio.wait([work], timeout=SOON))[0]:
+            print(f"Compiling {spec.described_policy['policy']}, once on a machine: {time.monotonic() - began:.0f} s", flush=True)
+        await work
+    print(f"Ready after {time.monotonic() - began:.0f} s", flush=True)
+
+
+async def create_soon(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject] | None:
+    """The same as `create_experiment`; None where the policy has yet to be compiled. The experiment then begins without the caller."""
+    text = spec.model_dump_json()
+    work = service.creating.get(text)
+    if work is None:
+        work = service.creating[text] = asyncio.ensure_future(create_experiment(service, spec, author))
+        work.add_done_callback(lambda done: (service.creating.pop(text), done.cancelled() or done.exception()))
+    await asyncio.wait([work], timeout=SOON if service.settings.own_process else None)
+    return work.result() if work.done() else None
 
 
 async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:

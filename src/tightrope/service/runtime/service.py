@@ -47,6 +47,7 @@ class Service:
         self._refreshing: asyncio.Future[None] | None = None  # the reading of the keys that is under way
         self.histories = Histories(self.database)
         self.private_key = b""  # what certificates are signed with
+        self.creating: dict[str, asyncio.Future[Any]] = {}  # experiments that wait for their kernels, by spec
         self.closing = False
         self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
 

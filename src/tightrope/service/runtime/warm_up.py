@@ -27,9 +27,21 @@ from .settings import Settings
 CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
 TRIES, MOST_SECONDS = 5, 0.1  # that are timed, and what one decision may take, which nothing can divide into parts
-MOST_TRIES, MOST_LOOKING = 200, 5.0  # decisions, and seconds, until chances are drawn
+MOST_TRIES, MOST_LOOKING = 200, 2.0  # decisions, and seconds, until chances are drawn
 FEW_ARMS = 1000  # arms that are not timed when they are added
 MOST_CANDIDATES = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
+
+_ARMS: JsonObject = {"arms": [{"id": "a"}, {"id": "b"}]}
+_PROMISE: JsonObject = {"baseline": "a", "baseline_mean": 0.5, "alpha": 0.1, "rollout": {}}
+COMMON: tuple[JsonObject, ...] = (  # kinds that are compiled when a service starts, the commonest first
+    {"policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}} | _PROMISE,
+    {"policy": "BetaThompson"} | _PROMISE,
+    {"policy": "BetaThompson"},
+    {"policy": "UCB"},
+    {"policy": "UCB"} | _PROMISE,
+    {"policy": "LinUCB", "dimension": 2},
+    {"policy": "LinTS", "dimension": 2},
+)
 
 _one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
 _rehearsed: set[bytes] = set()  # digests of specs, without what compiles nothing
@@ -59,6 +71,11 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
                 check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
         freeze(settings)
+
+
+def common_specs() -> list[ExperimentSpec]:
+    """An experiment of each common kind."""
+    return [ExperimentSpec.model_validate({"name": "any"} | _ARMS | one) for one in COMMON]
 
 
 def one_row_fits(spec: ExperimentSpec) -> bool:
