@@ -8,11 +8,11 @@ import math
 
 import pytest
 import sqlalchemy as sa
-from running import ask, create, decide, place, reward, service_at
+from running import PRICES, ask, create, decide, place, reward, service_at
 from typer.testing import CliRunner
 
 from tightrope.cli import app
-from tightrope.service.domain.certificate import canonical, check
+from tightrope.service.domain.certificate import canonical, certificate, check
 from tightrope.service.domain.history import POINTS, History
 from tightrope.service.domain.requests import ModeChange
 from tightrope.service.domain.signatures import fingerprint, public_key, sign
@@ -321,3 +321,15 @@ def test_the_shop_breaks_a_promise_that_nobody_keeps():
 
     found = drive(Worst(), shop, 100)
     assert found.lowest == pytest.approx(100 * (0.1 - 0.9 * 0.5)) and found.baseline_share == 0.0 and found.most_open > 50
+
+
+def test_a_bound_below_zero_is_explained_where_it_stands(service):
+    create(service, PRICES | {"baseline": "low", "baseline_mean": 0.5, "alpha": 0.1})
+    reward(service, decide(service)["id"], 0.0)
+    standing = ask(service, commands.describe_standing)
+    history = service.histories.until("price", standing["seq"])[1]
+    budget = certificate(standing, history, service.private_key, 0)["budget"]
+    assert budget["lowest_bound"] < 0 and "does not say that the promise was broken" in budget["lowest_bound_means"]
+    history.lowest_budget = 0.1
+    standing["holdings"]["budget_bound"] = 0.2
+    assert "lowest_bound_means" not in certificate(standing, history, service.private_key, 0)["budget"]

@@ -127,12 +127,22 @@ def test_nothing_is_said_before_it_is_known(service, clock):
     assert "more will not be known while the experiment is paused" in answer(service)
 
 
+def test_an_arm_that_earns_less_than_the_known_baseline_does_not_lead(service, clock):
+    create(service, SHOP | {"baseline_mean": 1.5})
+    traffic(service, clock, 200, {"low": 0.3, "mid": 1.0, "high": 0.5}, seed=1)
+    said = answer(service)
+    assert (
+        said.startswith("No arm earns more than the baseline low: of those that are played mid earns most, ") and " leads with" not in said
+    )
+    assert " less (between" in said and "cost nothing" not in said and "against the baseline it has cost" in said
+
+
 def test_a_lead_becomes_sure_and_open_decisions_can_take_that_back(service, clock):
     create(service, SHOP)
     traffic(service, clock, 420, {"low": 0.2, "mid": 1.9, "high": 0.2}, seed=1)
     said = answer(service)
     assert said.startswith("The arm mid leads") and "that it is the best arm is sure at 95 %, and known now" in said
-    assert "so far it has cost nothing" in said
+    assert "against the baseline it has cost nothing so far" in said
     found = next(row for row in shown(service)["rows"] if row["id"] == "mid")
     assert f"between {found['lift'].low:.3g} and {found['lift'].high:.3g}" in said
     assert found["lift"].low == found["low"] - shown(service)["rows"][0]["high"]
@@ -183,7 +193,7 @@ def test_costs_against_a_known_baseline_and_without_one(service, clock):
         reward(service, decide(service, name="plain")["id"], 2.0 * (n % 3 == 0), name="plain")
     regret = service.histories.until("plain", ask(service, commands.describe_standing, name="plain")["seq"])[1].regret()
     said = shown(service, "plain")["answer"]
-    assert f"it has cost at most {regret:.3g}:" in said and "with probability 90 %" in said
+    assert f"against the best arm it has cost at most {regret:.3g}:" in said and "with probability 90 %" in said
 
 
 def test_where_arms_depend_on_the_round_no_arm_leads(service):

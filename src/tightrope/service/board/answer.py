@@ -77,6 +77,9 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
         gap, than = lead.difference(history, bounds, arm, leader.next), f"{leader.next}, which is next"
     assert gap is not None
     mean = short(lead.mean_of(history.arms[arm]))
+    if gap.value < 0:
+        first = f"no arm earns more than {than}: of those that are played {arm} earns most, {mean} a decision, {more(gap)} ({between(gap)})"
+        return [first, *sureness(standing, history, leader)]
     first = f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, {more(gap)} than {than} ({between(gap)})"
     return [first, *sureness(standing, history, leader)]
 
@@ -118,14 +121,15 @@ def cost(history: History, bounds: Bounds) -> str:
         regret = history.regret()
         if regret is None:
             return ""
-        return f"it has cost at most {short(regret)}: no more would the best arm alone have earned in {n} decisions, with probability 90 %"
+        most = f"against the best arm it has cost at most {short(regret)}"
+        return f"{most}: no more would the best arm alone have earned in {n} decisions, with probability 90 %"
     has_mean = history.spec is not None and history.spec.baseline_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, with probability 90 %)"
     if gain.low >= 0:
-        return f"so far it has cost nothing: {said}"
+        return f"against the baseline it has cost nothing so far: {said}"
     if gain.high < 0:
-        return f"so far it has cost {short(-gain.value)}: {said}"
+        return f"against the baseline it has cost {short(-gain.value)} so far: {said}"
     return f"whether it has cost anything cannot be said yet: {said}"
 
 

@@ -12,6 +12,10 @@ from .times import timestamp
 
 KIND = "tightrope certificate 2"
 SECRET_KIND = "tightrope certificate 1"  # signed with HMAC, before there were public keys; they are still checked
+BELOW_ZERO = (
+    "A bound below 0 does not say that the promise was broken: at that time the log alone could not show that it was kept, because rewards "
+    "that had just come were bad ones, or the baseline's mean was not known well yet."
+)
 SIGNATURES = {KIND: "ed25519", SECRET_KIND: "hmac_sha256"}  # the field of each kind
 
 
@@ -26,6 +30,7 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
             "bound": holdings["budget_bound"],
             "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
             "lowest_bound": min(bound for bound in (holdings["budget_bound"], history.lowest_budget) if bound is not None),
+            **({"lowest_bound_means": BELOW_ZERO} if holdings["budget_bound"] < 0 or (history.lowest_budget or 0.0) < 0 else {}),
             "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
             **({"segments": promised_bounds(standing)} if "segments" in holdings else {}),
             "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
