@@ -65,6 +65,13 @@ def test_a_mode_is_changed_after_the_page_that_says_what_will_happen(board):
     assert (described["mode"], mode["share"]) == ("capped", 0.25)
     with process.client("guarded") as client:
         assert [one["body"]["why"] for one in client.log() if one["kind"] == "mode changed"] == ["<looks> good"]
+    page = browser.get("/board/experiments/guarded").text
+    back = page.split('href="')[1:]
+    back = unescape(next(one for one in back if "Back to the baseline" in one.split("</a>")[0]).split('"')[0])
+    asked = browser.get(back)
+    assert "Go to mode shadow?" in asked.text and "back to the baseline" in asked.text
+    assert page.index('id="arms"') < page.index('id="pictures"')
+    assert "Back to the baseline" not in browser.get("/board/experiments/plain").text
     again, _ = question(browser, "guarded", action="mode", mode="capped")
     assert "nothing would change" in again.text
     stale, _ = question(browser, "guarded", action="mode", mode="full")
