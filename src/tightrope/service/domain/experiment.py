@@ -13,7 +13,7 @@ from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
-from . import events, former
+from . import events
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
@@ -21,7 +21,7 @@ from .requests import DecisionRequest
 from .rollout import MODES, Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
 from .segments import segment_values
-from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, completed, features_of, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
 
@@ -52,9 +52,7 @@ class Experiment:
 
     def begin(self, event: events.Created) -> None:
         """Become the experiment that an event began. Raises ValueError in the library's words."""
-        spec = event.completed
-        policy = former_policy(spec) if event.policy is None else policy_from_spec(former.policy_as_recorded(event.policy))
-        self.adopt(event, made_session(spec, policy))
+        self.adopt(event, made_session(event.completed, policy_from_spec(event.policy)))
         self.status = "running"
 
     def adopt(self, event: events.Created, session: Session) -> None:
@@ -62,12 +60,11 @@ class Experiment:
         spec = event.completed
         self.began, self.spec, self.session, self.reward_range = event, spec, session, spec.reward_range
         self.reader = spec.reader()
-        said = None if spec.rollout is None else spec.rollout.least_budget
-        self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
+        self.rollout = Rollout(spec)
 
     def is_of(self, spec: ExperimentSpec) -> bool:
         """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
-        return spec == self.spec or events.Created(spec.said(), self.began.defaults).completed == self.spec
+        return spec == self.spec or ExperimentSpec.model_validate(completed(spec.said(), self.began.defaults)) == self.spec
 
     # Questions ------------------------------------------------------------------------------------------------------------
 
@@ -83,9 +80,12 @@ class Experiment:
 
     def holdings(self) -> JsonObject | None:
         """The lower bound of the budget and what it rests on; None where the policy keeps none."""
-        if ledger_of(self.session.state) is None:
-            return None
-        return holdings(self.session.policy, copied(self.session.state))
+        return holdings(self.session.policy, copied(self.session.state)) if self.promises else None
+
+    @property
+    def promises(self) -> bool:
+        """Whether the policy keeps a budget."""
+        return ledger_of(self.session.state) is not None
 
     def check_alive(self) -> None:
         """Refuse to change what is archived."""
