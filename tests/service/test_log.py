@@ -18,7 +18,7 @@ from tightrope.service.domain.events import Created
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import erasure, recovery, store
 from tightrope.service.log.database import Database
-from tightrope.service.log.entries import START, sealed
+from tightrope.service.log.entries import START, LogEntry, sealed
 from tightrope.service.log.store import rows_and_names
 from tightrope.service.log.tables import events, experiments, metadata, snapshots
 from tightrope.service.log.verification import replay, verify
@@ -500,6 +500,13 @@ def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock
     database = Database(str(tmp_path / "a.db"))
     assert found(database)[1].fingerprint == told["fingerprint"]
     database.close()
+
+
+def test_an_event_of_another_version_is_named_as_that():
+    for kind, text in (("created", b'{"spec": {}}'), ("decided", b'{"arm": 0}'), ("exchanged", b"{}")):
+        entry = LogEntry(7, kind, 0, "d", None, text, b"", b"")
+        with pytest.raises(ValueError, match=rf"event 7 \({kind}\) has not the fields"):
+            _ = entry.event
 
 
 def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_change(tmp_path, clock, monkeypatch):
