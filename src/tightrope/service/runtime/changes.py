@@ -1,12 +1,9 @@
 """Changes that are tried beside the writer before they are made: a new experiment, and arms that come later."""
 
-from collections.abc import Iterable
-
 from ...core.types import JsonObject
-from ..domain.errors import Refused, invalid
+from ..domain.errors import invalid
 from ..domain.requests import ArmsRequest
-from ..domain.spec import ArmSpec, ExperimentSpec
-from ..domain.strict import in_address
+from ..domain.spec import ExperimentSpec
 from ..log.audit import Author
 from . import commands
 from .service import Service
@@ -15,7 +12,6 @@ from .warm_up import check_growth, warm_up
 
 async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:
     """The experiment of a spec, compiled before it begins, and whether it is new. Raises Refused."""
-    check_addresses(spec.arms or ())
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
@@ -28,7 +24,6 @@ async def create_experiment(service: Service, spec: ExperimentSpec, author: Auth
 
 async def add_arms(service: Service, name: str, request: ArmsRequest, author: Author) -> JsonObject:
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
-    check_addresses(request.arms)
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
     try:
@@ -37,12 +32,3 @@ async def add_arms(service: Service, name: str, request: ArmsRequest, author: Au
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
     arms: JsonObject = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)
     return arms
-
-
-def check_addresses(arms: Iterable[ArmSpec]) -> None:
-    """Refuse new arms that no address can name; logs of earlier versions may have them."""
-    for arm in arms:
-        try:
-            in_address(arm.id)
-        except ValueError as error:
-            raise Refused(422, str(error), "arms") from None
