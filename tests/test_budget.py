@@ -12,27 +12,27 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 COUNTED = ("statements", "imports", "docstrings", "files")
 LIMITS = {
-    "adapters": (185, 21, 23, 4),
-    "cli": (627, 173, 68, 14),
-    "compiled": (575, 75, 72, 6),
-    "core": (1162, 143, 190, 23),
-    "demo": (365, 104, 55, 9),
-    "evaluation": (1226, 118, 110, 12),
-    "logs": (1613, 117, 187, 11),
-    "numerics": (2244, 164, 227, 29),
-    "pages": (220, 36, 35, 5),
-    "papers": (4345, 708, 750, 79),
-    "plots": (689, 84, 102, 11),
-    "policies": (5139, 907, 564, 95),
-    "problems": (884, 202, 89, 22),
-    "results": (394, 56, 57, 5),
-    "service": (7922, 958, 1139, 105),
-    "session": (3226, 308, 419, 26),
-    "simulation": (2188, 369, 261, 30),
-    "solvers": (826, 74, 67, 11),
+    "adapters": (128, 19, 12, 4),
+    "cli": (488, 128, 55, 11),
+    "compiled": (575, 75, 60, 6),
+    "core": (1163, 143, 158, 23),
+    "demo": (365, 104, 36, 9),
+    "evaluation": (1227, 118, 95, 12),
+    "logs": (1613, 117, 120, 11),
+    "numerics": (2239, 164, 203, 29),
+    "pages": (220, 36, 20, 5),
+    "papers": (4112, 685, 496, 78),
+    "plots": (689, 84, 78, 11),
+    "policies": (5143, 906, 482, 94),
+    "problems": (884, 202, 75, 22),
+    "results": (398, 56, 52, 5),
+    "service": (7230, 886, 1053, 95),
+    "session": (3133, 294, 407, 25),
+    "simulation": (1983, 332, 175, 28),
+    "solvers": (881, 74, 62, 11),
     "top": (311, 52, 30, 4),
 }
-TESTS = 23_617
+TESTS = 22_553
 
 
 def counts(path):

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 import tightrope as tr
 from tightrope.cli import app
 from tightrope.service.domain.errors import Refused
+from tightrope.service.domain.events import Created
+from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import erasure, recovery, store
 from tightrope.service.log.database import Database
-from tightrope.service.log.entries import START, sealed
+from tightrope.service.log.entries import START, LogEntry, sealed
 from tightrope.service.log.store import rows_and_names
 from tightrope.service.log.tables import events, experiments, metadata, snapshots
 from tightrope.service.log.verification import replay, verify
@@ -498,3 +500,66 @@ def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock
     database = Database(str(tmp_path / "a.db"))
     assert found(database)[1].fingerprint == told["fingerprint"]
     database.close()
+
+
+def test_an_event_of_another_version_is_named_as_that():
+    for kind, text in (("created", b'{"spec": {}}'), ("decided", b'{"arm": 0}'), ("exchanged", b"{}")):
+        entry = LogEntry(7, kind, 0, "d", None, text, b"", b"")
+        with pytest.raises(ValueError, match=rf"event 7 \({kind}\) has not the fields"):
+            _ = entry.event
+
+
+def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_change(tmp_path, clock, monkeypatch):
+    spec = {
+        "name": "e", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "rollout": {}, "baseline": "a", "alpha": 0.2,
+    }  # fmt: skip
+    rows = {"context": [[0.75, 0.5], [0.5, 0.25]]}
+    with service_at(tmp_path / "a.db", clock) as service:
+        create(service, spec)
+        decide(service, "1", "e", **rows)
+        reward(service, "1", 0.5, "e")
+        with service.database.read() as connection:
+            event = next(iter(store.read(connection, 1))).event
+    assert isinstance(event, Created)
+    assert event.policy["inner"] == {"policy": "LinTS"} | {name: tr.LinTS.FIELDS[name].default for name in tr.LinTS.FIELDS}, (
+        "every parameter of the policy"
+    )
+    assert set(event.policy) == {"policy", *tr.Safe.FIELDS}
+    whole = ExperimentSpec.model_validate(spec).model_dump(mode="json")
+    assert {*event.spec, *event.defaults} == whole.keys() and event.defaults["rollout"]["least_budget"] == whole["rollout"]["least_budget"]
+    for name, default in (("cancel_within", 1.0), ("seed", 5)):
+        monkeypatch.setattr(ExperimentSpec.model_fields[name], "default", default)
+    ExperimentSpec.model_rebuild(force=True)
+    try:
+        assert event.completed.cancel_within == 60.0 and event.completed.seed == 0
+        with service_at(tmp_path / "a.db", clock) as service:
+            create(service, spec)  # the same words
+            create(service, spec | {"cancel_within": 60.0, "seed": 0})  # the same meaning
+            with pytest.raises(Refused, match="exists with another spec"):
+                create(service, spec | {"seed": 5})
+    finally:
+        monkeypatch.undo()
+        ExperimentSpec.model_rebuild(force=True)
+
+
+def test_a_snapshot_of_another_version_is_named_as_that_and_not_as_damaged(tmp_path, clock):
+    path = tmp_path / "a.db"
+    with service_at(path, clock, snapshot_every=2) as service:
+        create(service, {"name": "e", "policy": "UCB", "arms": [{"id": "a"}, {"id": "b"}]})
+        for n in range(6):
+            decide(service, str(n), "e")
+            reward(service, str(n), 1.0, "e")
+    run = lambda *words: CliRunner().invoke(app, ["log", *words, "--db", str(path)])  # noqa: E731
+    assert "another version" not in run("verify").output
+    database = Database(str(path))
+    with database.write() as connection:
+        for seq, text in connection.execute(sa.select(snapshots.c.seq, snapshots.c.rest)).all():
+            other = {key: item for key, item in json.loads(text).items() if key != "created"} | {"written": "tightrope 0.9.9 (form 7)"}
+            values = {"rest": json.dumps(other), "fingerprint": bytes(32)}
+            connection.execute(sa.update(snapshots).where(snapshots.c.seq == seq).values(**values))
+    for told in (run("verify"), run("replay")):
+        assert told.exit_code == 0 and "it was written by tightrope 0.9.9 (form 7), and tightrope" in told.output
+        assert "WRONG" not in told.output and "damaged" not in told.output
+    database.close()
+    with service_at(path, clock) as service:
+        assert decide(service, "7", "e")["arm"] in ("a", "b")

@@ -63,7 +63,6 @@ class Environment(gymnasium.Env):
         return self._observe(), self._info(0.0)
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, StepInfo]:
-        """Play an arm."""
         if self.round >= self.horizon:
             raise ValueError("the episode is over; call reset first.")
         arm = checks.integer("action", action, least=0, most=self.arms.number - 1)

@@ -60,7 +60,6 @@ class RiverPolicy(_Wrapped, bandit.base.Policy):
         return list(self._places)[self.session.select(eligible=self._mask(arm_ids))]
 
     def update(self, arm_id: Hashable, *reward_args: float, **reward_kwargs: float) -> None:
-        """Learn the reward of an arm."""
         arm = self._number(arm_id)
         self.session.update(arm, reward_args[0])
         super().update(arm_id, *reward_args, **reward_kwargs)
@@ -89,7 +88,6 @@ class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
         return list(self._places)[self.session.select(self._rows(context), self._mask(arm_ids))]
 
     def update(self, arm_id: Hashable, context: dict[str, float], *reward_args: float, **reward_kwargs: float) -> None:
-        """Learn the reward of an arm in a context."""
         arm = self._number(arm_id)
         self.session.update(arm, reward_args[0], self._rows(context))
         super().update(arm_id, context, *reward_args, **reward_kwargs)

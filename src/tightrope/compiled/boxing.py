@@ -28,7 +28,6 @@ def _constant(c: "_BoxContext", item: object) -> ir.Value:
 
 
 def box_array(typ: types.Array, val: ir.Value, c: "_BoxContext") -> ir.Value:
-    """An array; its class comes from the constants."""
     c.pyapi.serialize_object, c.pyapi.unserialize = lambda item: item, lambda item: _constant(c, item)
     try:
         return boxing.box_array(typ, val, c)

@@ -82,7 +82,6 @@ def module_of(function: Callable[..., object]) -> str | None:
 
 
 def file_of(module: str) -> str | None:
-    """Source file of an imported module."""
     path = getattr(sys.modules.get(module), "__file__", None)
     return os.path.realpath(path) if path is not None and path.endswith(".py") else None
 
@@ -120,7 +119,6 @@ class KernelCache(caching.NullCache):
         self.folders: dict[str, caching.FunctionCache | None] = {}
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The machine code for a signature, if it is on disk."""
         folder = self._folder(getattr(sig, "args", sig))
         return None if folder is None else folder.load_overload(sig, target_context)
 
@@ -214,7 +212,6 @@ class SignatureFiles:
         return hashlib.sha256(repr(about).encode() + b"\0" + code).digest()
 
     def save(self, key: object, data: object) -> None:
-        """Write the code of a signature, so that it appears at once or not at all."""
         path, code = self._path(key), serialize.dumps((key, data))
         unfinished = path.with_suffix(f".{uuid.uuid4().hex[:16]}")
         try:
@@ -369,7 +366,6 @@ def _import_statements(source: str) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def package_content() -> str | None:
-    """Hash of all sources of this package."""
     contents = [(path.relative_to(ROOT).as_posix(), _content(str(path))) for path in sorted(ROOT.rglob("*.py"))]
     return None if any(content is None for _, content in contents) else hashlib.sha256(repr(contents).encode()).hexdigest()
 

@@ -95,7 +95,6 @@ def _generator(typing: "Context", state: types.Type, uint64: types.Type, uint32:
 def _make_handle(
     policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
 ) -> object:
-    """A new handle."""
     raise TypeError("handles are made by compiled code")
 
 
@@ -177,7 +176,6 @@ def can_be_held(state: Iterable[object]) -> bool:
 
 
 def _arrays(state: Iterable[object]) -> Iterator[np.ndarray]:
-    """The arrays of a state, through tuples in tuples."""
     for value in state:
         if isinstance(value, np.ndarray):
             yield value
@@ -204,15 +202,12 @@ class Stream:
         self.before = np.zeros(3, dtype=np.uint64)
 
     def mark(self) -> None:
-        """Remember this place."""
         self.before[:2], self.before[2] = self.place, self.half[0]
 
     def rewind(self) -> None:
-        """Go back to the place that was marked last."""
         self.place[:], self.half[0] = self.before[:2], self.before[2]
 
     def moved(self) -> bool:
-        """Whether anything was drawn since then."""
         return bool((self.place != self.before[:2]).any() or self.half[0] != self.before[2])
 
 

@@ -34,7 +34,6 @@ def fingerprint(value: Any) -> object:
 
 
 def classes(value: object) -> list[type]:
-    """Classes of a tuple and of the tuples in it, in order."""
     types: list[type] = []
     if isinstance(value, tuple):
         types.append(type(value))

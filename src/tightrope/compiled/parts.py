@@ -82,7 +82,6 @@ class _LowerWhole(NativeLowering):
 
 
 def only_numbers(numba_type: types.Type) -> bool:
-    """Whether values of a type hold no array."""
     if isinstance(numba_type, types.BaseTuple):
         return all(only_numbers(inner) for inner in iter(cast(Any, numba_type)))
     return isinstance(numba_type, types.Number | types.Boolean | types.NoneType)

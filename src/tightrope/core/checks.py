@@ -24,7 +24,6 @@ SLOPE_TOLERANCE = 1e-9  # by how much rounding may carry a difference of means p
 
 
 def show(value: object) -> str:
-    """A value, short enough for one line."""
     if isinstance(value, np.ndarray) and value.size > 6:
         return f"an array of shape {value.shape}"
     try:
@@ -90,7 +89,6 @@ def _about_truth(value: object) -> str:
 
 
 def integer(name: str, value: object, *, least: int | None = None, most: int | None = None) -> int:
-    """An int within inclusive bounds."""
     number: int | None = value if type(value) is int else None
     if number is None and not isinstance(value, (bool, np.bool_)):
         try:
@@ -105,7 +103,6 @@ def integer(name: str, value: object, *, least: int | None = None, most: int | N
 
 
 def seed(value: object) -> int:
-    """A seed of random streams."""
     if value is None:
         raise ValueError("seed = None would make every run another one; leave it out for 0, or give a whole number from 0.")
     return integer("seed", value, least=0)
@@ -151,14 +148,12 @@ def arm_set(name: str, value: object) -> np.ndarray:
 
 
 def choice(name: str, value: object, options: tuple[str, ...]) -> int:
-    """Position of a string among the allowed ones."""
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} = {show(value)} is not one of {', '.join(map(repr, options))}.{hint(value, options)}")
     return options.index(value)
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} = {show(value)} is not True or False.")
     return bool(value)
@@ -186,7 +181,6 @@ def vector(
 
 
 def floats(name: str, value: object) -> np.ndarray:
-    """Numbers of any shape as float64."""
     array = entries(name, value, "an array of numbers")
     if array.dtype.kind in "biuf":  # no text, dates or complex numbers, which NumPy would convert
         return array.astype(np.float64, copy=False)

@@ -63,7 +63,6 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def hashed(value: object) -> object:
-    """A stored value as a hash takes it."""
     if isinstance(value, np.ndarray):
         return value.tobytes()
     return None if isinstance(value, float) and math.isnan(value) else value

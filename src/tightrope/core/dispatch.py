@@ -32,12 +32,10 @@ class Verb:
         return None if getattr(method, "required", False) else method
 
     def answers(self, instance: object) -> bool:
-        """Whether the class of an instance has a method of its own."""
         method = self.of(type(instance))
         return method is not None and method is not self.default
 
     def check(self, owner: str, method: Callable[..., object]) -> None:
-        """Refuse a method with other arguments than the verb's."""
         arguments = tuple(inspect.signature(python_of(method)).parameters)[1:]
         if arguments not in (self.signature, self.signature + self.optional):
             raise TypeError(f"{owner}.{self.name} takes {list(arguments)} after self, but must take {list(self.signature)}.")
@@ -68,7 +66,6 @@ def verb(method: Callable[..., object], *, compiled: bool = True, lean: bool = F
 
     @functools.cache
     def leaves_out(kernel: Callable[..., object]) -> bool:
-        """Whether a method knows nothing of the optional arguments."""
         return len(inspect.signature(python_of(kernel)).parameters) <= len(names) + 1
 
     @functools.wraps(method)
@@ -93,5 +90,4 @@ def verb(method: Callable[..., object], *, compiled: bool = True, lean: bool = F
 
 
 def lean_verb(method: Callable[..., object]) -> Any:
-    """A `verb` whose kernels all are `lean`."""
     return verb(method, lean=True)

@@ -69,7 +69,6 @@ def remove_leftovers(folder: pathlib.Path) -> None:
 
 
 def remove_older(folder: pathlib.Path, seconds: float) -> None:
-    """Remove files that nobody has written to for so long."""
     for path in folder.iterdir():
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > seconds:
@@ -77,7 +76,6 @@ def remove_older(folder: pathlib.Path, seconds: float) -> None:
 
 
 def _writer() -> str:
-    """This machine and process, as names of unfinished files have them."""
     return f"{re.sub(r'[^0-9A-Za-z]', '', platform.node())}-{os.getpid()}"
 
 
@@ -104,18 +102,15 @@ def _keep_name(folder: pathlib.Path) -> None:
 
 
 def write_bytes(path: pathlib.Path, data: bytes, *, once: bool = False) -> None:
-    """Write a file whole or not at all; once: if there is none."""
     with atomically(path, once=once) as file:
         file.write(data)
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Write a text file whole or not at all."""
     write_bytes(path, text.encode())
 
 
 def write_json(path: pathlib.Path, data: object, *, once: bool = False) -> None:
-    """Write a JSON file whole or not at all; once: if there is none."""
     write_bytes(path, (json.dumps(data, indent=1, default=_plain) + "\n").encode(), once=once)
 
 
@@ -126,7 +121,6 @@ def write_arrays(path: pathlib.Path, header: Mapping[str, object], arrays: dict[
 
 
 def arrays_to_bytes(header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> bytes:
-    """The bytes that `write_arrays` writes."""
     file = io.BytesIO()
     _write_arrays(file, header, arrays)
     return file.getvalue()

@@ -92,7 +92,6 @@ class StateOf:
 
 
 def last_arm(policy: object, arms: Arms) -> float:
-    """K - 1."""
     return arms.number - 1
 
 
@@ -131,7 +130,6 @@ Derived: TypeAlias = Annotated[np.ndarray, Kind(derived=True)]
 
 
 def kind_in(hint: Any) -> Kind | Record | StateOf | None:
-    """The kind in an annotation; None where it names none."""
     if get_origin(hint) is Annotated:
         for item in hint.__metadata__:
             if isinstance(item, Kind | Record | StateOf):

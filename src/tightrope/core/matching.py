@@ -9,7 +9,6 @@ ORDERS = ("on arrival", "in order")  # of decisions: when rewards are learned th
 
 
 def offers(arms: Arms) -> tuple[str, ...]:
-    """Which kinds of policy fit arms of this description."""
     if arms.oracle is not None:
         return ("sets",) if arms.dimension and arms.features is None else ("sets", "sets of lasting arms")
     if arms.distances is not None:

@@ -40,7 +40,6 @@ def add(names: dict[str, T], name: str, item: T) -> None:
 
 
 def _place(item: object) -> tuple[str, str]:
-    """File (or module) and name of a definition."""
     origin: Any = getattr(item, "make", item)
     file = getattr(sys.modules.get(origin.__module__), "__file__", None)
     return file or origin.__module__, getattr(origin, "__qualname__", origin.__name__)

@@ -170,7 +170,6 @@ class Policy:
         return 0.0
 
     def _repr_html_(self) -> str:
-        """The policy in a notebook: what it does, its parameters and their ranges, its source."""
         kind = type(self)
         what = (kind.__doc__ or "").strip().splitlines()[0]
         rows = [[name, repr(value), kind.FIELDS[name].words] for name, value in parameters(self).items()]
@@ -199,7 +198,6 @@ def is_policy(value: object) -> TypeGuard[Policy]:
 
 
 def parameters(value: Policy) -> dict[str, object]:
-    """Parameters of a policy as the user wrote them."""
     return {name: field.decode(getattr(value, name)) for name, field in type(value).FIELDS.items()}
 
 
@@ -220,7 +218,6 @@ def accepts(policy: Policy) -> tuple[str, ...]:
 
 
 def common(kinds: tuple[str, ...], inside: list[Policy]) -> tuple[str, ...]:
-    """Those of these kinds that all policies inside another take."""
     return tuple(kind for kind in kinds if all(kind in accepts(item) for item in inside))
 
 

@@ -21,7 +21,6 @@ YEAR = 2026  # of this version: BibTeX styles warn of an entry without one
 
 
 def library(version: str) -> str:
-    """The library's own entry."""
     return (
         f"@software{{tightrope,\n  author = {{{{the tightrope authors}}}},\n  title = {{tightrope: structured bandits for Python}},\n"
         f"  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"

@@ -25,7 +25,6 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
 
 
 def pack(generator: np.random.Generator) -> JsonObject:
-    """State of a generator as JSON-ready data."""
     return dict(generator.bit_generator.state)
 
 

@@ -104,7 +104,6 @@ def _observe(problem, t, rng):
 
 
 def whole(context):
-    """A context with all of its fields."""
     return Context(*context)
 
 
@@ -169,7 +168,6 @@ def _value_or(value, otherwise):
 
 
 def entry_or_none(values, i):
-    """Entry i of what may be None."""
     return None if values is None else values[i]
 
 

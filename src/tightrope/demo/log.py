@@ -34,7 +34,6 @@ class JudgedLog(NamedTuple):
 
 
 def section(setting: DemoSetting) -> Section:
-    """The section: a policy judged on a log."""
     case = find_case(setting)
     evaluation = replace(evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name)
     pictures = [
@@ -78,7 +77,6 @@ def twin(setting: DemoSetting, source: str) -> JudgedLog:
 
 
 def sentence(evaluation: Evaluation, case: JudgedLog) -> str:
-    """The estimate with its interval, beside what is known."""
     low, high = evaluation.interval
     value, se = case.known
     inside = "inside" if low <= value <= high else "outside"

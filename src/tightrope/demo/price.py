@@ -21,12 +21,10 @@ VISITORS, SHOPS = 20_000, 40
 
 
 def demand(prices: np.ndarray) -> np.ndarray:
-    """Share of the visitors who buy."""
     return np.asarray(1.0 / (1.0 + np.exp((prices - 55.0) / 9.0)))
 
 
 def section(setting: DemoSetting) -> Section:
-    """The section: prices as Lipschitz arms."""
     revenue = PRICES * demand(PRICES) / PRICES[-1]
     problem = problems.Lipschitz(points=PRICES, means=revenue, lipschitz=SLOPE)
     players = {"CKL-UCB": policies.CKLUCB(lipschitz=SLOPE), "KL-UCB": policies.KLUCB()}
@@ -62,7 +60,6 @@ def sentence(result: Result, bound: LowerBound) -> str:
 
 
 def draw(result: Result, revenue: np.ndarray, palette: style.Palette) -> Figure:
-    """The price curve with the pulls, and regret with the bound."""
     fig, (left, right) = style.figure(2, width=5.4, height=3.6)
     step = float(PRICES[1] - PRICES[0]) / (len(result.policies) + 1)
     for number, name in enumerate(result.policies):

@@ -28,7 +28,6 @@ TOLERANCE = 1e-6
 
 
 def section(setting: DemoSetting) -> Section:
-    """The section: exploration under a guarantee."""
     shops = new_shops(setting.of(SHOPS, least=6), setting.seed)
     results = {name: play(setting, shops, f"safe, {name}", late) for name, late in REWARD_DELAYS.items()}
     behind = {name: shops_behind(result) for name, result in results.items()}
@@ -52,13 +51,11 @@ def section(setting: DemoSetting) -> Section:
 
 
 def new_shops(count: int, seed: int) -> list[problems.Bernoulli]:
-    """Shops whose offers sell to shares of their own."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(40,)))
     return [problems.Bernoulli(rng.uniform(LEAST_RATE, MOST_RATE, ARMS)) for _ in range(count)]
 
 
 def safe_thompson(problem: problems.Bernoulli) -> Policy:
-    """Thompson sampling beside the known offer."""
     return policies.Safe(policies.BetaThompson(), **ranked_baseline(problem, RANK), alpha=ALPHA, delta=DELTA)
 
 

@@ -42,7 +42,6 @@ class PromotionTrials(NamedTuple):
 
 
 def section(setting: DemoSetting) -> Section:
-    """The section: promotions as sets."""
     world = promotion_trials(setting)
     rounds = setting.of(ROUNDS, least=3)
     players = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
@@ -79,7 +78,6 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
 
 
 def twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
-    """Users with features and a taste for each promotion."""
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(USERS,)))
     users = setting.of(USERS, least=500)
     k = int(USER_SHARE * users) // PROMOTIONS
@@ -112,14 +110,12 @@ def shares(result: Result) -> dict[str, np.ndarray]:
 
 
 def sentence(result: Result, world: PromotionTrials, assigned: str) -> str:
-    """The largest reward."""
     last = {name: -100.0 * part[:, -1] for name, part in shares(result).items()}
     what = f"share of the best possible in {int(result.rounds[-1])} rounds, in %"
     return f"{sentences.lowest(last, what, least='highest', below='above')} {assigned}"
 
 
 def table(result: Result) -> Table:
-    """Value and share of every policy."""
     rows = [
         [name, sentences.mean(result.watched[name]["value"][:, -1]), f"{sentences.mean(100.0 * part[:, -1])} %"]
         for name, part in shares(result).items()
@@ -128,7 +124,6 @@ def table(result: Result) -> Table:
 
 
 def draw(result: Result, palette: style.Palette) -> Figure:
-    """Shares by round."""
     fig, (ax,) = style.figure(width=6.4, height=3.6)
     draw_bands(ax, result.rounds, {name: 100.0 * part for name, part in shares(result).items()}, palette=palette)
     ax.set_xlabel("round")

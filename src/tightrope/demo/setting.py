@@ -26,7 +26,6 @@ class DemoSetting:
     palette: Palette = field(default_factory=Palette)
 
     def of(self, number: int, least: int) -> int:
-        """A number of rounds or replications at this size."""
         return max(least, round(number * self.size))
 
     @property

@@ -25,7 +25,6 @@ NO_PROGRESS = {"progress": None}  # many short runs
 
 
 def section(setting: DemoSetting) -> Section:
-    """The section: a test that stops."""
     problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
     rule = {NAME: policies.LinGapE(epsilon=EPSILON, delta=DELTA, noise=0.5, theta_bound=0.5)}
     tests = setting.of(TESTS, least=4)
@@ -78,7 +77,6 @@ def against(rounds: np.ndarray, fixed: int) -> str:
 
 
 def table(identification: Identification, fixed: int, textbook: int) -> Table:
-    """The lengths of the tests."""
     rounds = identification.rounds[NAME]
     rows = [
         [NAME, sentences.mean(rounds), f"{int(rounds.max()):,}", "at any time"],
@@ -91,7 +89,6 @@ def table(identification: Identification, fixed: int, textbook: int) -> Table:
 def draw(
     looks: np.ndarray, gaps: np.ndarray, identification: Identification, fixed: int, textbook: int, palette: style.Palette
 ) -> Figure:  # fmt: skip
-    """B against visitors."""
     fig, (ax,) = style.figure(width=6.4, height=3.6)
     colour, mean = palette.colour(NAME), gaps.mean(axis=1)
     ax.plot(looks, mean, color=colour, marker="o", markersize=3, label=f"{NAME}: bound B")

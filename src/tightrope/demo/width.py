@@ -75,7 +75,6 @@ def twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linear]:
 
 
 def sentence(trained: TrainedBeta, result: Result) -> str:
-    """The learned width, and the regret that it saves."""
     final = {name: curve[:, -1] for name, curve in result.regret.items()}
     return (
         f"From one past user the width goes from {trained.path[0]:.3g} to {trained.beta:.3g}, where theory asks for {trained.theory:.3g}. "
@@ -84,7 +83,6 @@ def sentence(trained: TrainedBeta, result: Result) -> str:
 
 
 def draw(trained: TrainedBeta, result: Result, palette: style.Palette) -> Figure:
-    """The path of the width, and regret."""
     fig, (left, right) = style.figure(2, width=5.4, height=3.6)
     left.plot(trained.path, color=palette.colour(NAME), marker="o", markersize=2.5, label=NAME)
     left.axhline(trained.theory, color=palette.colour(RIVAL), linestyle="--")

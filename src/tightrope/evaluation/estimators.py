@@ -48,7 +48,6 @@ class Sums:
 
     @property
     def rounds(self) -> int:
-        """Rounds so far."""
         return int(self.sums[kernels.ROUNDS])
 
     @property
@@ -59,14 +58,12 @@ class Sums:
 
     @property
     def mean_weight(self) -> tuple[float, float]:
-        """Mean of the rows' weights and its standard error."""
         n, total, squares = (float(self.sums[place]) for place in (kernels.ROWS, kernels.W, kernels.WW))
         mean = total / n
         return mean, math.sqrt(max(squares / n - mean * mean, 0.0) / n)
 
     @property
     def largest(self) -> float:
-        """The largest weight."""
         return float(self.sums[kernels.LARGEST])
 
     @property
@@ -75,7 +72,6 @@ class Sums:
         return int(min(self.sums[kernels.ABOVE], self.sums[kernels.BELOW]))
 
     def estimate(self, name: str) -> ValueEstimate:
-        """One of ESTIMATORS, in units of the reward."""
         s = self.sums
         if name == "snips":
             return self._snips()

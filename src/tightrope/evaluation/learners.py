@@ -121,7 +121,6 @@ class View:
         check_fit(policy, self.arms)
 
     def arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        """The arrays that kernels take."""
         return self.features, self.contexts, self.shown, self.eligible
 
     def admit(self, policy: Policy, state: State) -> None:

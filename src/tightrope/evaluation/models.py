@@ -39,7 +39,6 @@ class Ridge:
         self.weights = np.zeros((3, BINS))  # rows, predictions, rewards by bin of the prediction
 
     def _start(self, rows: Rows) -> None:
-        """The shape of the regression, from the first rows."""
         K = self.log.arms
         features = rows.features
         self.shared = self.fixed is not None or (features is not None and features.ndim == 3)
@@ -76,7 +75,6 @@ class Ridge:
         return unlearned
 
     def predict(self, rows: Rows, begin: int, end: int, out: np.ndarray) -> None:
-        """Predictions of the present fit for some rows."""
         m, low, high = rows.arm.size, self.least, self.most
         if self.rows == 0:
             out[begin:end] = 0.0

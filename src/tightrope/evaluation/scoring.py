@@ -43,7 +43,6 @@ class EvaluationOptions:
     def checked(
         cls, *, estimator: str = "dr", alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, clip: float = 10.0
     ) -> "EvaluationOptions":
-        """From the user's arguments."""
         if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
             estimator = estimator.lower().replace("_", "-")
         name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
@@ -52,7 +51,6 @@ class EvaluationOptions:
 
 
 def check_log(log: object) -> None:
-    """Refuse what is no log."""
     if not isinstance(log, Log):
         raise ValueError(f"log = {checks.show(log)} is not a log; make one with tr.logs.from_frame or another function of tr.logs.")
 
@@ -108,7 +106,6 @@ class Pass:
         self.run()
 
     def run(self) -> None:
-        """Read the log."""
         log, o = self.log, self.options
         low, high = log.rewards
         fixed, needed = constant(o.rho), math.log(2.0 / self.alpha)
@@ -216,7 +213,6 @@ def _as_model(log: Log, model: str | ArrayLike | None) -> Ridge | np.ndarray | N
 
 
 def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str) -> Evaluation:
-    """The result for one target of a pass."""
     log, o, sums = read.log, read.options, item.sums
     check_support(log, item)
     estimates: dict[str, ValueEstimate] = {}
@@ -316,7 +312,6 @@ def _wrong_weights(log: Log, items: Listed[OnePolicy]) -> str:
 
 
 def check_support(log: Log, item: OnePolicy) -> None:
-    """Refuse a target that plays what the logger could not."""
     who = item.target.argument
     if log.deterministic and not item.target.logged and item.sums.sums[kernels.MATCHED] < item.sums.sums[kernels.ROWS]:
         raise ValueError(

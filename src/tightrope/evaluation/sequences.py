@@ -125,7 +125,6 @@ class ConfidenceSequence:
 
     @property
     def rounds(self) -> int:
-        """Rounds taken in."""
         return int(self.state[0][0])
 
     @property

@@ -220,7 +220,6 @@ def policy_to_judge(data: object, log: Log, argument: str) -> Judged | Policy:
 
 
 def target_name(policy: object) -> str:
-    """A policy in short."""
     if is_policy(policy):
         return label(policy)
     inner = getattr(policy, "policy", None)

@@ -78,7 +78,6 @@ def features_of(features, contexts, shown, i):
 
 @jit
 def context_of(features, contexts, shown, eligible, i):
-    """The context of round i."""
     return Context(features_of(features, contexts, shown, i), entry_or_none(eligible, i), None, None)
 
 

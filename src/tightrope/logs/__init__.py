@@ -11,5 +11,4 @@ __all__ = ["Log", "dsjson_rows", "from_dsjson", "from_frame", "from_journal", "f
 
 
 def __dir__() -> list[str]:
-    """The public names only."""
     return __all__

@@ -29,7 +29,6 @@ class ArmLabels:
 
     @classmethod
     def from_argument(cls, arms: ArmsGiven) -> "ArmLabels":
-        """From arms=: K, or all labels."""
         if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable) or (isinstance(arms, np.ndarray) and not arms.ndim):
             return cls(checks.integer("arms", arms, least=1))
         called: list[Label] = []
@@ -84,7 +83,6 @@ class ArmLabels:
         return arms
 
     def number(self, argument: str, arm: object) -> int:
-        """The number of one arm. Raises ValueError for what is no arm."""
         one = label(arm)
         self._refuse_two_meanings(argument, [] if one is None else [one])
         place = -1 if one is None else self._number(one)
@@ -97,7 +95,6 @@ class ArmLabels:
         raise ValueError(f"{argument} = {checks.show(arm)} is not the name of an arm; arms are {checks.show(list(self.labels))}.")
 
     def of(self, arm: int) -> Label:
-        """The label of an arm."""
         return arm if self.labels is None else self.labels[arm]
 
     def _number(self, one: Label) -> int:

@@ -145,14 +145,12 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]],
 
 
 def _rows_of(shown: JsonObject) -> list[JsonObject]:
-    """One row of what a decision showed, or one for each action where those have features of their own."""
     shared = _flat("", shown)
     own = [_flat("", one) for one in shown.get("_multi", ())]
     return [shared | one for one in own] if any(own) else [shared]
 
 
 def _flat(name: str, value: object) -> JsonObject:
-    """Columns of a namespace: dicts and lists by the names and places in them."""
     if isinstance(value, Mapping):
         inside = [(f"{name}.{key}" if name else key, one) for key, one in value.items() if key == "_text" or not key.startswith("_")]
         return {column: entry for key, one in inside for column, entry in _flat(key, one).items()}
@@ -220,7 +218,6 @@ def _action_list(item: JsonObject, arm: int, most: int | None, where: str) -> Js
 
 
 def _name_of(one: Mapping[str, object]) -> str | None:
-    """The name of an action: its _tag, or the id that it or one of its namespaces has."""
     spaces = [one, *(space for space in one.values() if isinstance(space, Mapping))]
     name = next((value for value in (one.get("_tag"), *(space.get("id") for space in spaces)) if value not in (None, "")), None)
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else None
@@ -388,12 +385,10 @@ def played_first(arm: int, arms: int) -> list[int]:
 
 
 def action(name: str, features: Mapping[str, object] | None) -> dict[str, object]:
-    """An action with its name. features: its own, if it has any; without them its name is one, so that actions can be told apart."""
     return {"_tag": name, **(features or {"arm": {"id": name}})}
 
 
 def _with_shares(rows: Rows) -> Rows:
-    """The probabilities of a uniform logger where not all arms could be played."""
     if rows.probabilities is not None or rows.eligible is None:
         return rows
     return rows._replace(probabilities=rows.eligible / rows.eligible.sum(axis=1, keepdims=True))
@@ -417,7 +412,6 @@ def _line(rows: Rows, i: int) -> dict[str, object]:
 
 
 def decision(id: str, arm: int, reward: float, chance: float) -> dict[str, object]:
-    """A decision with its reward. arm: from 0. chance: the logger's, of this arm."""
     return {
         "_label_cost": -reward, "_label_probability": chance, "_label_Action": arm + 1, "_labelIndex": arm, "EventId": id, "Version": "1",
     }  # fmt: skip

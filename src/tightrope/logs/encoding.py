@@ -46,7 +46,6 @@ class NumberColumn(Fitted):
 
     @classmethod
     def fit(cls, name: str, values: np.ndarray) -> Self:
-        """From a column."""
         numbers, missing = _numbers(name, values)
         known = numbers[~missing]
         if known.size == 0:
@@ -56,15 +55,12 @@ class NumberColumn(Fitted):
 
     @property
     def size(self) -> int:
-        """Number of its features."""
         return 1 + self.gaps
 
     def names(self, name: str) -> list[str]:
-        """Of its features."""
         return [name, f"{name} is missing"] if self.gaps else [name]
 
     def encode(self, name: str, values: np.ndarray) -> np.ndarray:
-        """(n, features)."""
         numbers, missing = _numbers(name, values)
         scaled = np.where(missing, 0.0, (numbers - self.mean) / self.deviation)
         return np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
@@ -86,15 +82,12 @@ class CategoryColumn(Fitted):
 
     @property
     def size(self) -> int:
-        """Number of its features."""
         return len(self.levels) + 1 + self.gaps
 
     def names(self, name: str) -> list[str]:
-        """Of its features."""
         return [*(f"{name} = {level}" for level in self.levels), f"{name} is another", *([f"{name} is missing"] if self.gaps else [])]
 
     def encode(self, values: list[str | None]) -> np.ndarray:
-        """(n, features)."""
         another = len(self.levels)
         places = {level: k for k, level in enumerate(self.levels)}
         columns = [another + self.gaps if value is None else places.get(value, another) for value in values]
@@ -111,15 +104,12 @@ class HashedColumn(Fitted):
 
     @property
     def size(self) -> int:
-        """Number of its features."""
         return self.buckets
 
     def names(self, name: str) -> list[str]:
-        """Of its features."""
         return [f"{name}, hash {k}" for k in range(self.buckets)]
 
     def encode(self, name: str, values: list[str | None]) -> np.ndarray:
-        """(n, features)."""
         encoded = np.zeros((len(values), self.buckets))
         for i, value in enumerate(values):
             if value is not None:
@@ -135,15 +125,12 @@ class TimeColumn(Fitted):
 
     @property
     def size(self) -> int:
-        """Number of its features."""
         return 4
 
     def names(self, name: str) -> list[str]:
-        """Of its features."""
         return [f"{name}, {what}" for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")]
 
     def encode(self, name: str, values: np.ndarray) -> np.ndarray:
-        """(n, features)."""
         missing = is_missing(values)
         encoded = np.zeros((values.size, 4))
         if missing.all():
@@ -173,7 +160,6 @@ class FittedEncoder(Fitted):
 
     @property
     def dimension(self) -> int:
-        """Number of features of a row."""
         return self.intercept + sum(one.size for one in (*self.columns.values(), *(column for _, _, column in self.crossings)))
 
     @classmethod
@@ -370,7 +356,6 @@ class Encoder:
         return cls()._with(FittedEncoder.read(data))
 
     def _with(self, fitted: FittedEncoder) -> "Encoder":
-        """The same encoder, fitted."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._fitted = fitted
@@ -389,7 +374,6 @@ class Encoder:
 
 
 def _checked_kinds(columns: object) -> dict[str, Kind | None]:
-    """Kinds of columns by name; None: by what the table holds."""
     named = [columns] if isinstance(columns, str) else columns
     if not isinstance(named, Mapping | list | tuple):
         raise ValueError(f"columns = {checks.show(columns)} must be names, or a dict of name and kind.")
@@ -403,7 +387,6 @@ def _checked_kinds(columns: object) -> dict[str, Kind | None]:
 
 
 def _checked_pairs(cross: object) -> list[tuple[str, str]]:
-    """Pairs of two different names."""
     pairs: list[Any] = list(cross) if isinstance(cross, list | tuple) else [None]
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(name, str) for name in pair) or pair[0] == pair[1]:
@@ -417,7 +400,6 @@ def is_row(rows: object) -> bool:
 
 
 def _table_of(table: object) -> TableBatch:
-    """A table in memory of anything that is one, rows as dicts included."""
     if isinstance(table, Sequence) and not isinstance(table, str):
         if not table or not all(isinstance(row, Mapping) for row in table):
             raise ValueError(f"rows = {checks.show(table)} are no rows; give dicts of column name and value, or a table.")
@@ -432,7 +414,6 @@ def _table_of(table: object) -> TableBatch:
 
 
 def _column(batch: TableBatch, name: str) -> np.ndarray:
-    """A column with one entry a row."""
     values = batch.column(name)
     if values.ndim != 1:
         raise ValueError(f"column {name!r} has shape {values.shape}, but must hold one value a row.")
@@ -440,7 +421,6 @@ def _column(batch: TableBatch, name: str) -> np.ndarray:
 
 
 def _kind_of(values: np.ndarray) -> Kind:
-    """The kind of a column, by its entries."""
     if values.dtype.kind in "biuf":
         return "number"
     if values.dtype.kind in "M":
@@ -452,7 +432,6 @@ def _kind_of(values: np.ndarray) -> Kind:
 
 
 def _numbers(name: str, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(numbers, which are missing)."""
     missing, numbers = is_missing(values), as_numbers(values)
     bad = BadRows(values.size, missing)
     bad.note(~np.isfinite(numbers), lambda i: f"{name} = {entry(values, i)} is not a finite number")
@@ -461,7 +440,6 @@ def _numbers(name: str, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _texts(values: np.ndarray) -> list[str | None]:
-    """Values as texts, None where one is missing; 1, 1.0 and "1" are one level."""
     return [None if lost else _text(value) for value, lost in zip(values.tolist(), is_missing(values).tolist(), strict=True)]
 
 
@@ -470,5 +448,4 @@ def _text(value: object) -> str:
 
 
 def _pair_levels(first: list[str | None], second: list[str | None]) -> list[str | None]:
-    """Levels of a crossing; missing where one of both is."""
     return [None if a is None or b is None else f"{a}{JOINED}{b}" for a, b in zip(first, second, strict=True)]

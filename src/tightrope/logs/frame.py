@@ -130,7 +130,6 @@ def from_frame(
 
 
 def _repeated_ids(batch: TableBatch, columns: LogColumns, rows: Rows) -> str:
-    """A column of ids whose rows have one arm each, which draws by row would not make; empty where there is none."""
     import pandas as pd
 
     use = np.flatnonzero(~np.isnan(rows.reward))
@@ -168,7 +167,6 @@ class LogColumns:
     round: str | None
 
     def check(self) -> None:
-        """Refuse what is not the name of a column."""
         for argument in ("arm", "reward", "time", "slot", "round"):
             name = getattr(self, argument)
             if not isinstance(name, str) and (name is not None or argument in ("arm", "reward")):
@@ -177,7 +175,6 @@ class LogColumns:
             raise ValueError(f"propensity = {checks.show(self.propensity)} is neither the name of a column nor a number.")
 
     def check_known(self, table: InFiles) -> None:
-        """Refuse columns that the files do not have."""
         try:
             table.check(self.names(narrow=False))
         except ValueError as error:
@@ -185,7 +182,6 @@ class LogColumns:
             raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
 
     def names(self, narrow: bool) -> list[str]:
-        """Columns that must be read. narrow: without features."""
         listed: list[str] = []
         columns = (self.arm, self.reward, self.propensity, self.probabilities, self.eligible, self.time, self.slot, self.round)
         for item in (*columns, None if narrow else self.features):
@@ -248,7 +244,6 @@ class RowsInFiles:
 
 
 def _column_list(argument: str, columns: Columns | None) -> Columns | None:
-    """Names of columns as a list; one name, and an array, as they are."""
     if columns is None or isinstance(columns, (str, np.ndarray)):
         return columns
     if isinstance(columns, Mapping) or column_names(columns):

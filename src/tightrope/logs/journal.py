@@ -20,7 +20,6 @@ DIGITS = 8  # of a line's CRC-32
 
 
 def line_of(entry: JsonObject) -> bytes:
-    """An entry as the file has it."""
     text = json.dumps(entry, separators=(",", ":"), allow_nan=False).encode()
     return b"%08x %b\n" % (zlib.crc32(text), text)
 
@@ -51,13 +50,11 @@ def text_of_mask(mask: np.ndarray) -> str:
 
 
 def mask_of_text(text: str) -> np.ndarray:
-    """The mask of such a text."""
     mask: np.ndarray = np.frombuffer(text.encode(), dtype=np.uint8) == ord("1")
     return mask
 
 
 def entry_of(line: bytes) -> JsonObject | None:
-    """The entry of a line; None where it is not whole."""
     text = line[DIGITS + 1 : -1]
     if not line.endswith(b"\n") or line[:DIGITS] != b"%08x" % zlib.crc32(text):
         return None
@@ -157,34 +154,28 @@ def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list
 
 
 def answer(one: JsonObject, value: float | list[list[float]]) -> None:
-    """Note a reward, or those of a part of a set."""
     one["answers"] |= {int(arm): reward for arm, reward in value} if isinstance(value, list) else {one["arm"]: value}
 
 
 def expire(one: JsonObject, default: float) -> None:
-    """Note the default reward of what has none."""
     if not one["ended"]:
         one["answers"] = dict.fromkeys(arms_of(one), default) | one["answers"]
 
 
 def arms_of(one: JsonObject) -> list[int]:
-    """The arm of a decision, or those of its set."""
     arm = one["arm"]
     return arm if isinstance(arm, list) else [arm]
 
 
 def has_propensity(one: JsonObject) -> bool:
-    """Whether a decision has its propensities."""
     return one["p"] is not None
 
 
 def complete(one: JsonObject) -> bool:
-    """Whether a decision has its propensities and all its rewards."""
     return has_propensity(one) and len(one["answers"]) == len(arms_of(one))
 
 
 def rows_of(decisions: list[JsonObject], K: int, sets: bool) -> Rows:
-    """The rows of complete decisions."""
     repeats = np.array([len(arms_of(one)) for one in decisions])
     arm = np.array([k for one in decisions for k in arms_of(one)], dtype=np.int64)
     reward = np.array([one["answers"][k] for one in decisions for k in arms_of(one)])
@@ -220,7 +211,6 @@ def features_of(decisions: list[JsonObject], K: int) -> np.ndarray | None:
 
 
 def checked_path(path: object) -> pathlib.Path:
-    """A path that a journal can have."""
     if not isinstance(path, str | pathlib.Path):
         raise ValueError(f"path = {checks.show(path)} is not a path; pass text or a pathlib.Path.")
     return pathlib.Path(path)

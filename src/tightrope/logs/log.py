@@ -41,20 +41,16 @@ class Rows(NamedTuple):
     first: int = 0  # row of the source at which the chunk begins
 
     def part(self, begin: int, end: int) -> "Rows":
-        """Rows begin .. end - 1."""
         return self.map_arrays(lambda item: item[begin:end], self.first + begin)
 
     def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
-        """The rows with a function applied to every array."""
         return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
 
     @property
     def given(self) -> np.ndarray:
-        """(m,) rows of the table they were given in."""
         return np.arange(self.first, self.first + self.arm.size) if self.origin is None else self.origin
 
     def of(self, table: np.ndarray) -> np.ndarray:
-        """The entries of an array with an entry for each row of the table."""
         return table[self.first : self.first + self.arm.size] if self.origin is None else table[self.origin]
 
 
@@ -157,7 +153,6 @@ class Log:
                 yield self._checked(rows)
 
     def _parts(self, size: int | None, narrow: bool) -> Iterator[Rows]:
-        """Chunks of the source, cut between rounds, with the rows that have no reward."""
         wide = 1 if self.arm_features is None else self.arm_features.shape[1]
         rows = max(256, min(CHUNK, ENTRIES // (self.arms * wide))) if size is None else checks.integer("size", size, least=1)
         for part in _whole_sets(self.source.read(rows, narrow)):
@@ -235,7 +230,6 @@ def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
 
 
 def _repeated_rows(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """(m,) rows whose arm their round has had in a row before."""
     order = np.lexsort((arm, round))
     twice = np.zeros(arm.size, dtype=np.bool_)
     twice[order[1:]] = (np.diff(round[order]) == 0) & (np.diff(arm[order]) == 0)
@@ -258,7 +252,6 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
 
 
 def _rewarded_rows(rows: Rows) -> Rows:
-    """The rows that have a reward (not NaN); of sets the rounds whose rows all have one."""
     missing = np.isnan(rows.reward)
     if not missing.any():
         return rows
@@ -297,7 +290,6 @@ class RowsInMemory:
     rows: Rows
 
     def read(self, size: int, narrow: bool) -> Iterator[Rows]:
-        """Slices."""
         rows = self.rows._replace(features=None) if narrow else self.rows
         for begin in range(0, rows.arm.size, size):
             yield rows.part(begin, min(begin + size, rows.arm.size))
@@ -462,7 +454,6 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
 
 
 def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
-    """A column of the table that a log was made from, or an array with an entry for each of its rows."""
     if isinstance(values, str):
         if log.table is None:
             raise ValueError(f"{argument} = {values!r}, but this log is from no table; give an array with an entry for each row.")
@@ -473,7 +464,6 @@ def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
 
 
 def whole(log: Log) -> Rows:
-    """All rows of a log in memory, from one reading."""
     parts = [part._replace(origin=part.given) for part in log.chunks()]
     joined = [None if item is None else np.concatenate([part[i] for part in parts]) for i, item in enumerate(parts[0][:-1])]
     return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]

@@ -88,7 +88,6 @@ class BadRows:
 
 
 def entry(values: np.ndarray, i: int) -> str:
-    """An entry of a column as a message shows it."""
     return checks.show(values[i : i + 1].tolist()[0])
 
 
@@ -215,7 +214,6 @@ def _factorize(values: np.ndarray) -> tuple[np.ndarray, list[int | str]]:
 
 
 def label(value: object) -> int | str | None:
-    """A whole number or a name; None for anything else."""
     if isinstance(value, str):
         return str(value) or None
     if isinstance(value, (datetime.date, decimal.Decimal, uuid.UUID)):
@@ -245,7 +243,6 @@ def matrix(batch: "TableBatch", argument: str, columns: Columns, bad: BadRows) -
 
 
 def _stack_arrays(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray:
-    """A column of arrays, all of one shape, as an array; rows with another shape are bad."""
     if not values.ndim:
         raise ValueError(
             f"{argument} is {checks.show(values.item())}, but must be a column with a list of numbers in every row; of a sparse matrix put "
@@ -314,7 +311,6 @@ class TableBatch:
 
 
 def column_names(frame: object) -> list[str]:
-    """Names of a table's columns; none where it does not tell."""
     if isinstance(frame, Mapping):
         return [str(name) for name in frame]
     names = getattr(frame, "column_names", None)
@@ -357,11 +353,9 @@ class InMemory:
 
     @property
     def names(self) -> list[str]:
-        """Names of its columns."""
         return column_names(self.frame)
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[TableBatch]:
-        """The whole table in one batch."""
         yield TableBatch(self.frame)
 
 
@@ -384,11 +378,9 @@ class InFiles:
 
     @property
     def names(self) -> list[str]:
-        """Names of its columns."""
         return list(self.dataset.schema.names)
 
     def check(self, columns: Sequence[str]) -> None:
-        """Refuse columns that the table, or one of its files, does not have."""
         stored = [(getattr(file, "path", self.name), set(file.physical_schema.names)) for file in self.fragments()]
         somewhere = set().union(*(names for _, names in stored)) if stored else set()
         for name in columns:
@@ -558,7 +550,6 @@ def read_csv(path: pathlib.Path, arm: str | None = None) -> "pd.DataFrame":
 
 
 def _refuse_other_files(path: pathlib.Path) -> None:
-    """Refuse what is no CSV file whatever its name says."""
     with open(path, "rb") as file:
         line = file.readline(100_000).strip().removeprefix(b"\xef\xbb\xbf")
     kind = next((kind for begin, kind in OTHER_FILES.items() if line.startswith(begin)), None)

@@ -193,7 +193,6 @@ def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, 
 
 
 def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`predict_batch` where `solve` has been asked already."""
     M, d = theta.shape
     return predict_settled(RidgeSolution(theta, factor, np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0), features)
 

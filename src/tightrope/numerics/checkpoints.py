@@ -25,7 +25,6 @@ def remaining(checkpoints, min_gap, place, t):
 
 @lean
 def is_checkpoint(checkpoints, place, t):
-    """Whether round t is a checkpoint; place as in `remaining`."""
     if checkpoints[0] < 0:
         return t % -checkpoints[0] == 0
     return place < checkpoints.shape[0] and checkpoints[place] == t

@@ -53,7 +53,6 @@ def require_finite(values):
 
 @lean
 def scaled_identity(factor, root):
-    """factor <- root I."""
     for i in range(factor.shape[0]):
         for j in range(factor.shape[0]):
             factor[i, j] = root if i == j else 0.0
@@ -97,7 +96,6 @@ def solve_lower_transposed(factor, vector):
 
 @lean
 def log_det(factor):
-    """log det(L L')."""
     total = 0.0
     for i in range(factor.shape[0]):
         total += math.log(factor[i, i])

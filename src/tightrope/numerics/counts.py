@@ -44,7 +44,6 @@ class FadingCounts(NamedTuple):
 
 
 def new_counts(count: int) -> Counts:
-    """Nothing pulled yet."""
     return Counts(np.zeros(count), np.zeros(count), np.zeros(1), np.zeros(count))
 
 
@@ -66,7 +65,6 @@ def means(state: Counts) -> np.ndarray:
 
 
 def per_pull(numerator: float, state: Counts) -> np.ndarray:
-    """numerator / pulls; infinite where never pulled."""
     return np.divide(numerator, state.pulls, out=np.full(state.pulls.size, np.inf), where=state.pulls > 0)
 
 

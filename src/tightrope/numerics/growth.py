@@ -18,7 +18,6 @@ S = TypeVar("S", bound=Fields)
 
 
 def pad_with_zeros(values: np.ndarray, count: int) -> np.ndarray:
-    """A vector with zeros after its end."""
     return np.concatenate([values, np.zeros(count - values.size)])
 
 

@@ -86,7 +86,6 @@ def sigmoid(x):
 
 @lean
 def regression_of(model, arm):
-    """Which of the regressions is an arm's."""
     return arm if model.theta.shape[0] > 1 else 0
 
 

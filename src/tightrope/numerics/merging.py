@@ -21,7 +21,6 @@ FORGETS = (
 
 @singledispatch
 def merged_counts(first: Counts | FadingCounts, second: Counts | FadingCounts) -> Counts:
-    """Pulls, rewards and rounds of both."""
     return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
 
 
@@ -119,7 +118,6 @@ def merged(first: Any, second: Any) -> tuple[Any, Noise]:
 
 
 def measure_residual(noise: Noise, model: Ridge) -> None:
-    """RSS from the sums, where it was not followed reward by reward."""
     sums = noise.sums[0]
     if sums.unit > 0.0:
         squares = sums.spread + sums.number * (sums.centre / sums.unit) ** 2
@@ -159,7 +157,6 @@ def _(model: ArmRidge | FeatureRidge, unit: float) -> float:
 
 
 def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
-    """The regressions of all blocks on both data sets."""
     noise, shift = merged_moments(first.noise, second.noise, first.intercept)
     design = first.design + (second.design - first.lam * np.eye(first.response.shape[1]))
     return BatchRidge(

@@ -22,7 +22,6 @@ class Moments(NamedTuple):
 
 
 def new_moments(count: int) -> Moments:
-    """No reward yet."""
     return Moments(np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(1))
 
 

@@ -53,7 +53,6 @@ class Noise(NamedTuple):
 
 
 def new_noise(forget: float = 1.0) -> Noise:
-    """No reward yet."""
     return Noise(np.zeros(1, dtype=SUMS).view(np.recarray), forget)
 
 
@@ -102,7 +101,6 @@ def enter_all(noise, rewards, centred, values):
 
 @lean
 def change_unit(noise, value):
-    """Squares in the power of two next to this value."""
     sums = noise.sums[0]
     _, exponent = math.frexp(value)
     unit = math.ldexp(1.0, max(exponent, LEAST_EXPONENT))
@@ -160,5 +158,4 @@ def bounded(scale):
 
 
 def reported_noise(scale: float, learned: bool, noise: Noise, model: Ridge) -> float:
-    """The scale of the noise for people: learned, or the one that was given, or 1."""
     return float(noise_scale(noise, regained(model)) if learned else bounded(scale))

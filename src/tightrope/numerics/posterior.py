@@ -49,7 +49,6 @@ def chance_of_best(
 
 
 def rivals_of(arm: int, number: int, eligible: np.ndarray | None) -> np.ndarray:
-    """The other arms, those that are eligible."""
     others = np.ones(number, dtype=np.bool_) if eligible is None else eligible.copy()
     others[arm] = False
     return np.flatnonzero(others)
@@ -222,7 +221,6 @@ def share_over_panels(edges, centre, width, mean, deviation, nodes, weights):
 
 @lean
 def share_behind(score, mean, deviation):
-    """The probability that independent normals are all below a score."""
     product = 1.0
     for k in range(mean.shape[0]):
         product *= 0.5 * math.erfc((mean[k] - score) / (deviation[k] * ROOT_OF_TWO))

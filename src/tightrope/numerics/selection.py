@@ -93,13 +93,11 @@ def uniform_arm(count, eligible, rng):
 
 @lean
 def fill_proportions(weight, total, out):
-    """out (K,) <- the weights by their total."""
     for k in range(out.shape[0]):
         out[k] = weight[k] / total
 
 
 def one_hot(arm: int, count: int) -> np.ndarray:
-    """Probability of each arm for a policy whose choice is certain."""
     probability = np.zeros(count)
     probability[arm] = 1.0
     return probability

@@ -24,18 +24,15 @@ from .page import Section, Table, write_page
 
 
 def summary_table(evaluation: Evaluation, caption: str = "") -> Table:
-    """Value, intervals, overlap and verdict, a line each."""
     return Table([policy_label(evaluation), "on this log"], evaluation.summary(), caption, aligned=False)
 
 
 def support_of(evaluation: Evaluation, palette: style.Palette | None = None) -> Figure:
-    """Each arm's share of the log and of the policy."""
     support = evaluation.support
     return support_figure(support.target, support.played, policy_label(evaluation), arms=support.names, palette=palette)
 
 
 def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[Picture]:
-    """The picture of the bounds on the difference, where there are any."""
     if e.difference is None or np.isnan(e.difference.lower[-1]):
         return []
     figure = difference_figure(e.difference, policy_label(e), decided=e.decided, verdict=e.verdict, palette=palette)
@@ -43,7 +40,6 @@ def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[Pic
 
 
 def estimators_table(evaluation: Evaluation) -> Table:
-    """Every estimator's value and interval."""
     rows = [
         [name, with_error(value, se), interval(lower, upper)]
         for name, value, se, lower, upper in evaluation.frame().itertuples(index=False)
@@ -53,7 +49,6 @@ def estimators_table(evaluation: Evaluation) -> Table:
 
 
 def sentence(e: Evaluation) -> str:
-    """The evaluation in a sentence."""
     low, high = e.interval
     surely = f"with probability {1.0 - e.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}"
     if np.isnan(low):
@@ -118,14 +113,12 @@ def _model_section(e: Evaluation) -> Section:
 
 
 def write_evaluation(evaluation: Evaluation, path: pathlib.Path, provenance: Mapping[str, object], title: str = "") -> pathlib.Path:
-    """One self-contained page."""
     name = evaluation.policy or "policy"
     lead = f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and what the log cannot say."
     return write_page(path, title or f"{name}, judged on a log", lead, evaluation_sections(evaluation), provenance)
 
 
 def comparison_table(comparison: Comparison, caption: str = "") -> Table:
-    """Every policy and the baseline, a line each."""
     rows = []
     for name, e in {**comparison.evaluations, BASELINE: comparison.baseline}.items():
         gap = "" if e.difference is None else interval(float(e.difference.lower[-1]), float(e.difference.upper[-1]))
@@ -161,7 +154,6 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
 def write_comparison(
     comparison: Comparison, path: pathlib.Path, provenance: Mapping[str, object], title: str = ""
 ) -> pathlib.Path:  # fmt: skip
-    """One self-contained page."""
     names = list(comparison.evaluations)
     lead = f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned most, and may any be promoted?"
     return write_page(path, title or f"{', '.join(names)}, judged on a log", lead, comparison_sections(comparison), provenance)

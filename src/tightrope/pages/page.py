@@ -59,12 +59,10 @@ class Section:
 
     @property
     def slug(self) -> str:
-        """The anchor of the section on the page."""
         return slug(self.title)
 
 
 def slug(text: object) -> str:
-    """Words as they stand in an address."""
     return re.sub(r"\W+", "-", str(text)).strip("-").lower()
 
 
@@ -75,7 +73,6 @@ def _cell(value: object) -> str:
 
 
 def theme(colours: Sequence[str], ink: str, soft: str, axis: str, grid: str) -> str:
-    """The variables of a theme that figures are drawn with."""
     named = {"ink": ink, "soft": soft, "axis": axis, "grid": grid}
     named |= {THEME[key]: value for key, value in zip(style.COLOURS, colours, strict=True)}
     return " ".join(f"--{name}: {value};" for name, value in named.items())
@@ -110,6 +107,5 @@ def render_page(title: str, lead: str, sections: Sequence[Section], provenance: 
 
 
 def write_page(path: pathlib.Path, title: str, lead: str, sections: Sequence[Section], provenance: Mapping[str, object]) -> pathlib.Path:
-    """Write a page whole or not at all."""
     files.write_text(path, render_page(title, lead, sections, provenance))
     return path

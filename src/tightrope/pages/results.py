@@ -20,7 +20,6 @@ TABLES: dict[str, Callable[..., Table]] = {
 
 
 def provenance_of(result: Result | Identification) -> dict[str, object]:
-    """The entries under "How this was made"."""
     settings = result.settings
     run = {key: settings[key] for key in ("command", "seed", "horizon", "max_rounds", "budget", "replications") if key in settings}
     return run | {f"policy {name}": _short(item) for name, item in settings.get("policies", {}).items()} | settings.get("versions", {})
@@ -73,7 +72,6 @@ def join_same_questions(results: Mapping[str, Result | Identification]) -> dict[
 
 
 def join_runs(group: Mapping[str, Result]) -> Result:
-    """Results of one question as one; of each policy as many replications as all have."""
     least = min(result.replications for result in group.values())
     described: dict[str, list[object]] = {}
     for result in group.values():

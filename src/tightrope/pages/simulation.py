@@ -50,7 +50,6 @@ def near_and_far(result: Result) -> tuple[list[str], list[str]]:
 
 
 def summary_sentence(result: Result) -> str:
-    """The result in a sentence."""
     return sentences.lowest(
         {name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {int(result.rounds[-1]):,} rounds"
     )

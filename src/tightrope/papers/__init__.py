@@ -4,5 +4,4 @@ import pkgutil
 
 
 def names() -> list[str]:
-    """The papers that can be reproduced: the packages in this folder."""
     return [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]

@@ -87,7 +87,6 @@ def expected_seconds(paper: str, run: Run) -> dict[str, float]:
 
 
 def in_words(seconds: float) -> str:
-    """A time as people say it."""
     if math.isnan(seconds):
         return "not known"
     if seconds < 90:
@@ -96,7 +95,6 @@ def in_words(seconds: float) -> str:
 
 
 def sum_in_words(seconds: Iterable[float]) -> str:
-    """The sum of some figures' times in words."""
     times = list(seconds)
     known = [time for time in times if not math.isnan(time)]
     unknown = len(times) - len(known)
@@ -138,7 +136,6 @@ class PaperState(NamedTuple):
 
 
 def state_of(paper: str, run: Run) -> PaperState:
-    """The state of a paper's folder."""
     folder = run.out / paper
     records = records_of(run, folder)
     outcomes = {name: FigureOutcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in records.items()}
@@ -152,7 +149,6 @@ def state_of(paper: str, run: Run) -> PaperState:
 
 
 def verdicts(run: Run) -> JsonObject:
-    """The papers' claims by verdict, for other programs."""
     return {"scale": run.scale, "claims": {paper: dict(state_of(paper, run).counts) for paper in names()}}
 
 
@@ -163,7 +159,6 @@ def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = N
     total = {key: sum(one.counts[key] for one in states.values()) for key in next(iter(states.values())).counts}
 
     def link(paper: str, words: str) -> str:
-        """A link to the paper's page where there is one."""
         page = run.out / paper / "report.html"
         if not page.exists():
             return words

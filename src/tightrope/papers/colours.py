@@ -17,5 +17,4 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 
 def palette(paper: str) -> Palette:
-    """A palette that begins with a paper's policies."""
     return Palette(NAMES[paper])

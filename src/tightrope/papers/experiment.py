@@ -99,7 +99,6 @@ class Run:
     progress: Meters = silent
 
     def at(self, *, smoke: T, laptop: T, paper: T) -> T:
-        """The value for this run's scale."""
         return {"smoke": smoke, "laptop": laptop, "paper": paper}[self.scale]
 
     def _shared(self, problem: Problem | Sequence[Problem], rounds: int) -> Arguments:
@@ -122,24 +121,20 @@ class Run:
 
 
 def find_paper(name: str) -> ModuleType:
-    """The package of a paper; an unknown one is refused with the known ones."""
     checks.choice("paper", name, tuple(names()))
     return importlib.import_module(f"tightrope.papers.{name}")
 
 
 def claims_of(paper: str) -> dict[str, Claim]:
-    """The register of a paper."""
     claims: dict[str, Claim] = importlib.import_module(f"{find_paper(paper).__name__}.claims").CLAIMS
     return claims
 
 
 def readings_of(paper: str) -> tuple[Reading, ...]:
-    """The primary readings of a paper's figures."""
     return tuple(getattr(importlib.import_module(f"{find_paper(paper).__name__}.claims"), "READINGS", ()))
 
 
 def figures(paper: str) -> dict[str, ModuleType]:
-    """The figures and tables of a paper by name."""
     package = find_paper(paper)
     places = {info.name.rpartition(".")[2]: info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")}
     modules = {name.replace("_", "-"): importlib.import_module(places[name]) for name in sorted(places)}
@@ -170,7 +165,6 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, F
 
 @contextlib.contextmanager
 def figure_workers(run: Run) -> Iterator[Run]:
-    """The run with workers that all its simulations share."""
     with shared_workers(run.engine or "threads", run.workers, run.address) as address:
         yield run if address == run.address else replace(run, address=address, workers=None)
 
@@ -248,8 +242,6 @@ def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
 
 
 def rows_table(rows: list[Row]) -> Table:
-    """The rows of a figure as a table for a page."""
-
     def number(value: str | float) -> str:
         return value if isinstance(value, str) else f"{value:.4g}"
 
@@ -279,7 +271,6 @@ def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, Fig
 
 
 def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
-    """The standing of every claim of a paper after these figures."""
     return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows), readings_of(paper))
 
 
@@ -304,7 +295,6 @@ def claims_table(frame: pd.DataFrame) -> Table:
 
 
 def claim_place(key: str) -> str:
-    """The name of a claim's place on a page."""
     return f"claim-{key}"
 
 
@@ -318,12 +308,10 @@ def chips(claims: Iterable[ClaimStanding], figure: str) -> list[Chip]:
 
 
 def shortened(words: str) -> str:
-    """A claim's words on a line or two."""
     return textwrap.shorten(words, CHIP_LETTERS, placeholder=" …")
 
 
 def sentence(number_of: Mapping[str, int]) -> str:
-    """`counts` in words."""
     verdicts = ", ".join(f"{number} {name}" for name, number in number_of.items() if name not in ("all", "judged") and number)
     return f"{number_of['judged']} of {number_of['all']} claims are judged: {verdicts}."
 
@@ -362,7 +350,6 @@ def figure_records(folder: pathlib.Path) -> dict[str, FigureRecord]:
 
 
 def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
-    """The outcome of a figure from what was saved of it."""
     labels = record.get("tables", sorted(path.stem for path in folder.glob("*.parquet")))  # earlier versions did not say their order
     tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in labels}
     return FigureOutcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])

@@ -134,7 +134,6 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
 
 
 def verdict_of(row: Row) -> str:
-    """The standing of a claim by one row alone."""
     if row.verdict == "partly":
         some = ALL_CASES in row.test or MOST_DRAWS in row.test
         return DEPENDS if some else UNDECIDED if EVERY_PLACE in row.test else CONTRADICTED
@@ -142,11 +141,9 @@ def verdict_of(row: Row) -> str:
 
 
 def said(row: Row) -> str:
-    """A row and what its numbers say."""
     return f"{row.text}: {row.reason}"
 
 
 def counts(claims: Iterable[ClaimStanding]) -> dict[str, int]:
-    """The number of claims by standing, and of those "judged" and "all"."""
     number = Counter(one.verdict for one in claims)
     return {"all": sum(number.values()), "judged": sum(number[one] for one in JUDGED)} | {one: number[one] for one in STANDINGS}

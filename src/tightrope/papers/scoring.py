@@ -62,7 +62,6 @@ def quotient(above: Estimate, below: Estimate) -> Estimate:
 
 
 def share(count: int, total: int) -> Estimate:
-    """count / total with the standard error of a binomial share."""
     value = count / total
     return Estimate(value, math.sqrt(value * (1 - value) / total))
 
@@ -83,13 +82,11 @@ def _judgement(full: bool, partial: bool, test: str, reason: str, *, open_: bool
 
 
 def ours_in_words(row: "Row") -> str:
-    """Our number, with its standard error."""
     ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
     return ours if row.se is None else f"{ours} ({ONE_RUN})" if row.se == math.inf else f"{ours} ± {row.se:.2g}"
 
 
 def _apart(gap: float, se: float) -> str:
-    """A difference in standard errors, in words."""
     known = ROUNDING * abs(gap) < se < math.inf
     return f"{gap:.3g}, {abs(gap) / se:.1f} standard errors" if known else f"{gap:.3g}, standard error {se:.2g}"
 
@@ -168,13 +165,11 @@ def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgemen
 
 
 def at_most(value: float, bound: float, partly: float | None = None) -> Judgement:
-    """Reproduced: value <= bound. Partly: value <= `partly`."""
     test = f"at most {bound:g}" + ("" if partly is None else f"; partly if at most {partly:g}")
     return _judgement(value <= bound, partly is not None and value <= partly, test, f"{value:.3g} is above {bound:g}.")
 
 
 def at_least(value: float, bound: float, partly: float | None = None) -> Judgement:
-    """Reproduced: value >= bound. Partly: value >= `partly`."""
     test = f"at least {bound:g}" + ("" if partly is None else f"; partly if at least {partly:g}")
     return _judgement(value >= bound, partly is not None and value >= partly, test, f"{value:.3g} is below {bound:g}.")
 
@@ -185,7 +180,6 @@ def between(value: float, low: float, high: float) -> Judgement:
 
 
 def never(count: int, total: int) -> Judgement:
-    """Reproduced: none of them."""
     return _judgement(count == 0, False, "none at all", f"{count} of {total}.")
 
 
@@ -232,7 +226,6 @@ def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) ->
 
 
 def most(count: int, total: int) -> Judgement:
-    """Reproduced: more than half of them. Partly: some."""
     return _judgement(2 * count > total, count > 0, "in more than half of the cases; partly if in some", f"{count} of {total}.")
 
 
@@ -331,11 +324,9 @@ class Row:
 
 def row_of(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
            remark: str = "") -> Row:  # fmt: skip
-    """A row with the judgement of a rule. se: of an `ours` that is text."""
     value, error = ours if isinstance(ours, Estimate) else (ours, se)
     return Row(key, text, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark)
 
 
 def in_reading(name: str, rows: Iterable[Row]) -> list[Row]:
-    """The rows as those of another reading of the paper, which are shown and not counted."""
     return [replace(row, reading=name) for row in rows]

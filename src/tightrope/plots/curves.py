@@ -202,7 +202,6 @@ def one_target(path: str | pathlib.Path | None, ax: Axes | None, width: float, h
 
 
 def chosen_policies(names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """The policies to draw, checked."""
     for name in names or ():
         checks.choice("policies", name, tuple(known))
     return list(names or known)

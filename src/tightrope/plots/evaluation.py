@@ -113,7 +113,6 @@ def draw_sequences(
 
 
 def draw_band(ax: Axes, bounds: BoundSequence, colour: str, line: str, name: str, shade: float = 0.15) -> None:
-    """Draw the band of one sequence."""
     ax.fill_between(bounds.t, bounds.lower, bounds.upper, color=colour, alpha=shade, linewidth=0, step="post")
     ax.step(bounds.t, bounds.lower, where="post", color=colour, linestyle=line, linewidth=1.2)
     ax.step(bounds.t, bounds.upper, where="post", color=colour, linestyle=line, linewidth=1.2, label=name)
@@ -140,12 +139,10 @@ def _see_late_bounds(ax: Axes, sequences: list[BoundSequence], values: list[floa
 
 
 def policy_label(value: Valued) -> str:
-    """The label of a policy without a name."""
     return value.policy or "policy"
 
 
 def colours(name: str, palette: style.Palette | None) -> style.Palette:
-    """The palette, or one for this policy and the baseline alone."""
     return style.Palette([name, BASELINE]) if palette is None else palette
 
 

@@ -73,5 +73,4 @@ def comparison_figure(comparison: Differences, *, title: str = "", palette: styl
 
 
 def save_comparison(comparison: Differences, path: pathlib.Path, *, title: str = "") -> pathlib.Path:
-    """`comparison_figure` to a file."""
     return save_figure(comparison_figure(comparison, title=title), path)

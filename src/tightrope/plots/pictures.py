@@ -61,19 +61,16 @@ class Picture:
     note: str = ""  # beside the names, such as what bands are
 
     def record(self) -> PictureRecord:
-        """The picture as JSON."""
         return {
             "panels": list(self.panels), "caption": self.caption, "entries": [asdict(entry) for entry in self.entries], "note": self.note,
         }  # fmt: skip
 
     @classmethod
     def of(cls, record: PictureRecord) -> "Picture":
-        """From what `record` gave."""
         return cls(record["panels"], record["caption"], [LegendEntry(**entry) for entry in record["entries"]], record["note"])
 
 
 def picture(fig: Figure, caption: str = "") -> Picture:
-    """A figure for a page; its legends are taken out of it."""
     entries, note = _take_legends(fig)
     fig.draw_without_rendering()
     fig.set_layout_engine("none")  # panels keep their places while the others are hidden
@@ -90,7 +87,6 @@ def picture(fig: Figure, caption: str = "") -> Picture:
 
 
 def whole(svg: str, caption: str = "") -> Picture:
-    """An SVG file as it is."""
     return Picture([inline_svg(svg)], caption)
 
 
@@ -114,7 +110,6 @@ def themed_svg(svg: str) -> str:
 
 
 def theme_colour(colour: str) -> str:
-    """A colour as the page's theme has it."""
     name = THEME.get(colour)
     return f"var(--{name}, {colour})" if name is not None else colour
 
@@ -130,7 +125,6 @@ def unique_ids(svg: str, number: int) -> str:
 
 
 def _take_legends(fig: Figure) -> tuple[list[LegendEntry], str]:
-    """Remove all legends; return what they say, each name once."""
     legends = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None)]
     curves = {name: handle for ax in reversed(fig.axes) for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     entries: dict[str, LegendEntry] = {}
@@ -152,7 +146,6 @@ def _remove(fig: Figure, legend: Legend) -> None:
 
 
 def _lines(handle: object) -> list[Line2D]:
-    """The handle if it is a line, or the lines that it is made of."""
     return [part for part in (handle, *getattr(handle, "get_children", list)()) if isinstance(part, Line2D)]
 
 
@@ -186,14 +179,12 @@ def _groups(fig: Figure) -> list[list[Axes]]:
 
 
 def _tight(ax: Axes) -> Bbox:
-    """The box that axes and their letters cover, in inches."""
     box = ax.get_tightbbox()
     assert box is not None
     return box.transformed(ax.get_figure(root=True).dpi_scale_trans.inverted())  # type: ignore[union-attr]
 
 
 def svg_text(fig: Figure, transparent: bool = True) -> str:
-    """A figure as SVG, the same text for the same figure."""
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "path"}):
         fig.savefig(buffer, format="svg", metadata={"Date": None}, transparent=transparent)
@@ -213,7 +204,6 @@ def _cropped_svg(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str
 
 
 def _plain_head(svg: str) -> str:
-    """The first tag without sizes, whatever their order."""
     end = svg.index(">")
     head = re.sub(r' (width|height|viewBox)="[^"]*"', "", svg[:end])
     return head + svg[end:]

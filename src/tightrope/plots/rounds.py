@@ -55,7 +55,6 @@ def rounds_figure(
 def draw_rounds(
     ax: Axes, result: StoppedRuns, names: Sequence[str], band: float = 2.0, palette: style.Palette | None = None
 ) -> None:  # fmt: skip
-    """Draw `rounds_figure` into given axes."""
     checks.real("band", band, least=0.0)
     palette = style.Palette(result.policies) if palette is None else palette
     for number, name in enumerate(names):

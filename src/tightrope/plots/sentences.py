@@ -28,12 +28,10 @@ def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
 
 
 def mean(values: np.ndarray, *, sign: bool = False) -> str:
-    """Mean ± standard error; sign: with + too."""
     return with_error(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))), sign=sign)
 
 
 def listed_words(words: Sequence[str]) -> str:
-    """a, b and c."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -64,5 +62,4 @@ def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", 
 
 
 def share(count: int, total: int) -> str:
-    """A count of all in words, such as 3 of 100 (3%)."""
     return f"{count:,} of {total:,} ({rounded_number(100.0 * count / total, 1.0 if total < 1000 else 0.1)}%)"

@@ -55,7 +55,6 @@ def shares_figure(result: Played, palette: style.Palette | None = None, width: f
 
 
 def shares_caption(result: Played) -> str:
-    """A caption that explains the strips and the fullest colour."""
     most = max(float(shares(result, name).max()) for name in result.policies)
     size = max(float(shares(result, name).sum()) for name in result.policies)
     sets = f" A round plays a set of up to {size:.3g} arms." if size > 1.0 + 1e-9 else ""

@@ -30,13 +30,11 @@ class Palette:
         self.take(names)
 
     def take(self, names: Iterable[str]) -> "Palette":
-        """Know these names as well; returns the palette."""
         for name in names:
             self._places.setdefault(name, len(self._places))
         return self
 
     def colour(self, name: str) -> str:
-        """Colour of a name."""
         return colour(self.take([name])._places[name])
 
     def line(self, name: str, covers: int = 0) -> str:
@@ -69,7 +67,6 @@ def hover(ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]
 
 
 def colour(number: int) -> str:
-    """Colour of the number-th curve."""
     return COLOURS[number % len(COLOURS)]
 
 
@@ -115,7 +112,6 @@ def figure(
 
 
 def dress(ax: Axes) -> None:
-    """Frames, grids and letters as everywhere."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color=GRID, linewidth=0.6)
     ax.set_axisbelow(True)

@@ -42,12 +42,10 @@ for _module in ("bernoulli", "cascade", "drifting", "gaussian", "linear", "lipsc
 
 
 def __dir__() -> list[str]:
-    """The public names only."""
     return __all__
 
 
 if not TYPE_CHECKING:  # which knows the names
 
     def __getattr__(name: str) -> object:
-        """No such name, and which one was probably meant."""
         raise AttributeError(f"module 'tightrope.problems' has no attribute {name!r}.{checks.hint(name, __all__)}")

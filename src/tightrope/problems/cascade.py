@@ -81,5 +81,4 @@ def cascade_of_k(means: Vector, k: int, arms: Matrix | None = None) -> Cascade:
 
 
 def chance(means: np.ndarray) -> float:
-    """Of at least one success."""
     return 1.0 - float(np.prod(1.0 - means))

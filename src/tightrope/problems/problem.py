@@ -93,7 +93,6 @@ def read_only(value: T) -> T:
 
 
 def _answers_by_means(problem_class: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
-    """Give a class with `means` the answers that follow from them, where it has none of its own."""
     answers: dict[str, Callable[..., object]] = {
         "observe": observe_nothing, "mean": mean_of_arm, "regret": regret_of_round if "best" in written else regret_of_arm,
         "describe": describe_ranged if "rewards" in names else describe_number,
@@ -106,18 +105,15 @@ def _answers_by_means(problem_class: type[Problem], names: set[str], written: tu
 
 
 def describe_number(self):
-    """So many arms."""
     return Arms(self.means.size)
 
 
 def describe_ranged(self):
-    """So many arms, with rewards of a known range."""
     return Arms(self.means.size, rewards=RANGES[self.rewards])
 
 
 @jit
 def observe_nothing(self, t, rng):
-    """Arms are the same every round."""
     return Context(None, None, None, None)
 
 
@@ -129,13 +125,11 @@ def play_mean(self, context, action, rng):
 
 @jit
 def mean_of_arm(self, context, arm):
-    """The arm's mean."""
     return self.means[arm]
 
 
 @jit
 def regret_of_arm(self, context, action):
-    """Regret where one arm is the best for ever."""
     return self.best - self.means[action]
 
 

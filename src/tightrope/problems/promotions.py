@@ -73,6 +73,5 @@ class Promotions(Problem):
 
 
 def answers(problem, arm):
-    """Reward of the pairs."""
     users, promotions = np.divmod(arm, problem.rewards.shape[1])
     return problem.rewards[problem.users[users], promotions]

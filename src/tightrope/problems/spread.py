@@ -47,7 +47,6 @@ def spread_arms(number: int, theta: ArrayLike, rng: np.random.Generator) -> np.n
 
 
 def unit_vector(theta: ArrayLike) -> np.ndarray:
-    """theta, checked."""
     theta = checks.vector("theta", theta)
     norm = float(np.linalg.norm(theta))
     if theta.size < 2 or abs(norm - 1.0) > 1e-9:

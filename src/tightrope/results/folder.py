@@ -73,7 +73,6 @@ def parquet_bytes(columns: Columns, inner: tuple[str, np.ndarray | None] | None 
 
 
 def read_table(path: pathlib.Path, names: list[str], columns: list[str]) -> dict[str, dict[str, np.ndarray]]:
-    """Columns of a long table by policy, each flat."""
     import pyarrow.parquet as pq
 
     parts: dict[str, dict[str, list[np.ndarray]]] = {key: {name: [] for name in names} for key in columns}
@@ -119,7 +118,6 @@ def check(folder: pathlib.Path, header: JsonObject) -> None:
 
 
 def _checksum(path: pathlib.Path) -> str | None:
-    """SHA-256 of a file, None where there is none."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -128,7 +126,6 @@ def _checksum(path: pathlib.Path) -> str | None:
 
 
 def read_header(folder: pathlib.Path) -> JsonObject:
-    """result.json of a folder."""
     if not (folder / HEADER).exists():
         holds = f"path = {str(folder)!r} holds "
         if (folder / "plan.json").exists():

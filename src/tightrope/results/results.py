@@ -30,7 +30,6 @@ class ResultByPolicy:
         """(replications,) costs by policy, and their name."""
 
     def _certified(self) -> dict[str, str]:
-        """Of policies of which runs gave up how many did not, in words."""
         return {}
 
     @property

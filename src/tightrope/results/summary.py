@@ -29,7 +29,6 @@ class SummaryRow:
 
 
 def certified_runs(complete: np.ndarray) -> str:
-    """How many runs were not given up, "" where none was."""
     return "" if complete.all() else f"{int(complete.sum())} of {complete.size}"
 
 

@@ -302,7 +302,7 @@ def check_certificate(
     database = open_database(db)
     try:
         with database.write() as connection:
-            errors = check(certificate, public_of(secret(connection, CERTIFYING)), secret(connection, "signing"))
+            errors = check(certificate, public_of(secret(connection, CERTIFYING)))
             if (
                 not errors
                 and digest_at(connection, certificate["experiment"], certificate["log"]["events"]) != certificate["log"]["digest"]

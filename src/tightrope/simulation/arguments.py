@@ -29,7 +29,6 @@ class PerProblem(Generic[T]):
 
     @staticmethod
     def of(source: T | Callable[[Problem], T], problems: Sequence[Problem], is_item: Callable[[object], TypeGuard[T]]) -> "PerProblem[T]":
-        """`source` itself where it is an item, else the items that it makes of each problem."""
         if is_item(source) or is_policy_class(source) or not callable(source):
             return PerProblem(None, [cast(T, source)])
         return PerProblem(getattr(source, "__qualname__", repr(source)), [source(_locked(problem)) for problem in problems])
@@ -45,7 +44,6 @@ def _locked(problem: Problem) -> Problem:
 
 
 def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
-    """One problem, or a list of them that replications go round."""
     several = isinstance(problem, list | tuple) and not hasattr(problem, "_fields")
     problems: list[Problem] = list(problem) if several else [problem]  # type: ignore[list-item, arg-type]
     if not problems:
@@ -129,5 +127,4 @@ def as_monitors(monitor: Monitors, names: Sequence[str], problems: Sequence[Prob
 
 
 def as_rounds(name: str, value: object) -> int:
-    """A number of rounds from 1."""
     return checks.integer(name, value, least=1, most=checks.MOST_ROUNDS)

@@ -107,7 +107,6 @@ def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
 
 
 def sentence(broken: BrokenContract, policy: Policy, problem: Problem, arms: Arms) -> str:
-    """The fault in words, with the name of whose it is."""
     what, first, second = broken.args
     mine, its = type(foreign_within(policy) or policy).__name__, type(problem).__name__
     span = f"0 to {arms.number - 1}"

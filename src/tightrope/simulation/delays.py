@@ -11,7 +11,6 @@ __all__ = ["Batched", "ByReward", "Fixed", "Geometric"]
 
 
 def __dir__() -> list[str]:
-    """The public names, and nothing else."""
     return __all__
 
 
@@ -106,12 +105,10 @@ class ByReward(Delay):
 
 
 def as_delay(value: object) -> Delay | None:
-    """The delay a caller asked for, checked."""
     if value is not None and not isinstance(value, Delay):
         raise ValueError(f"delay = {checks.show(value)} is not a delay; pass None or one such as delays.Fixed(100).")
     return value
 
 
 def most_open(delay: Delay, horizon: int, in_order: bool) -> int:
-    """The most rewards that can be awaited at once."""
     return int(min(longest(delay, horizon, in_order) + 1, horizon))

@@ -40,27 +40,21 @@ class UntilStop:
 
     @property
     def period(self) -> int:
-        """After how many replications problems repeat."""
         return len(self.problems)
 
     def names(self) -> list[str]:
-        """The policies."""
         return list(self.policies)
 
     def common(self) -> dict[str, object]:
-        """All that the numbers of every replication depend on."""
         return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        """All else that the numbers of one depend on."""
         return {"problem": self.problems[replication % self.period], "policy": self.policies[name][replication]}
 
     def label(self, name: str, replication: int) -> str:
-        """The policy and its parameters."""
         return label(self.policies[name][replication])
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        """The arm named, what it cost and what supports it."""
         problem = self.problems[replication % self.period]
         run = prepare(self.policies[name][replication], problem, self.seed, replication, None if self.may_stop else self.rounds)
         log, play = to_stop(run, self.may_stop)

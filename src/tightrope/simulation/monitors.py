@@ -159,7 +159,6 @@ def _whole(value):
 
 
 def same_arms(action, baseline):
-    """Whether the baseline is played."""
     return np.array_equal(np.sort(np.atleast_1d(action)), np.atleast_1d(baseline))
 
 

@@ -67,14 +67,12 @@ def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> No
 
 @returns_views
 def keep(kept, slot, value):
-    """Copy one round's part, where rounds have it."""
     if kept is not None:
         kept[slot] = value
 
 
 @jit
 def sooner(pending, one, other):
-    """Whether a slot comes before another."""
     if pending.due[one] != pending.due[other]:
         return pending.due[one] < pending.due[other]
     return pending.decided[one] < pending.decided[other]
@@ -82,7 +80,6 @@ def sooner(pending, one, other):
 
 @jit
 def rise(pending, place):
-    """Move the slot at this place of the heap up to where it belongs."""
     heap = pending.heap
     while place > 0 and sooner(pending, heap[place], heap[(place - 1) // 2]):
         above = (place - 1) // 2

@@ -56,25 +56,20 @@ class FixedHorizon:
 
     @property
     def rounds(self) -> int:
-        """Rounds of a replication."""
         return self.horizon
 
     @property
     def period(self) -> int:
-        """After how many replications problems repeat."""
         return len(self.problems)
 
     def names(self) -> list[str]:
-        """The policies."""
         return list(self.policies)
 
     def common(self) -> JsonObject:
-        """All that the numbers of every replication depend on."""
         late = {"delay": None if self.delay is None else repr(self.delay), "apply": ORDERS[self.in_order]}
         return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed} | late
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        """All else that the numbers of one depend on."""
         policy, problem, monitor = self._parts(name, replication)
         return {"problem": problem, "policy": policy, "monitor": monitor, "delay": self.delay}
 
@@ -82,11 +77,9 @@ class FixedHorizon:
         return self.policies[name][replication], self.problems[replication % len(self.problems)], self.monitors[name][replication]
 
     def label(self, name: str, replication: int) -> str:
-        """The policy and its parameters."""
         return label(self.policies[name][replication])
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        """Regret at the checkpoints, pulls, and what the monitor recorded."""
         policy, problem, monitor = self._parts(name, replication)
         run = prepare(policy, problem, self.seed, replication, self.horizon)
         pending = None
@@ -228,7 +221,6 @@ def simulate(
 
 
 def _most(until: object, policies: Mapping[str, PerProblem[Policy]]) -> int:
-    """The most replications that a rule may ask for."""
     if not isinstance(until, stopping.Ranking):
         raise ValueError(f"until = {checks.show(until)} is not a rule; pass stopping.Ranking(alpha=0.05, least=10, most=1000).")
     if len(policies) < 2:
@@ -264,7 +256,6 @@ def _until_ranked(
 
 
 def _mean_bound(problems: Sequence[Problem]) -> list[float] | None:
-    """Mean (C, a) of the problems' lower bounds; None where they have none."""
     bounds = [lower_bound(problem) for problem in problems]
     return None if None in bounds else [float(part) for part in np.mean(bounds, axis=0)]
 
@@ -277,7 +268,6 @@ def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
 
 
 def _bytes_left(experiment: FixedHorizon) -> int:
-    """The bytes that a replication of all policies adds to the result."""
     total, description = 0, describe(experiment.problems[0])
     for name in experiment.policies:
         tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)

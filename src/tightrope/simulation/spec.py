@@ -56,7 +56,6 @@ class Until(pydantic.BaseModel):
     largest_regret: float | None = None
 
     def rule(self) -> Ranking:
-        """The rule as `simulate` takes it."""
         return Ranking(self.alpha, self.least, self.most, self.largest_regret)
 
 
@@ -113,7 +112,6 @@ class Spec(pydantic.BaseModel):
 
 
 def spec_model() -> type[Spec]:
-    """`Spec` with every kind of problem that is registered now."""
     load_plugins()
     models = [_problem_model(recipe) for recipe in RECIPES.values()]
     union: Any = Annotated[functools.reduce(operator.or_, models), pydantic.Field(discriminator="kind")]
@@ -173,7 +171,6 @@ def _load_modules(data: object, folder: pathlib.Path) -> None:
 
 
 def _sentence(error: pydantic.ValidationError, model: type[Spec]) -> str:
-    """The first thing that is wrong, with the nearest name where one is unknown."""
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a misspelt name is why another one is missing
     where, message = first["loc"], first["msg"].removeprefix("Value error, ")
     hint = ""

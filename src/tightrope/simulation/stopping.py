@@ -31,7 +31,6 @@ ROUNDING = 1e-9  # by how much rounding may carry a difference out of its range
 
 
 def __dir__() -> list[str]:
-    """The public names, and nothing else."""
     return __all__
 
 
@@ -161,7 +160,6 @@ def _evidence(x: np.ndarray) -> np.ndarray:
 
 
 def record(rule: Ranking, scale: float, replications: int, ranking: Judged) -> JsonObject:
-    """The rule and its end, as the settings of a result have them."""
     return {
         "rule": "Ranking", "alpha": rule.alpha, "least": rule.least, "most": rule.most, "largest_regret_of_a_replication": scale,
         "replications": replications, "certain": not ranking.undecided,

@@ -165,7 +165,6 @@ def train_softucb(
 
 
 def _advance_all(advance: Progress, before: int, trajectories: int, done: int, total: int) -> None:
-    """Rounds of one trajectory as a part of those of all."""
     advance(before * total + done, trajectories * total)
 
 
@@ -182,27 +181,21 @@ class Trajectory:
 
     @property
     def rounds(self) -> int:
-        """Rounds of a trajectory."""
         return int(self.policy.horizon)
 
     def names(self) -> list[str]:
-        """There is only one."""
         return [f"trajectory {self.number}"]
 
     def common(self) -> dict[str, object]:
-        """All that every trajectory shares."""
         return {"horizon": self.rounds, "seed": self.seed}
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        """All that this one's numbers depend on."""
         return {"problem": self.problem, "policy": self.policy, "trajectory": self.number}
 
     def label(self, name: str, replication: int) -> str:
-        """The policy and its parameters."""
         return label(self.policy)
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        """Play it."""
         run = prepare(self.policy, self.problem, self.seed, self.number, self.rounds)
         log, _, play = to_horizon(run, NoMonitor(), np.array([self.rounds]))
         slices.run(play, self.rounds)

@@ -42,7 +42,6 @@ class Work(NamedTuple):
 
 
 def new_work(K: int) -> Work:
-    """Scratch for K arms."""
     return Work(np.zeros((K + 1, K + 1)), np.zeros(K), *(np.zeros(K, dtype=np.int64) for _ in range(3)))
 
 
@@ -112,7 +111,6 @@ def _pivot_until_optimal(work, need, n):
 
 @lean
 def _exchange(table, p, q, n):
-    """Swap the variable of row p with that of column q."""
     inverse = 1.0 / table[p, q]
     for j in range(n + 1):
         table[p, j] *= inverse

@@ -38,7 +38,6 @@ class Tableau(NamedTuple):
 
 
 def new_tableau(K: int, d: int) -> Tableau:
-    """Scratch for K arms in R^d."""
     return Tableau(np.zeros((d, K + d + 1)), np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(K))
 
 

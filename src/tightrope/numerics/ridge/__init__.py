@@ -149,7 +149,6 @@ def untried_first(model: Ridge, eligible: np.ndarray | None) -> np.ndarray | Non
 
 
 def regressions(model: Ridge) -> int:
-    """How many regressions there are, in all of which a confidence set has to hold."""
     return model.mean.size if isinstance(model, DisjointRidge) else 1
 
 

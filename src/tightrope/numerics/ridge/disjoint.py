@@ -149,7 +149,6 @@ def new_disjoint_ridge(
 
 @returns_views
 def regression_of(model, arm):
-    """The regression of one arm, in the arrays of all."""
     return ContextRidge(
         model.features, model.lam, model.mean, model.square, model.log_dets[arm : arm + 1], model.updates[arm : arm + 1],
         model.theta[arm], model.inverse[arm], model.direction, model.design[arm], model.response[arm], model.factor, False,

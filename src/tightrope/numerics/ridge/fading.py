@@ -151,7 +151,6 @@ def remembered(rounds: int, forget: float) -> float:
 
 @lean
 def fade(matrix, keep, lam):
-    """matrix <- keep (matrix - lam I) + lam I."""
     d = matrix.shape[0]
     for i in range(d):
         for j in range(d):

@@ -24,7 +24,6 @@ class BoundConstants:
 
     @property
     def D_0(self) -> float:
-        """Below Eq 17."""
         return max(2 * self.D**2 / self.lam, 3.0)
 
     @property

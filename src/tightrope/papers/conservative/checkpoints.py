@@ -60,12 +60,10 @@ def data(run: Run) -> RandomGapRuns:
 
 
 def key(problem: Instance) -> bytes:
-    """A model's identity."""
     return problem.means.tobytes()
 
 
 def score(runs: RandomGapRuns) -> list[Row]:
-    """Runs of each scheme that break the promise at a checkpoint."""
     rows = []
     for name, result, quote, where, limit in (
         ("least gap", runs.many, "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
@@ -81,7 +79,6 @@ def score(runs: RandomGapRuns) -> list[Row]:
 
 
 def tables(runs: RandomGapRuns) -> dict[str, pd.DataFrame]:
-    """Violations, lowest budget and regret."""
     rows = [
         {
             "told": name, "runs": result.replications, "runs that break it": int((result.watched[name]["violations"] > 0).sum()),
@@ -94,7 +91,6 @@ def tables(runs: RandomGapRuns) -> dict[str, pd.DataFrame]:
 
 
 def notes(runs: RandomGapRuns) -> str:
-    """Sizes."""
     return (
         f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; {runs.many.replications} runs of "
         f"{runs.many.rounds[-1]} rounds, K = 10 Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."

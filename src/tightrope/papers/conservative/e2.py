@@ -41,7 +41,6 @@ def play(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
 
 
 def data(run: Run) -> SafeArmRuns:
-    """The draw of the primary reading."""
     return play(run, (DRAW,))
 
 

@@ -39,7 +39,6 @@ Data = dict[float, dict[str, AlgorithmRuns]]  # by lead of arm 1 and algorithm
 
 
 def data(run: Run) -> Data:
-    """All four on the same rewards."""
     replications, horizon = run.at(smoke=5, laptop=200, paper=1000), run.at(smoke=1000, laptop=10_000, paper=20_000)
     runs: Data = {}
     for lead in LEADS:
@@ -129,7 +128,6 @@ def score(runs: Data) -> list[Row]:
 
 
 def tables(runs: Data) -> dict[str, pd.DataFrame]:
-    """Regret and rounds by event."""
     rows = []
     for lead, here in runs.items():
         for label, played in here.items():
@@ -143,7 +141,6 @@ def tables(runs: Data) -> dict[str, pd.DataFrame]:
 
 
 def notes(runs: Data) -> str:
-    """Sizes and settings."""
     replications = next(iter(next(iter(runs.values())).values())).regret.size
     return (
         f"{replications} runs. Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; "

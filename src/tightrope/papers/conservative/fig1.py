@@ -25,5 +25,4 @@ def score(runs: fig3_mab.BernoulliRuns) -> list[Row]:
 
 
 def plot(runs: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
-    """Regret of the three."""
     return {"fig1": regret_figure(runs.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}

@@ -46,7 +46,6 @@ class LinearRuns(NamedTuple):
     pool: tuple[Result, int] | None = None
 
     def on_most_models(self) -> tuple[Result, int]:
-        """The runs on most models, and how many these are."""
         return self.pool or (self.result, self.models)
 
 
@@ -67,7 +66,6 @@ def line_of(draw: str) -> Mapping[str, Callable[[Instance], Policy]]:
 
 
 def play(run: Run, draw: str) -> LinearRuns:
-    """All algorithms on models of one draw."""
     models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 120))
     horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
     players = line_of(draw)
@@ -195,17 +193,14 @@ def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
 
 
 def tables(runs: LinearRuns) -> dict[str, pd.DataFrame]:
-    """Every policy at the horizon."""
     return {"policies": summary(runs.result, runs.models, "CLUCB", runs.picked)}
 
 
 def plot(runs: LinearRuns) -> dict[str, Figure]:
-    """Regret of the worst, average and best model."""
     return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret")}
 
 
 def notes(runs: LinearRuns) -> str:
-    """Sizes and settings."""
     pool, more = runs.on_most_models()
     drawn = (
         f" What is said of draws of {runs.models} models is judged on {more}, {pool.replications // more} runs each." if runs.pool else ""
@@ -218,7 +213,6 @@ def notes(runs: LinearRuns) -> str:
 
 
 def sizes(runs: LinearRuns) -> str:
-    """Numbers of models, runs and rounds."""
     result, models = runs.result, runs.models
     return (
         f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 30, d = 100, noise 0.1, lambda 0.5, "

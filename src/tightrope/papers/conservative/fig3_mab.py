@@ -56,7 +56,6 @@ class BernoulliRuns(NamedTuple):
         return (self.result, self.picked, self.models) if self.shown is None else (self.shown, {"worst": 0, "best": 1}, 2)
 
     def on_most_models(self) -> tuple[Result, int]:
-        """The runs of the improvements on most models, and how many these are."""
         return self.pool or (self.result, self.models)
 
 
@@ -144,7 +143,6 @@ def distance_left(both: np.ndarray, plain: np.ndarray, oracle: np.ndarray) -> Es
 
 
 def every_model(runs: BernoulliRuns) -> list[Row]:
-    """The claims on all models, and on the worst, the average and the best one."""
     pool, models = runs.on_most_models()
     shown, which, number = runs.on_extremes()
     better = by_model(pool, "CUCB2", "CUCB", models)
@@ -181,17 +179,14 @@ def costs(runs: BernoulliRuns) -> list[Row]:
 
 
 def tables(runs: BernoulliRuns) -> dict[str, pd.DataFrame]:
-    """Every policy at the horizon."""
     return {"policies": summary(runs.result, runs.models, "CUCB", runs.picked)}
 
 
 def plot(runs: BernoulliRuns) -> dict[str, Figure]:
-    """Regret of the worst, average and best model."""
     return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
 
 
 def notes(runs: BernoulliRuns) -> str:
-    """Sizes and settings."""
     further = ""
     if runs.shown is not None and runs.pool is not None:
         pool, more = runs.pool
@@ -207,7 +202,6 @@ def notes(runs: BernoulliRuns) -> str:
 
 
 def sizes(result: Result, models: int) -> str:
-    """Numbers of models, runs and rounds."""
     return (
         f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, "
         "alpha 0.05, delta 0.01."

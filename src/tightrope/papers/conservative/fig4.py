@@ -81,7 +81,6 @@ def score(runs: CheckpointRuns) -> list[Row]:
 
 
 def steps(curve: list[np.ndarray]) -> list[Estimate]:
-    """Paired differences from each place to the next."""
     return [paired_mean(after, before) for before, after in itertools.pairwise(curve)]
 
 
@@ -95,7 +94,6 @@ def stronger_baseline(runs: CheckpointRuns) -> Row:
 
 
 def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
-    """The share of rounds that play the baseline, by T."""
     share = [runs.result.watched[f"T = {T}"]["events"][:, -1, 2] / runs.result.rounds[-1] for T in runs.lengths]
     drop = paired_mean(share[-1], share[0])
     text = f"the baseline is played less often as T grows over {len(share)} values (share of the rounds, last minus first)"
@@ -116,13 +114,11 @@ def promise(runs: CheckpointRuns) -> list[Row]:
 
 
 def tables(runs: CheckpointRuns) -> dict[str, pd.DataFrame]:
-    """The difference for every T."""
     rows = [{"T": T, "regret minus UCB's": e.value, "s.e.": e.se} for T in runs.lengths for e in (estimate(runs.extra(T)),)]
     return {"difference": pd.DataFrame(rows)}
 
 
 def plot(runs: CheckpointRuns) -> dict[str, Figure]:
-    """The difference against T."""
     differences = [estimate(runs.extra(T)) for T in runs.lengths]
     fig, (ax,) = style.figure()
     ax.errorbar(
@@ -136,6 +132,5 @@ def plot(runs: CheckpointRuns) -> dict[str, Figure]:
 
 
 def notes(runs: CheckpointRuns) -> str:
-    """Sizes."""
     replications, horizon = runs.result.replications // runs.models, runs.result.rounds[-1]
     return f"{runs.models} models, {replications} runs each, n = {horizon}; the paper draws this relation and gives no numbers."

@@ -74,7 +74,6 @@ def play(run: Run, scaling: str) -> JesterRuns:
 
 
 def data(run: Run) -> JesterRuns:
-    """The runs of the primary reading."""
     return play(run, SCALING)
 
 
@@ -132,17 +131,14 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
 
 
 def tables(runs: JesterRuns) -> dict[str, pd.DataFrame]:
-    """Every policy at the horizon."""
     return {"policies": summary(runs.result, runs.users, "CLUCB", {})}
 
 
 def plot(runs: JesterRuns) -> dict[str, Figure]:
-    """Mean regret by round."""
     return {"regret": regret_figure(runs.result, paired=True, palette=palette("conservative"))}
 
 
 def notes(runs: JesterRuns) -> str:
-    """Sizes and settings."""
     return sizes(runs) + (
         " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the jokes' features are moved and scaled "
         "for each user so that the means of rank 35 fill [0, 1]."
@@ -150,7 +146,6 @@ def notes(runs: JesterRuns) -> str:
 
 
 def sizes(runs: JesterRuns) -> str:
-    """Numbers of users, runs and rounds."""
     result, users, _ = runs
     return (
         f"{users} users, {result.replications // users} runs each, n = {result.rounds[-1]}, noise 0.1, lambda 0.5, alpha = delta = 0.01, "

@@ -10,10 +10,8 @@ data = fig3_mab.data
 
 
 def score(runs: fig3_mab.BernoulliRuns) -> list[Row]:
-    """Order and slopes of the budgets, and who breaks the constraint."""
     return [*budgets(runs.result, "UCB"), parallel(runs.result)]
 
 
 def plot(runs: fig3_mab.BernoulliRuns) -> dict[str, Figure]:
-    """Budgets of the worst, average and best model."""
     return budget_panels(runs.result, runs.models, runs.picked, "UCB", fig3_mab.DRAWN_POLICIES)

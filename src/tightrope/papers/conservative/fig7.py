@@ -33,5 +33,4 @@ def score(runs: fig3_linear.LinearRuns) -> list[Row]:
 
 
 def plot(runs: fig3_linear.LinearRuns) -> dict[str, Figure]:
-    """Budgets of the worst, average and best model."""
     return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")

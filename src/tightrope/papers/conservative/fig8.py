@@ -35,7 +35,6 @@ def score(runs: fig5.JesterRuns) -> list[Row]:
 
 
 def plot(runs: fig5.JesterRuns) -> dict[str, Figure]:
-    """Mean budgets."""
     result = runs.result
     fig, axes = style.figure(2)
     looks = palette("conservative")

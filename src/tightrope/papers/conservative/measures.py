@@ -77,7 +77,6 @@ def worst_models_of_draws(result: Result, improved: str, plain: str, models: int
 
 
 def most_often(worst: np.ndarray) -> int:
-    """The model that is the worst of most draws."""
     return int(np.bincount(worst).argmax())
 
 
@@ -99,7 +98,6 @@ def reduced_by_more(key: str, text: str, least: float, ours: Estimate, *, remark
 
 
 def in_per_cent(ours: Estimate) -> Estimate:
-    """The reduction that a ratio is."""
     return Estimate(100 * (1 - ours.value), 100 * ours.se)
 
 
@@ -181,7 +179,6 @@ def parallel(result: Result) -> Row:
 
 
 def budgets(result: Result, free: str) -> list[Row]:
-    """The paper's claims on a figure of budgets."""
     return [budget_order(result), *safety(result, free)]
 
 

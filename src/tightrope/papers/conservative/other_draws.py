@@ -20,7 +20,6 @@ class OtherDraws(NamedTuple):
 
 
 def data(run: Run) -> OtherDraws:
-    """The runs of both draws."""
     return OtherDraws({draw: fig3_linear.play(run, draw) for draw in OTHER_DRAWS}, e2.play(run, OTHER_DRAWS))
 
 
@@ -34,19 +33,16 @@ def score(runs: OtherDraws) -> list[Row]:
 
 
 def tables(runs: OtherDraws) -> dict[str, pd.DataFrame]:
-    """Every policy at the horizon."""
     return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in runs.figure.items()}
 
 
 def plot(runs: OtherDraws) -> dict[str, Figure]:
-    """Regret of the worst, average and best model."""
     return {
         draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in runs.figure.items()
     }
 
 
 def notes(runs: OtherDraws) -> str:
-    """Sizes and settings."""
     return fig3_linear.sizes(next(iter(runs.figure.values()))) + (
         " “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean >= 0."
     )

@@ -18,7 +18,6 @@ DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2
 
 
 def data(run: Run) -> BernoulliRuns:
-    """All algorithms on the same models."""
     models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     players = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
@@ -40,7 +39,6 @@ def score(runs: BernoulliRuns) -> list[Row]:
 
 
 def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
-    """The rows that depend on the index of the baseline."""
     result, models, suffix = runs.result, runs.models, READINGS[reading]
     plain, oracle = f"CUCB{suffix}", f"CUCB-Or{suffix}"
     few = "The worst of other models, with other runs; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
@@ -99,12 +97,10 @@ def both(runs: BernoulliRuns) -> list[Row]:
 
 
 def plot(runs: BernoulliRuns) -> dict[str, Figure]:
-    """Regret of the worst, average and best model."""
     return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
 
 
 def notes(runs: BernoulliRuns) -> str:
-    """Sizes and settings."""
     return sizes(runs.result, runs.models) + (
         f" sigma {SIGMA:g}. UCB is the same index without the constraint. “own UCB” gives the baseline its own "
         "UCB in the two-step argmax, as Kazerouni et al. do; the others use its known mean, as Wu et al. do."

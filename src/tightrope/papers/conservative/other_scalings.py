@@ -16,7 +16,6 @@ Data = dict[str, fig5.JesterRuns]
 
 
 def data(run: Run) -> Data:
-    """The runs of both."""
     return {scaling: fig5.play(run, scaling) for scaling in SCALINGS}
 
 
@@ -27,17 +26,14 @@ def score(runs: Data) -> list[Row]:
 
 
 def tables(runs: Data) -> dict[str, pd.DataFrame]:
-    """Every policy at the horizon."""
     return {scaling: summary(one.result, one.users, "CLUCB", {}) for scaling, one in runs.items()}
 
 
 def plot(runs: Data) -> dict[str, Figure]:
-    """Mean regret by round."""
     return {
         scaling: regret_figure(one.result, title=scaling, paired=True, palette=palette("conservative")) for scaling, one in runs.items()
     }
 
 
 def notes(runs: Data) -> str:
-    """Sizes and settings."""
     return fig5.sizes(next(iter(runs.values()))) + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."

@@ -49,17 +49,14 @@ def unconstrained(name: str, rank: int, problem: Instance, /, **parameters: obje
 
 
 def told_baseline(preset: str, rank: int, make: Callable[..., Policy] = variant, /, **parameters: object) -> Callable[[Instance], Policy]:
-    """`variant` (or `unconstrained`) of every problem, with a record that says so."""
     return with_record(partial(make, preset, rank, **parameters), f"{make.__name__} {preset} of rank {rank} with {parameters}")
 
 
 def guard(rank: int, alpha: float, checkpoint: int | list[int], problem: Instance) -> Budget:
-    """The true budget of a problem."""
     return Budget(baseline=ranked_baseline(problem, rank)["baseline"], alpha=alpha, checkpoint=checkpoint)
 
 
 def budget_monitor(rank: int, alpha: float = ALPHA, checkpoint: int = 1) -> Callable[[Instance], Budget]:
-    """`guard` for every problem."""
     return with_record(partial(guard, rank, alpha, checkpoint), f"budget of rank {rank}, alpha {alpha}, checkpoint {checkpoint}")
 
 

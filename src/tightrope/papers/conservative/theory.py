@@ -141,11 +141,9 @@ def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
 
 
 def tables(runs: MartingaleRuns) -> dict[str, pd.DataFrame]:
-    """Mean widths by dimension and rounds of exploration."""
     return {"widths": runs.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
 
 
 def notes(runs: MartingaleRuns) -> str:
-    """Sizes."""
     replications, horizon = runs.watched.replications, runs.watched.rounds[-1]
     return f"{replications} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."

@@ -37,12 +37,10 @@ def all_methods(run: Run, label: str, problem: Linear, gap: float, exact: int) -
 
 
 def replications(run: Run) -> int:
-    """Of every method."""
     return run.at(smoke=3, laptop=20, paper=100)
 
 
 def at_most_rounds(run: Run) -> int:
-    """The round after which a run is given up."""
     return run.at(smoke=10**5, laptop=10**8, paper=10**8)
 
 
@@ -57,7 +55,6 @@ def told_a_bound(run: Run, label: str, problem: Linear, gap: float, theta_bound:
 
 
 def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
-    """The methods that know no bound on theta."""
     count = replications(run)
     common: Arguments = {"delta": DELTA, "noise": problem.noise}
     oracles = {
@@ -74,13 +71,11 @@ def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
 
 
 def static(run: Run, problem: Linear, noise: float, exact: int, count: int, grid: float = GRID) -> Runs:
-    """XY-static with both constants."""
     stops = {STATIC: static_stop(noise, DELTA), SQRT2: static_stop(noise, DELTA, math.sqrt(2.0))}
     return fixed_sequence(problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed, grid)
 
 
 def uniform(run: Run, problem: Linear, noise: float, theta_bound: float, count: int, grid: float = GRID) -> Runs:
-    """Uniform sampling with LinGapE's stop."""
     stop = {UNIFORM: gap_stop(noise, DELTA, LAM, theta_bound)}
     return fixed_sequence(problem, uniform_pulls(problem.means.size), stop, count, run.seed, grid)
 
@@ -96,18 +91,15 @@ def samples(values: np.ndarray) -> Estimate:
 
 
 def factor(runs: Runs, more: str, fewer: str) -> Estimate:
-    """The samples of one method over those of another."""
     return quotient(samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"]))
 
 
 def lead(runs: Runs, more: str, fewer: str) -> Estimate:
-    """The samples that one method needs more than another."""
     first, second = samples(runs[more]["rounds"]), samples(runs[fewer]["rounds"])
     return Estimate(first.value - second.value, math.hypot(first.se, second.se))
 
 
 def lowest(estimates: Mapping[Case, Estimate]) -> tuple[Case, Estimate]:
-    """The case with the least value."""
     where = min(estimates, key=lambda case: estimates[case].value)
     return where, estimates[where]
 
@@ -126,7 +118,6 @@ def no_errors(runs: list[tuple[Runs, int]]) -> Row:
 
 
 def others_err(runs: list[tuple[Runs, int]]) -> Row:
-    """The wrong arms named by all other methods."""
     wrong, total = errors(runs, lingape=False)
     text = f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs"
     return row_of(OURS, text, "–", wrong / total, at_most(wrong / total, DELTA))

@@ -48,7 +48,6 @@ class Audit(NamedTuple):
 
 
 def audit(problem: Any, policy: LinGapE, runs: int, most: int, seed: int) -> Audit:
-    """Runs up to the stop, or `most` rounds."""
     ratios, rounds, wrong = np.zeros(runs), np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.bool_)
     for r in range(runs):
         state = init(policy, describe(problem))
@@ -93,7 +92,6 @@ def score(runs: CoverageAudits) -> list[Row]:
 
 
 def tables(runs: CoverageAudits) -> dict[str, pd.DataFrame]:
-    """Means over runs."""
     return {"ratios": pd.DataFrame([
         {"rule": rule, "runs": ratios.size, "rounds at most": runs.most, "mean rounds": rounds.mean(), "wrong answers": wrong.sum(),
          "mean ratio": ratios.mean(), "largest ratio": ratios.max()}
@@ -102,7 +100,6 @@ def tables(runs: CoverageAudits) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: CoverageAudits) -> dict[str, Figure]:
-    """Histogram of the largest ratios."""
     figure, (axes,) = style.figure()
     for number, (rule, audit) in enumerate(runs.audits.items()):
         axes.hist(audit.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(number), alpha=0.6, label=f"{rule} rule")

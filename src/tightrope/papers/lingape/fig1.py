@@ -51,12 +51,10 @@ class NearParallelRuns(NamedTuple):
 
 
 def play(run: Run, d: int) -> Runs:
-    """All methods in one dimension."""
     return all_methods(run, f"fig1-{d}", near_parallel(d), GAP, exact_rounds(run))
 
 
 def data(run: Run) -> NearParallelRuns:
-    """All methods in every dimension."""
     dimensions = run.at(smoke=(5,), laptop=tuple(range(2, 11)), paper=tuple(range(2, 11)))
     return NearParallelRuns({d: play(run, d) for d in dimensions}, exact_rounds(run))
 
@@ -78,7 +76,6 @@ def score(cases: NearParallelRuns) -> list[Row]:
 
 
 def first(cases: dict[int, Runs], name: str) -> Row:
-    """Fewer samples than both rivals in every dimension."""
     leads = [lead(runs, rival, name) for runs in cases.values() for rival in (STATIC, ADAPTIVE_ONE)]
     d, least = lowest({d: factor(runs, STATIC, name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than XY-static and XY-adaptive at d = {min(cases)} to {max(cases)}"
@@ -87,7 +84,6 @@ def first(cases: dict[int, Runs], name: str) -> Row:
 
 
 def oracle(cases: dict[int, Runs], name: str) -> Row:
-    """Fewer samples than XY-oracle in every dimension."""
     leads = [lead(runs, ORACLE_K, name) for runs in cases.values()]
     d, least = lowest({d: factor(runs, ORACLE_K, name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than XY-oracle at d = {min(cases)} to {max(cases)}"
@@ -121,7 +117,6 @@ def tables(cases: NearParallelRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(cases: NearParallelRuns) -> dict[str, Figure]:
-    """Samples against the dimension."""
     return {"samples": lines(sample_table(cases.runs, "d"), "d", "dimension d")}
 
 

@@ -58,7 +58,6 @@ def score(cases_by_bound: Cases) -> list[Row]:
 
 
 def first(label: str, cases: dict[float, Runs]) -> Row:
-    """Fewer samples than XY-static at every gap."""
     gap, least = lowest({gap: factor(runs, STATIC, ZERO) for gap, runs in cases.items()})
     text = f"θ bound {label}: {ZERO} needs fewer samples than XY-static at every gap"
     return row_of("canonical-first", text, "fewer", f"XY-static needs at least {least.value:.2f} times as many (gap {gap:g})",
@@ -114,12 +113,10 @@ def rules_alike(label: str, cases: dict[float, Runs]) -> Row:
 
 
 def tables(cases_by_bound: Cases) -> dict[str, pd.DataFrame]:
-    """Samples by gap and method."""
     return {f"theta_bound = {label}": sample_table(cases, "gap") for label, cases in cases_by_bound.items()}
 
 
 def plot(cases_by_bound: Cases) -> dict[str, Figure]:
-    """Samples against the gap."""
     return {
         f"samples-{label}": lines(sample_table(cases, "gap"), "gap", f"gap (theta_bound = {label})")
         for label, cases in cases_by_bound.items()
@@ -127,5 +124,4 @@ def plot(cases_by_bound: Cases) -> dict[str, Figure]:
 
 
 def notes(_: Cases) -> str:
-    """Open points of the paper."""
     return "The paper's bound on θ is lost; 2, as in Figure 1, and the gap itself are shown."

@@ -50,7 +50,6 @@ def data(run: Run) -> UserArticleRuns:
 
 
 def play(run: Run, problem: Linear, K: int, draw: int) -> Runs:
-    """The methods on one problem."""
     count, top = run.at(smoke=2, laptop=2, paper=10), np.sort(problem.means)
     policy = LinGapE(theta_bound=max(float(np.linalg.norm(problem.theta)), 1e-9), **(SETTINGS | {"noise": NOISE}))
     players = {ZERO: policy, HALF: policy._replace(epsilon=float(top[-1] - top[-2]) / 2)}
@@ -104,7 +103,6 @@ def growth(ratios: dict[int, np.ndarray]) -> Row:
 
 
 def tables(cases: UserArticleRuns) -> dict[str, pd.DataFrame]:
-    """Samples by number of arms, draw and method."""
     return {"samples": pd.DataFrame([
         {"arms": K, "draw": draw, "method": name, "samples": float(item["rounds"].mean()),
          "wrong": int((item["arm"] != cases.best[K, draw]).sum()), "runs": item["rounds"].size}
@@ -130,7 +128,6 @@ def plot(cases: UserArticleRuns) -> dict[str, Figure]:
 
 
 def notes(cases: UserArticleRuns) -> str:
-    """Data and settings."""
     draws = len({draw for _, draw in cases.runs})
     return (
         f"Data: {cases.source}, {draws} draws of arms and θ. 36 features, rewards ±1, λ = 1, δ = 0.05, θ bound = ‖θ‖, R = 1; XY-static "

@@ -98,7 +98,6 @@ def wide_union(runs: Runs) -> Row:
 
 
 def tables(counts: PullCounts) -> dict[str, pd.DataFrame]:
-    """Mean pulls of every arm."""
     rows = []
     for name in (STATIC, HALF, RATIO, ZERO, ORACLE_K, ORACLE):
         mean = counts.runs[name]["pulls"].mean(axis=0)
@@ -108,5 +107,4 @@ def tables(counts: PullCounts) -> dict[str, pd.DataFrame]:
 
 
 def notes(_: PullCounts) -> str:
-    """The two sides of the comparison."""
     return "Printed is one example; ours is the mean over runs. Arms are counted from 1 as in the paper."

@@ -189,7 +189,6 @@ def growth(run: Run, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def score(cases: ComplexityCases) -> list[Row]:
-    """The rows of all statements."""
     return [*programs(cases.ratios), example(), *theorem_2(cases.bounds), *theorem_3(cases.complexities), *closed_form(cases.canonical),
             *radius(*cases.grown, cases.arms)]  # fmt: skip
 
@@ -296,7 +295,6 @@ def tables(cases: ComplexityCases) -> dict[str, pd.DataFrame]:
 
 
 def notes(cases: ComplexityCases) -> str:
-    """Sizes."""
     return (
         f"{len(cases.ratios)} pairs of arms and {len(cases.complexities)} problems. The paper's formulas are lost from the text at hand: "
         "constants and the numbers of the example are ours, derived along its proofs."

@@ -47,7 +47,6 @@ def data(run: Run) -> Result:
 
 
 def score(result: Result) -> list[Row]:
-    """The gain of pooling, in regret and in C(theta)."""
     pooled, apart = constant(L), constant(APART_CONSTANT)
     gain = 100 * (1 - pooled / apart)
     text = f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
@@ -61,17 +60,14 @@ def score(result: Result) -> list[Row]:
 
 
 def tables(result: Result) -> dict[str, pd.DataFrame]:
-    """Regret of every policy, and both bounds."""
     pooled, apart = constant(L), constant(APART_CONSTANT)
     bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
     return {"regret": summary(result, pooled), "bounds": bounds}
 
 
 def plot(result: Result) -> dict[str, Figure]:
-    """Regret against ln T."""
     return {"contextual": panels({"5 contexts, 9 arms": result})}
 
 
 def notes(result: Result) -> str:
-    """Sizes."""
     return f"{result.replications} runs of {result.rounds[-1]} rounds; every round draws one of the contexts."

@@ -95,12 +95,10 @@ def tables(cases: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
 
 
 def plot(cases: dict[str, ShapeCase]) -> dict[str, Figure]:
-    """Regret against ln T."""
     return {"continuous": panels({name: case.result for name, case in cases.items()})}
 
 
 def notes(cases: dict[str, ShapeCase]) -> str:
-    """Sizes."""
     result = next(iter(cases.values())).result
     horizon = int(result.rounds[-1])
     more = {name: case.of_oslb.replications for name, case in cases.items() if case.of_oslb is not case.result}

@@ -44,7 +44,6 @@ class InstanceCase(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name in tables and pictures."""
         return f"{self.name}, K = {self.K}"
 
 
@@ -96,7 +95,6 @@ def play(run: Run, name: str, K: int, loglog: float) -> InstanceCase:
     policies = line_up(problem.lipschitz, loglog)
 
     def simulated(label: str, names: Iterable[str], replications: int, rounds: int = horizon) -> Result:
-        """Some of the policies; the same replications see the same streams."""
         return run.simulate(
             f"{label}-{name}-{K}", problem, {key: policies[key] for key in names}, horizon=rounds, replications=replications
         )
@@ -185,7 +183,6 @@ def half_of_the_constant(name: str, result: Result) -> Row:
 
 
 def tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
-    """Regret of every policy on every instance."""
     rows = []
     for name, result in runs.wrong.items():
         table = summary(result)
@@ -203,7 +200,6 @@ def plot(runs: DiscreteRuns) -> dict[str, Figure]:
 
 
 def notes(runs: DiscreteRuns) -> str:
-    """Sizes."""
     many = {case.K: case.result.replications for case in runs.cases}
     return (
         f"Runs of {runs.cases[0].result.rounds[-1]} rounds; their numbers stand in the tables, "

@@ -21,27 +21,22 @@ class LowestRuns(NamedTuple):
 
 
 def data(run: Run) -> LowestRuns:
-    """The data of both figures at this level."""
     own = replace(run, out=run.out / "runs" / "lowest-level")  # the figures themselves keep runs of the same labels
     sizes = run.at(smoke=(17,), laptop=(17,), paper=(17, 46))  # what is not counted takes less of a laptop's time
     return LowestRuns(discrete.data(own, lambda _: 0.0, sizes), slope.data(own, 0.0))
 
 
 def score(runs: LowestRuns) -> list[Row]:
-    """The rows of both figures, shown and not counted."""
     return in_reading(READING, [*discrete.score(runs.discrete), *slope.score(runs.slope)])
 
 
 def tables(runs: LowestRuns) -> dict[str, pd.DataFrame]:
-    """The tables of both figures."""
     return discrete.tables(runs.discrete) | slope.tables(runs.slope)
 
 
 def plot(runs: LowestRuns) -> dict[str, Figure]:
-    """The pictures of both figures."""
     return discrete.plot(runs.discrete) | slope.plot(runs.slope)
 
 
 def notes(runs: LowestRuns) -> str:
-    """Sizes."""
     return f"{discrete.notes(runs.discrete)} Slope: {slope.notes(runs.slope)}"

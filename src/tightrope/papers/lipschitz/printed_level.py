@@ -19,20 +19,16 @@ def data(run: Run) -> discrete.DiscreteRuns:
 
 
 def score(runs: discrete.DiscreteRuns) -> list[Row]:
-    """The rows of `discrete`, shown and not counted."""
     return in_reading(READING, discrete.score(runs))
 
 
 def tables(runs: discrete.DiscreteRuns) -> dict[str, pd.DataFrame]:
-    """The tables of `discrete`."""
     return discrete.tables(runs)
 
 
 def plot(runs: discrete.DiscreteRuns) -> dict[str, Figure]:
-    """The pictures of `discrete`."""
     return discrete.plot(runs)
 
 
 def notes(runs: discrete.DiscreteRuns) -> str:
-    """Sizes."""
     return discrete.notes(runs)

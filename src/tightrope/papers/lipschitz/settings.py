@@ -35,7 +35,6 @@ def shapes(shift: float = 0.0) -> dict[str, Shape]:
 
 
 def tight_constant(points: np.ndarray, means: np.ndarray) -> float:
-    """The least L that holds on these points."""
     return float(np.abs(np.diff(means) / np.diff(points)).max())
 
 
@@ -70,18 +69,15 @@ def growth(result: Result, name: str) -> Estimate:
 
 
 def growths(result: Result, name: str, decade: float = 10.0) -> np.ndarray:
-    """`growth` of every run."""
     row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / decade)))
     return (result.regret[name][:, -1] - result.regret[name][:, row]) / np.log(result.rounds[-1] / result.rounds[row])
 
 
 def growth_below(result: Result, name: str, other: str) -> Estimate:
-    """Paired difference of two policies' growths."""
     return paired_mean(growths(result, name), growths(result, other))
 
 
 def difference(result: Result, better: str, worse: str) -> Estimate:
-    """Paired difference of final regrets."""
     return paired_mean(result.regret[better][:, -1], result.regret[worse][:, -1])
 
 

@@ -122,12 +122,10 @@ def tables(runs: SlopeRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: SlopeRuns) -> dict[str, Figure]:
-    """Regret against ln T."""
     return {"slope": panels({f"{NAME}, K = {ARMS}": runs.result})}
 
 
 def notes(runs: SlopeRuns) -> str:
-    """Sizes."""
     result = runs.result
     more = ", ".join(f"{simulation.replications} for the growth of {name}" for name, simulation in runs.steadier.items())
     return f"{result.replications} runs of {result.rounds[-1]} rounds, {more}; growth is (R(T) - R(T/10)) / ln 10."

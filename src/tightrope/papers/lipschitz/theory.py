@@ -251,7 +251,6 @@ def last_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Generator
 
 
 def score(cases: TheoremCases) -> list[Row]:
-    """One or two rows for each claim."""
     rows = [
         row_of("most-confusing", f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta", "never",
                f"{wrong} of {total}", never(wrong, total))
@@ -270,7 +269,6 @@ def score(cases: TheoremCases) -> list[Row]:
 
 
 def index_rows(undefined: dict[str, tuple[int, int]]) -> list[Row]:
-    """Indices that are the supremum of an empty set."""
     why = "f(1) is minus infinity and f(2) negative, because of ln ln n, and the sum is never negative."
     return [
         row_of(OURS if name == "f(n) = ln n" else "index-defined", f"{name}: indices b_k(n) that no q from mean_k to 1 defines", "none",
@@ -280,7 +278,6 @@ def index_rows(undefined: dict[str, tuple[int, int]]) -> list[Row]:
 
 
 def exploration_rows(no_arm: dict[str, tuple[int, int]]) -> list[Row]:
-    """Rounds of exploration without an arm to explore."""
     why = "With f(n) > ln n an index can exceed the leader's mean although every arm has its c_k ln n plays."
     return [
         row_of("always-an-arm" if name == PRINTED_READING else OURS, f"{name}: rounds of exploration in which K_e is empty", "none",
@@ -320,7 +317,6 @@ def concentration_rows(table: pd.DataFrame) -> list[Row]:
 
 
 def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
-    """The constants, the programs and the inequality."""
     constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in cases.constants.items()]
     programs = [
         {"instance": name, "rounds": one.rounds, "programs of OSLB": one.solved.mean()}
@@ -331,7 +327,6 @@ def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
 
 
 def notes(_: TheoremCases) -> str:
-    """The tests of the statements."""
     return (
         "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
         "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."

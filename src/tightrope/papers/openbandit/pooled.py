@@ -11,7 +11,6 @@ from .values import DIRECTIONS, DirectionCase, remark_on
 
 
 def data(run: Run) -> list[DirectionCase]:
-    """The cases of the figure `values`."""
     return values.data(run)
 
 
@@ -37,17 +36,14 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
 
 
 def mean_of(estimates: list[Estimate]) -> Estimate:
-    """The mean of independent estimates."""
     return Estimate(sum(one.value for one in estimates) / len(estimates), math.hypot(*(one.se for one in estimates)) / len(estimates))
 
 
 def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
-    """The numbers of the rows."""
     return {"pooled": pd.DataFrame([{"what": row.text, "own mean": row.paper, "value": row.ours, "se": row.se} for row in score(cases)])}
 
 
 def notes(cases: list[DirectionCase]) -> str:
-    """The number of cases, and the reason for pooling."""
     judged = [case for case in cases if not case.refused]
     return (
         f"{len(judged)} of {len(cases)} cases are not refused; a direction's are pooled with equal weights. Pooling was chosen after "

@@ -36,7 +36,6 @@ class DirectionCase(NamedTuple):
 
     @property
     def refused(self) -> bool:
-        """Whether the verdict is that nothing can be said."""
         return self.evaluation.verdict.startswith("not enough overlap")
 
 
@@ -54,7 +53,6 @@ def data(run: Run) -> list[DirectionCase]:
 
 
 def log_of(campaign: OpenBandit) -> Log:
-    """The impressions as a log."""
     return from_frame(campaign.log, slot="slot", time="time", arms=campaign.arms)
 
 
@@ -78,7 +76,6 @@ def score(cases: list[DirectionCase]) -> list[Row]:
 
 
 def remark_on(name: str) -> str:
-    """Of an estimator's row."""
     return "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
 
 
@@ -121,7 +118,6 @@ def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
 
 
 def notes(cases: list[DirectionCase]) -> str:
-    """The two sides of the comparison."""
     rows = cases[0].evaluation.n
     judged = [case for case in cases if not case.refused]
     wide = [math.hypot(case.evaluation.se, case.own.se) / case.own.value for case in judged]

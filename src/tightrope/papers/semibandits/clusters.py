@@ -44,7 +44,6 @@ class Clusters(Monitor):
     size: int = integer(least=1)  # arms of a cluster
 
     def begin(self, arms, n_checkpoints):
-        """Nothing seen yet."""
         return Tally(np.zeros(n_checkpoints), np.zeros(n_checkpoints))
 
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):

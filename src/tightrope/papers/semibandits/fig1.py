@@ -64,7 +64,6 @@ def scattered_world(seed: int, *, arms: int, k: int) -> SemiBandit:
 
 
 def data(run: Run) -> ClusterRuns:
-    """All algorithms on clusters and on scattered arms."""
     trials = run.at(smoke=10, laptop=100, paper=500)
     N, k = run.at(smoke=(400, 20), laptop=(2000, 100), paper=(2000, 100))
     tiers = [clustered_world(ANGLE, seed=trial, arms=N, k=k, tiers=True) for trial in range(trials)]
@@ -221,7 +220,6 @@ def plot(runs: ClusterRuns) -> dict[str, Figure]:
 
 
 def notes(runs: ClusterRuns) -> str:
-    """Sizes and settings."""
     return (
         f"{runs.clustered.replications} trials of {ROUNDS} rounds, {CLUSTERS} clusters, sets of {runs.k}; all parameters 1. A scattered "
         "world has the same theta and as many arms, spread evenly over the unit sphere. A reward is counted as its mean."

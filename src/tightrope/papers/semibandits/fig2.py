@@ -43,11 +43,9 @@ class AngleRuns(NamedTuple):
     best: dict[tuple[str, float], np.ndarray]
 
     def rules(self) -> list[str]:
-        """The rules for ties that were played."""
         return list(dict.fromkeys(rule for rule, _ in self.best))
 
     def angles(self, rule: str) -> list[float]:
-        """The angles that were played under a rule."""
         return [angle for one, angle in self.best if one == rule]
 
 
@@ -151,7 +149,6 @@ def tables(runs: AngleRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: AngleRuns) -> dict[str, Figure]:
-    """Rewards against the angle, a panel for every rule."""
     figure, axes = style.figure(len(runs.rules()))
     looks = palette("semibandits")
     for axis, rule in zip(axes, runs.rules(), strict=True):
@@ -171,7 +168,6 @@ def plot(runs: AngleRuns) -> dict[str, Figure]:
 
 
 def notes(_: AngleRuns) -> str:
-    """Sizes and settings."""
     return (
         "Expected reward of 10 rounds (without the noise of the ±1 rewards). Every algorithm's setting is the best of its grid over some "
         "trials; reward is what it earns on fresh ones, paired between algorithms. The column 'as in the paper' is the best mean over "

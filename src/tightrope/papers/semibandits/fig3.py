@@ -15,7 +15,6 @@ Data = dict[tuple[str, str], np.ndarray]  # by data set and reading the upper tr
 
 
 def data(run: Run) -> Data:
-    """Cosines between some users of every data set."""
     most, cosines = run.at(smoke=500, laptop=4000, paper=10_000), {}
     for source in sources(run):
         for reading, power in READINGS.items():
@@ -27,12 +26,10 @@ def data(run: Run) -> Data:
 
 
 def near_zero(cosines: np.ndarray) -> float:
-    """Share of almost orthogonal pairs."""
     return float((np.abs(cosines) < ORTHOGONAL_COSINE).mean())
 
 
 def score(cosines: Data) -> list[Row]:
-    """Many pairs are almost orthogonal."""
     rows = []
     for (name, reading), pairs in cosines.items():
         close = near_zero(pairs)
@@ -43,7 +40,6 @@ def score(cosines: Data) -> list[Row]:
 
 
 def tables(cosines: Data) -> dict[str, pd.DataFrame]:
-    """Share and median."""
     rows = [
         {
             "data": name, "features": reading, "users": (1 + round((1 + 8 * pairs.size) ** 0.5)) // 2,
@@ -55,7 +51,6 @@ def tables(cosines: Data) -> dict[str, pd.DataFrame]:
 
 
 def plot(cosines: Data) -> dict[str, Figure]:
-    """Histograms, a panel for every data set."""
     names = list(dict.fromkeys(name for name, _ in cosines))
     figure, axes = style.figure(len(names))
     for axis, name in zip(axes, names, strict=True):
@@ -69,6 +64,5 @@ def plot(cosines: Data) -> dict[str, Figure]:
 
 
 def notes(_: Data) -> str:
-    """Sizes and settings."""
     reading = f"The paper's is read as {PAPERS_READING}."
     return f"User features of rank 50 without the constant, U S V' being the decomposition of the ratings. {reading}"

@@ -30,7 +30,6 @@ Data = dict[tuple[str, str], AverageRewards]  # by data set and reading
 
 
 def data(run: Run) -> Data:
-    """All algorithms for every data set and reading."""
     rounds = np.arange(1, ROUNDS + 1)
     trials = run.at(smoke=0, laptop=0, paper=FRESH_TRIALS)
 
@@ -74,7 +73,6 @@ def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]
 
 
 def tables(averages: Data) -> dict[str, pd.DataFrame]:
-    """Mean and standard error by round."""
     rounds = np.arange(1, ROUNDS + 1)
     return {"average": pd.concat([
         pd.DataFrame({
@@ -86,7 +84,6 @@ def tables(averages: Data) -> dict[str, pd.DataFrame]:
 
 
 def plot(averages: Data) -> dict[str, Figure]:
-    """A picture for every data set."""
     names = dict.fromkeys(name for name, _ in averages)
     return {f"average {name}": panels({reading: one for (source, reading), one in averages.items() if source == name}) for name in names}
 
@@ -108,7 +105,6 @@ def panels(averages: dict[str, AverageRewards]) -> Figure:
 
 
 def notes(averages: Data) -> str:
-    """Sizes and settings."""
     trials = {len(next(iter(one.average.values()))) for (_, reading), one in averages.items() if reading == PAPERS_READING}
     fresh = f" Features {PAPERS_READING}: that setting on {FRESH_TRIALS} other trials." if trials == {FRESH_TRIALS} else ""
     return NOTES + fresh

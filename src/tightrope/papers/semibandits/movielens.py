@@ -58,12 +58,10 @@ def sources(run: Run) -> list[MovieLensRelease]:
 
 @functools.lru_cache(maxsize=2)  # the trials and those for tuning, which all k and all algorithms share
 def trial_data(path: pathlib.Path, reading: str, trials: range) -> list[MovieLens]:
-    """Features and rewards; each trial holds out other films."""
     return [movielens(path, promotions=PROMOTIONS, power=READINGS[reading], seed=trial) for trial in trials]
 
 
 def readings(run: Run) -> tuple[str, ...]:
-    """The readings of the features."""
     every = tuple(READINGS)
     return run.at(smoke=every[:1], laptop=every, paper=every)
 
@@ -107,5 +105,4 @@ def tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, name
 
 
 def all_tuned_rewards(run: Run, source: MovieLensRelease, k: int, reading: str, fresh: int = 0) -> dict[str, np.ndarray]:
-    """`tuned_rewards` of every algorithm."""
     return {name: tuned_rewards(run, source, k, reading, name, fresh) for name in NAMES}

@@ -52,5 +52,4 @@ def best(values: np.ndarray) -> int:
 
 
 def share_of(first: np.ndarray, second: np.ndarray) -> float:
-    """Mean of first - second as a share of the mean of second."""
     return float((first - second).mean() / second.mean())

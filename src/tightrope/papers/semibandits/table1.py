@@ -30,7 +30,6 @@ class RewardCell(NamedTuple):
 
 
 def data(run: Run) -> list[RewardCell]:
-    """All algorithms in every cell."""
     return [
         RewardCell(source.name, reading, k, {name: curve[:, -1] for name, curve in all_tuned_rewards(run, source, k, reading).items()})
         for source in sources(run)
@@ -53,7 +52,6 @@ def printed_gain(k: int, ours: tuple[str, ...], rivals: tuple[str, ...]) -> str:
 
 
 def rows_of(cell: RewardCell) -> list[Row]:
-    """The claims on one cell."""
     source, reading, k, final = cell
     where = f"{source}, features {reading}, k = {k}"
 
@@ -85,7 +83,6 @@ def rows_of(cell: RewardCell) -> list[Row]:
 
 
 def tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
-    """All rewards."""
     rows = []
     for source, reading, k, final in cells:
         for name, values in final.items():
@@ -99,5 +96,4 @@ def tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
 
 
 def notes(_: list[RewardCell]) -> str:
-    """Sizes and settings."""
     return NOTES

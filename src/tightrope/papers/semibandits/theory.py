@@ -49,7 +49,6 @@ class LemmaCases(NamedTuple):
 
 
 def radius(t: float, delta: float, d: int, k: int, lam: float, noise: float = NOISE) -> float:
-    """beta_t(delta) for ||theta|| <= 1."""
     return noise * math.sqrt(d * math.log((1 + k * t / lam) / delta)) + math.sqrt(lam)
 
 
@@ -78,7 +77,6 @@ def world(seed: int) -> SemiBandit:
 
 
 def line_up(lam: float) -> dict[str, Policy]:
-    """The algorithms with the parameters of their theorems."""
     p = policies
     parameters: Arguments = {"lam": lam, "delta": DELTA, "noise": NOISE, "theta_bound": 1.0}
     return {
@@ -88,7 +86,6 @@ def line_up(lam: float) -> dict[str, Policy]:
 
 
 def data(run: Run) -> LemmaCases:
-    """The cases of all theorems and lemmas."""
     rounds, runs = run.at(smoke=(80, 4), laptop=(2000, 20), paper=(8000, 100))
     worlds = [world(seed) for seed in range(runs)]
     regrets = []
@@ -172,7 +169,6 @@ def optimistic(rng: np.random.Generator, draws: int) -> pd.DataFrame:
 
 
 def score(cases: LemmaCases) -> list[Row]:
-    """The theorems' bounds and growth, then the lemmas."""
     rows = []
     for key, name in THEOREMS.items():
         rows += [row for one in cases.bounds if one.name == name for row in bound_rows(key, one)]
@@ -226,7 +222,6 @@ def optimism_rows(table: pd.DataFrame) -> list[Row]:
 
 
 def tables(cases: LemmaCases) -> dict[str, pd.DataFrame]:
-    """Regret against the bounds, and the lemmas' numbers."""
     rows = [
         {
             "algorithm": one.name, "lam": one.lam, "regret": one.regret[:, 1].mean(), "bound": one.bound[1],
@@ -238,7 +233,6 @@ def tables(cases: LemmaCases) -> dict[str, pd.DataFrame]:
 
 
 def notes(_: LemmaCases) -> str:
-    """Sizes and settings."""
     return (
         f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET_SIZE}, Gaussian noise {NOISE}, delta = {DELTA}, the "
         "parameters of the theorems. Lemma 8: equal arms, theta_hat as far below theta as the event of the lemma allows."

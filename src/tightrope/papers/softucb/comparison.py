@@ -61,7 +61,6 @@ class PolicyComparison(NamedTuple):
 
 
 def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int) -> PolicyComparison:
-    """All policies on all problems of every case, one replication each."""
     return PolicyComparison(
         [compare_one(run, figure, where, problems, horizon, trajectories) for where, problems in cases.items()], trajectories
     )
@@ -87,7 +86,6 @@ def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str,
 
 
 def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horizon: int, trajectories: int) -> ComparisonCase:
-    """All policies on the problems of one case."""
     noise = problems[0].noise
     trained = {q.theta.tobytes(): train(q, horizon, trajectories, i) for i, q in enumerate(problems)}
     betas = {key: training.beta for key, training in trained.items()}
@@ -145,12 +143,10 @@ def judge(case: ComparisonCase) -> list[Row]:
 
 
 def score(runs: PolicyComparison) -> list[Row]:
-    """The rows of every case."""
     return [row for case in runs.cases for row in judge(case)]
 
 
 def tables(runs: PolicyComparison) -> dict[str, pd.DataFrame]:
-    """Regret at T of every policy, and what training costs."""
     return {
         case.where: pd.DataFrame([
             {"policy": row.policy, "regret": row.mean, "se": row.se, "median": row.median, "worst": row.worst}
@@ -184,7 +180,6 @@ def plot(runs: PolicyComparison) -> dict[str, Figure]:
 
 
 def notes(runs: PolicyComparison) -> str:
-    """Sizes and settings."""
     result = runs.cases[0].result
     return (
         f"{result.replications} instances, T = {result.rounds[-1]}, every policy meets the same noise. Offline: {runs.trajectories} "

@@ -38,7 +38,6 @@ class LearningCurves(NamedTuple):
 
 
 def online_from(start: float) -> str:
-    """The policy that learns online from this beta."""
     return f"online, from {start:g}"
 
 
@@ -174,7 +173,6 @@ def optimum(table: pd.DataFrame) -> list[Row]:
 
 
 def divergence(statuses: list[str]) -> Row:
-    """The share of instances in which a large eta diverges."""
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
     return row_of("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most_of(count, total))
@@ -191,12 +189,10 @@ def divergence_online(beta: np.ndarray, most: float) -> Row:
 
 
 def tables(curves: LearningCurves) -> dict[str, pd.DataFrame]:
-    """The gradient at fixed betas."""
     return {"gradient at fixed betas": curves.gradients}
 
 
 def plot(curves: LearningCurves) -> dict[str, Figure]:
-    """Beta and regret by trajectory and by round, from every start."""
     online, rounds = curves.online, curves.online.rounds
     label = {start: f"from beta = {start:g}" for start in STARTS}
     learned = {label[start]: online.watched[online_from(start)]["beta"] for start in STARTS}
@@ -226,6 +222,5 @@ def side_by_side(
 
 
 def notes(curves: LearningCurves) -> str:
-    """Sizes."""
     instances, horizon = curves.online.replications, curves.online.rounds[-1]
     return f"Means over {instances} instances, d = {D}, sigma = {NOISE:g}, T = {horizon}, bands of two standard errors."

@@ -9,12 +9,10 @@ score, tables, plot = comparison.score, comparison.tables, comparison.plot
 
 
 def data(run: Run) -> comparison.PolicyComparison:
-    """All policies on all users."""
     users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
     problems = jester(users, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
     return comparison.compare(run, "fig2-jester", {"Jester": [comparison.unit_arms(q) for q in problems]}, horizon, trajectories)
 
 
 def notes(runs: comparison.PolicyComparison) -> str:
-    """Sizes and what the paper leaves open."""
     return comparison.notes(runs) + RATINGS

@@ -9,7 +9,6 @@ score, tables, plot = comparison.score, comparison.tables, comparison.plot
 
 
 def data(run: Run) -> comparison.PolicyComparison:
-    """All policies on all users."""
     users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
     problems = movielens_stars(users, films=50, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
     cases = {"MovieLens": [comparison.unit_arms(q) for q in problems]}
@@ -17,5 +16,4 @@ def data(run: Run) -> comparison.PolicyComparison:
 
 
 def notes(runs: comparison.PolicyComparison) -> str:
-    """Sizes and what the paper leaves open."""
     return comparison.notes(runs) + RATINGS

@@ -8,7 +8,6 @@ score, tables, plot = comparison.score, comparison.tables, comparison.plot
 
 
 def data(run: Run) -> comparison.PolicyComparison:
-    """All policies on every case."""
     instances, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(200, 2048, 60))
     cases = {
         f"d = {d}, sigma = {name}": [synthetic(run.seed, i, d, SIGMAS[name]) for i in range(instances)]
@@ -19,5 +18,4 @@ def data(run: Run) -> comparison.PolicyComparison:
 
 
 def notes(runs: comparison.PolicyComparison) -> str:
-    """Sizes and what the paper leaves open."""
     return comparison.notes(runs) + " sigma is not stated in the paper: three values."

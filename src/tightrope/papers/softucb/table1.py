@@ -125,7 +125,6 @@ def shared_spread(first: np.ndarray, second: np.ndarray) -> Estimate:
 
 
 def tables(runs: LearnedBetas) -> dict[str, pd.DataFrame]:
-    """Betas and regrets by cell."""
     rows = []
     for (d, T), path in runs.paths.items():
         hats = path[:, -1]
@@ -152,7 +151,6 @@ def plot(runs: LearnedBetas) -> dict[str, Figure]:
 
 
 def notes(runs: LearnedBetas) -> str:
-    """Sizes and settings."""
     instances, length = next(iter(runs.paths.values())).shape
     etas = ", ".join(f"{eta:g}" for eta in ETAS.values())
     return (

@@ -34,12 +34,10 @@ class EliminationRuns(NamedTuple):
 
 
 def name_of(beta: float) -> str:
-    """Of the policy with this fixed beta."""
     return f"beta = {beta:g}"
 
 
 def data(run: Run) -> EliminationRuns:
-    """SoftUCB at learned widths and at fixed ones."""
     instances, horizon, trajectories, each = run.at(smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 10), paper=(40, 1024, 60, 50))
     problems = [synthetic(run.seed, i, D, NOISE) for i in range(instances)]
     betas = {
@@ -58,7 +56,6 @@ def data(run: Run) -> EliminationRuns:
 
 
 def final_count(result: Result, name: str, what: str) -> np.ndarray:
-    """(replications,) what the monitor counted."""
     return result.watched[name][what][:, 0]
 
 
@@ -68,7 +65,6 @@ def final(runs: EliminationRuns, name: str) -> np.ndarray:
 
 
 def score(runs: EliminationRuns) -> list[Row]:
-    """The rows of all statements."""
     return [*lemmas(runs.result), *constraint(runs.result), *gradient(runs), maximum(runs), *theorem(runs), small(runs)]
 
 
@@ -155,7 +151,6 @@ def theorem(runs: EliminationRuns) -> list[Row]:
 
 
 def regret_bound(beta: float, horizon: int) -> float:
-    """Eq 16 with alpha = 1."""
     return 4 * math.sqrt(2) * beta * MASS * math.sqrt(horizon * D * math.log(1 + horizon / D))
 
 
@@ -169,7 +164,6 @@ def small(runs: EliminationRuns) -> Row:
 
 
 def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
-    """Regret, shares of rounds and slopes by policy."""
     result, rounds, rows = runs.result, float(runs.result.rounds[-1]), []
     for name in result.policies:
         regret = estimate(result.regret[name][:, -1])
@@ -182,7 +176,6 @@ def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
 
 
 def notes(runs: EliminationRuns) -> str:
-    """Sizes."""
     instances, result = runs.betas[LEARNED_BETA].size, runs.result
     return (
         f"d = {D}, sigma = {NOISE:g}, T = {result.rounds[-1]}, {instances} instances, {result.replications} runs. beta-hat is "

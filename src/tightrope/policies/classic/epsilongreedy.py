@@ -72,7 +72,6 @@ def leaders(state, eligible):
 
 @lean
 def chance(policy, state, eligible, arm):
-    """The probability that this arm is played now."""
     if not allowed(eligible, arm):
         return 0.0
     best, places = leaders(state, eligible)

@@ -110,7 +110,6 @@ def level_now(round):
 
 @lean
 def half_width(policy, logarithm, pulls):
-    """By how much a truncated mean may be off."""
     power = 1.0 / (1.0 + policy.epsilon)
     return policy.width * math.pow(policy.moment, power) * math.pow(logarithm / pulls, policy.epsilon * power)
 

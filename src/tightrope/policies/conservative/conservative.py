@@ -129,7 +129,6 @@ class Conservative(Guaranteed):
 
 @lean
 def choose(policy, state, context):
-    """The arm, with the event noted in the ledger."""
     baseline, mean = bound_round(policy, state, context)
     if policy.index == ROUNDS_INDEX:
         index_by_rounds(state, state.ledger[0].rounds + 1.0)

@@ -63,7 +63,6 @@ def open_decisions(policy: Guaranteed, state: ArmLedger) -> Explanation:
 def sentence(
     first: int, arm: int, event: int, baseline: int, budget: float, needed: np.ndarray, upper: np.ndarray, reference: float
 ) -> str:
-    """Why this arm, for a person."""
     short = f"budget {budget:.3g} short of {needed[first]:.3g} needed for arm {first}"
     if event == UNSAFE:
         return (

@@ -127,7 +127,6 @@ def with_range(policy: Any, arms: Arms) -> Any:
 
 
 def check_means(rewards: tuple[float, float], means: Stored) -> None:
-    """Refuse means that no reward allows."""
     low, high = (0.0, 1.0) if rewards == ANY_REWARD else rewards
     for name, values in means.items():
         for mean in np.atleast_1d(values):
@@ -293,7 +292,6 @@ def fall_back(policy, state, context, baseline):
 
 @lean
 def first_of(values, top, eligible):
-    """Lowest eligible arm of this value."""
     for k in range(values.shape[0]):
         if values[k] == top and allowed(eligible, k):
             return k
@@ -302,7 +300,6 @@ def first_of(values, top, eligible):
 
 @lean
 def why_instead(state, arm, baseline):
-    """The event where `fall_back` chose."""
     if arm == baseline:
         return BASELINE
     return SAFE_OTHER if is_safe(state, arm) else UNSAFE
@@ -322,7 +319,6 @@ def open_round(policy, state, context, arm):
 
 @lean
 def withdraw_round(policy, state, context, arm):
-    """Undo `open_round` of a decision that is still open."""
     ledger = state.ledger[0]
     baseline, mean = baseline_of(policy, context)
     if not is_open(state, baseline, arm):

@@ -63,7 +63,6 @@ def holdings(policy: Any, state: State) -> Explanation | None:
 
 
 def holdings_by_segment(policy: SafeSegments, state: SegmentState) -> Explanation:
-    """The same for n segments, of which each has a ledger."""
     each = []
     for s in range(policy.segments):
         guard = policy.guard
@@ -84,7 +83,6 @@ def means_are_known(policy: Guaranteed, kept: ArmLedger) -> bool:
 
 
 def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanation]:
-    """The bound, and what is open, for single arms."""
     features = (
         np.zeros((kept.bounds.lower.size, kept.model.features.shape[1])) if isinstance(kept, LinearLedger) and not kept.fixed else None
     )
@@ -109,7 +107,6 @@ def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
 
 
 def bound_of_sets(policy: GuardsSets, kept: SetState) -> tuple[float, Explanation]:
-    """The bound, and how many arms are open, for sets."""
     ledger = kept.ledger[0]
     bound = sets_bound(policy, kept)
     if math.isnan(policy.baseline_mean):

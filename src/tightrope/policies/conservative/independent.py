@@ -154,7 +154,6 @@ def counted_open(state, policy, arm):
 
 @lean
 def bound_arm(state, policy, arm):
-    """LCB and UCB of one arm."""
     bounds, ledger, n, total = state.bounds, state.ledger[0], state.pulls[arm], state.sums[arm]
     if n > 0.0:
         bounds.upper[arm] = mean_bound(state, arm, n, total, True)

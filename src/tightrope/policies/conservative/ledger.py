@@ -94,7 +94,6 @@ class Bounds(NamedTuple):
 
 @jit
 def bounds_of_segment(bounds, s):
-    """Views of the bounds of segment s."""
     return Bounds(bounds.lower[s], bounds.upper[s], bounds.total[s], bounds.index[s], bounds.offer[s])
 
 
@@ -116,7 +115,6 @@ def is_known(rewards: tuple[float, float]) -> bool:
 
 
 def usual_sigma(low: float, high: float) -> float:
-    """The scale of rewards in a range that the policy does not declare."""
     return max(1.0, (high - low) / 2.0)
 
 
@@ -157,7 +155,6 @@ def premises(policy: Any, rewards: tuple[float, float] | None, dimension: int, n
 
 
 def new_ledger(number: int, premises: Premises) -> np.ndarray:
-    """No round decided yet, on so many arms."""
     ledger = np.zeros(1, dtype=LEDGER).view(np.recarray)
     ledger["event"], ledger["choice"], ledger["stale"], ledger["arms"] = BASELINE, -1, -1, number
     for name, value in premises._asdict().items():
@@ -166,7 +163,6 @@ def new_ledger(number: int, premises: Premises) -> np.ndarray:
 
 
 def new_bounds(number: int) -> Bounds:
-    """Nothing known of any arm."""
     return Bounds(*(np.zeros(number) for _ in Bounds._fields))
 
 
@@ -184,7 +180,6 @@ def add(pair, value):
 
 @lean
 def value_of(pair):
-    """Value of a compensated sum."""
     return pair[0] + pair[1]
 
 
@@ -282,13 +277,11 @@ def charged_noise(policy, ledger):
 
 @lean
 def anything_open(ledger):
-    """Whether a reward is still awaited."""
     return ledger.explored > ledger.closed or ledger.conserved_open > 0.0
 
 
 @lean
 def known_slack(policy, context, ledger, mean, ahead):
-    """Slack of a round whose baseline mean is known; `ahead` = rem."""
     credit = policy.alpha * ahead * floor_of(policy, context) if ahead > 0 else 0.0
     return value_of(ledger.earned) + credit - (1.0 - policy.alpha) * (value_of(ledger.promised) + mean)
 

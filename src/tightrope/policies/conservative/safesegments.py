@@ -162,7 +162,6 @@ def new_segment(guard: Safe, arms: Arms) -> Independent | TrivialLedger:
 
 
 def longer_segment(guard: Safe, one: Independent | TrivialLedger, arms: Arms) -> Independent | TrivialLedger:
-    """A segment's ledger with more arms."""
     if isinstance(one, Independent):
         longer = longer_state(guard, one, Arms(arms.number, rewards=arms.rewards))
         assert isinstance(longer, Independent)
@@ -173,7 +172,6 @@ def longer_segment(guard: Safe, one: Independent | TrivialLedger, arms: Arms) ->
 
 
 def all_segments(ledgers: list[Independent | TrivialLedger]) -> Independent | TrivialLedger:
-    """One ledger whose arrays have an axis of segments before their own."""
     first = ledgers[0]
     arrays = {name: np.stack([getattr(one, name) for one in ledgers]) for name in first._fields if name not in ("ledger", "bounds")}
     bounds = Bounds(*map(np.stack, zip(*(one.bounds for one in ledgers), strict=True)))
@@ -182,13 +180,11 @@ def all_segments(ledgers: list[Independent | TrivialLedger]) -> Independent | Tr
 
 
 def segment_ledger(ledgers: Independent | TrivialLedger, s: int) -> Independent | TrivialLedger:
-    """`in_segment` for Python, where records are read by names."""
     bounds = Bounds(*(array[s] for array in ledgers.bounds))
     return type(ledgers)(ledgers.ledger[s : s + 1], bounds, *(array[s] for array in ledgers[2:]))
 
 
 def shown_round(policy: SafeSegments, state: SegmentState, context: Context) -> tuple[SafeState, Context]:
-    """`segment_state` and `segment_context` for Python."""
     s = context.segment or 0
     mean = context.baseline_mean
     if mean is None:

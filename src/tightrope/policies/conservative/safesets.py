@@ -181,8 +181,6 @@ def chances(
 
 
 def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> str:
-    """Why this set, for a person."""
-
     def shown(arms: np.ndarray) -> str:
         return "{" + ", ".join(map(str, arms[:10].tolist())) + (", .." if arms.size > 10 else "") + "}"
 

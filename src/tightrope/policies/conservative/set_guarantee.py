@@ -105,7 +105,6 @@ class GuardsSets(Protocol):
 
 
 def features_of(state: SetState, context: Context) -> np.ndarray:
-    """This round's rows of features."""
     return np.asarray(state.setting.features if context.features is None else context.features)
 
 
@@ -135,14 +134,12 @@ def set_radius(policy: GuardsSets, state: SetState) -> float:
 
 
 def set_beta(policy: GuardsSets, state: SetState) -> float:
-    """Radius of the ellipsoid."""
     dimension, m = float(state.model.response.size), float(state.model.seen[0])
     sigma, delta = float(state.ledger[0].sigma), float(state.ledger[0].arm_delta)
     return float(ellipsoid_radius(sigma, delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
 
 
 def bound_round(policy: GuardsSets, state: SetState, context: Context) -> SetRound:
-    """Everything that `total` needs."""
     ledger, features = state.ledger[0], features_of(state, context)
     theta, factor = solve(state.model)
     beta = set_beta(policy, state)
@@ -183,7 +180,6 @@ def total(state: SetState, known: SetRound, chosen: np.ndarray) -> float:
 
 
 def choose_set(policy: GuardsSets, state: SetState, context: Context, wanted: np.ndarray) -> tuple[np.ndarray, int]:
-    """The set that is played where the inner policy wants another, and why."""
     known, baseline = bound_round(policy, state, context), policy.baseline
     playable = context.eligible is None or bool(context.eligible[baseline].all())
     if np.array_equal(np.sort(wanted), baseline):

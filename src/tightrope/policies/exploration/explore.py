@@ -111,7 +111,6 @@ class Explore(Wrapper):
 
 @lean
 def share_of_uniform(policy, number, eligible):
-    """The probability of a uniform choice this round."""
     return min(policy.floor * count_eligible(number, eligible), 1.0)
 
 

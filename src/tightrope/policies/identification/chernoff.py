@@ -65,7 +65,6 @@ class ChernoffQuestion(NamedTuple):
 
 
 def question_of(policy: Chernoff) -> ChernoffQuestion:
-    """The question that a policy answers."""
     return ChernoffQuestion(policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold)
 
 

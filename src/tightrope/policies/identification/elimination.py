@@ -39,7 +39,6 @@ def eliminate(model, answer, survivors, C, epsilon):
 
 
 def leads_over_survivors(model, survivors: np.ndarray, leader: int) -> np.ndarray:
-    """Estimated gaps between the leader and the other survivors."""
     others = survivors.copy()
     others[leader] = False
     return np.asarray(model.mean[leader] - model.mean[others])

@@ -116,7 +116,6 @@ def best_step(policy, state, leader, most):
 
 @lean
 def climb(policy, state):
-    """One step of the proportions."""
     model, leader = state.model, state.answer[0]["leader"]
     t, K = model.progress[0]["rounds"], state.step.shape[0]
     turn = math.floor(t / K)

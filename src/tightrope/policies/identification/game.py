@@ -30,7 +30,6 @@ class Game(NamedTuple):
 
 
 def new_game(K: int, d: int) -> Game:
-    """Scratch for K arms in R^d."""
     return Game(np.zeros(K), np.zeros((d, d)), np.zeros((d, d)), np.zeros((K, d)), np.zeros(d))
 
 

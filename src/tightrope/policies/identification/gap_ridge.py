@@ -72,7 +72,6 @@ class GapRidge(NamedTuple):
 
 
 def new_gap_ridge(start: Coordinates) -> GapRidge:
-    """The model without data."""
     K, d = start.features.shape
     return GapRidge(
         start.features, np.ascontiguousarray(start.features.T), start.ridge, start.ridge_log_det,

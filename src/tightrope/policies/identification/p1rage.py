@@ -117,7 +117,6 @@ class P1RAGE(Answering):
 
 @lean
 def learn(state, action, reward):
-    """Add a reward, weighted by the design in use."""
     answer, weight, checksum = state.answer[0], state.designs.weights[action], 0.0
     answer["rounds"] += 1.0
     state.pulls[action] += 1.0
@@ -156,7 +155,6 @@ def variances(state: P1RAGEState, directions: np.ndarray) -> np.ndarray:
 
 
 def quantile(policy: P1RAGE, state: P1RAGEState) -> float:
-    """Of the normal distribution, for all other arms at once."""
     return float(special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
 
 

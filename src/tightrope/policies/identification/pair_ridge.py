@@ -29,7 +29,6 @@ class PairRidge(NamedTuple):
 
     @lean
     def rank_one_update(self, arm, reward):
-        """O(K^2)."""
         K = self.mean.shape[0]
         product, squares, projection = self.product, self.pair_square, self.projection
         for k in range(K):
@@ -68,7 +67,6 @@ class PairRidge(NamedTuple):
 
 
 def new_pair_ridge(start: Coordinates) -> PairRidge:
-    """The model without data."""
     K, d = start.features.shape
     return PairRidge(
         *start, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), new_progress(K),

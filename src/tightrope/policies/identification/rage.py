@@ -128,7 +128,6 @@ def phase_size(policy, state, t):
 
 @lean
 def begin_phase(policy, state):
-    """Design and sample sizes of the next phase."""
     work, answer = state.work, state.answer[0]
     answer["phase"] += 1.0
     value, _ = design_kernel(state.model.features, state.directions, state.wanted, work, ACCURACY, MOST_ITERATIONS)

@@ -55,7 +55,6 @@ def refactorise(model):
 
 @lean
 def learn(model, arm, reward):
-    """Take in one reward."""
     if count_reward(model, arm, reward):
         rank_one_update(model, arm, reward)
     elif model.progress[0]["unpulled"] == 0.0:

@@ -100,5 +100,4 @@ def _after_one_pull(product: np.ndarray, squares: np.ndarray, among: np.ndarray)
 
 
 def _shared_equally(tied: np.ndarray) -> np.ndarray:
-    """Probability of each arm when the marked ones are drawn uniformly."""
     return tied / tied.sum() if tied.sum() > 1 else one_hot(int(np.argmax(tied)), tied.size)

@@ -65,7 +65,6 @@ class Answering(Policy):
 
 
 def refuse_broken(state: Any) -> None:
-    """Refuse to go on where estimates broke down."""
     if state.answer[0]["broken"]:
         raise ValueError(BROKEN)
 

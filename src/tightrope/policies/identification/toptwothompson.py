@@ -63,7 +63,6 @@ class TopTwoThompson(TopTwo):
 
 @lean
 def best_of_draws(policy, counts, eligible, rng):
-    """The eligible arm of the largest draw from its posterior."""
     best, top = -1, -math.inf
     for k in range(counts.pulls.shape[0]):
         if allowed(eligible, k):

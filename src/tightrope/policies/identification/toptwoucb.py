@@ -68,7 +68,6 @@ def upper_bound(policy, counts, k):
 
 @lean
 def optimistic(policy, counts, eligible):
-    """The eligible arm of the highest upper bound."""
     best, top = -1, -math.inf
     for k in range(counts.pulls.shape[0]):
         if allowed(eligible, k):

@@ -121,7 +121,6 @@ class UGapE(Answering):
 
 @lean
 def half_width(policy, rounds, K, pulls):
-    """beta_k after `rounds` samples."""
     return policy.noise * math.sqrt(union_logarithm(policy, rounds, K) / pulls)
 
 

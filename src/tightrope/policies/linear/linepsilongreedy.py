@@ -101,7 +101,6 @@ def fill_chances(policy, state, context, out):
 
 
 def probabilities(policy: LinEpsilonGreedy, state: LinEpsilonGreedy.State, context: Context) -> np.ndarray:
-    """(K,) of the arms."""
     out = np.empty(state.model.mean.size)
     fill_chances(policy, state, context, out)
     return out

@@ -118,7 +118,6 @@ class LinMED(Policy):
 
 @lean
 def current_radius(policy, state):
-    """The root of beta."""
     delta = 1.0 / (state.rounds[0] + 2.0) if math.isnan(policy.delta) else policy.delta
     return determinant_radius(policy.noise, delta, state.model.log_det[0], policy.lam, policy.theta_bound)
 
@@ -157,7 +156,6 @@ def fill_weights(policy, state, context):
 
 @lean
 def chance(policy, state, context, arm):
-    """The probability that this arm is played now."""
     total = fill_weights(policy, state, context)
     return state.weight[arm] / total
 

@@ -149,7 +149,6 @@ class LinTS(RidgePolicy):
 
 @lean
 def posterior_scale(policy, state):
-    """v of this round."""
     if not math.isnan(policy.scale):
         return policy.scale
     if policy.width >= 0.0:
@@ -168,7 +167,6 @@ def share_of_untried(policy, state, eligible):
 
 
 def draws_among(policy: LinTS, state: LinTS.State, context: Context) -> list[tuple[float, np.ndarray | None]]:
-    """The arms among which the draw is, as masks (None: all), each with its chance."""
     share = share_of_untried(policy, state, context.eligible)
     alone = [(share, untried_first(state.model, context.eligible))] if share > 0.0 else []
     return [(1.0 - share, context.eligible), *alone]

@@ -139,7 +139,6 @@ def largest_norm(features: np.ndarray | None) -> float:
 
 @lean
 def current_beta(policy, state):
-    """The radius of this round."""
     if not math.isnan(state.beta[0]):
         return state.beta[0]
     if policy.width >= 0.0:

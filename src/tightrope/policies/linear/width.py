@@ -16,7 +16,6 @@ def by_the_data(width, instead):
 
 @lean
 def learns_noise(width, instead, noise):
-    """Whether the width is a multiple of a noise that is learned from the residuals."""
     return by_the_data(width, instead) and math.isnan(noise)
 
 

@@ -96,7 +96,6 @@ def nearest(points, place, first, last, eligible):
 
 @lean
 def arm_in_cell(points, first, last, cell, eligible):
-    """The eligible arm nearest to the middle of a dyadic cell."""
     depth_size = 1
     while cell >= 2 * depth_size - 1:
         depth_size *= 2

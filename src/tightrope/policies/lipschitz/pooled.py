@@ -75,7 +75,6 @@ def must_play(pool, forced, eligible):
 
 
 def explanation(policy: Pooled, state: State, pool: Pool, context: Context, rng: np.random.Generator) -> Explanation:
-    """The report on the pool and the arm that would be played."""
     bounds = report(pool, policy.divergence, policy.sigma, evidence_level(policy, pool), context.eligible)
     return bounds | {"probability": one_hot(select(policy, state, context, rng), pool.pulls.size)}
 

@@ -27,7 +27,6 @@ class Rates(NamedTuple):
 
 
 def new_rates(K: int) -> Rates:
-    """Nothing solved yet."""
     return Rates(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K)), new_work(K), np.zeros(1))
 
 

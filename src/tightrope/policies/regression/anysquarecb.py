@@ -42,7 +42,6 @@ class SquareCB(Gaps, Policy):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        """Refuse what is no regression."""
         kind_of("model", stored["model"])
         return stored
 

@@ -46,7 +46,6 @@ def current_gamma(policy, state, learned):
 
 
 def fixed_gamma(policy: Gaps, arms: Arms, coefficients: int) -> float:
-    """Gamma where it is the same in every round; NaN where it grows."""
     if math.isnan(policy.gamma) and policy.growth == HORIZON and arms.horizon is not None:
         return float(horizon_gamma(arms.number, coefficients, arms.horizon, policy.delta) / bounded(policy.noise))
     return float(policy.gamma)

@@ -35,11 +35,9 @@ class BatchRegression:
         self.model, self.seen = copy.deepcopy(model), False
 
     def scores(self, rows: np.ndarray) -> ArrayLike:
-        """Predictions of `predict`."""
         return self.model.predict(rows) if self.seen else np.zeros(len(rows))
 
     def take_in(self, row: np.ndarray, reward: float) -> None:
-        """One row for `partial_fit`."""
         self.model.partial_fit(row[None], np.array([reward]))
         self.seen = True
 
@@ -51,11 +49,9 @@ class Online:
         self.model = copy.deepcopy(model)
 
     def scores(self, rows: np.ndarray) -> ArrayLike:
-        """Predictions of `predict_one`."""
         return [self.model.predict_one(dict(enumerate(row))) or 0.0 for row in rows.tolist()]
 
     def take_in(self, row: np.ndarray, reward: float) -> None:
-        """One row for `learn_one`."""
         self.model.learn_one(dict(enumerate(row.tolist())), reward)
 
 

@@ -110,7 +110,6 @@ class SquareCB(Gaps, RidgePolicy):
 
 @lean
 def fill_weights(policy, state, context):
-    """Fill weight with every arm's probability."""
     predict(state.model, context)
     learned = noise_scale(state.noise, regained(state.model)) if learns(policy) else 1.0
     weigh(state.model.mean, context.eligible, current_gamma(policy, state, learned), state.weight)
@@ -118,13 +117,11 @@ def fill_weights(policy, state, context):
 
 @lean
 def learns(policy):
-    """Whether gamma is by the noise that is learned from the residuals."""
     return math.isnan(policy.gamma) and math.isnan(policy.noise) and policy.growth == SCHEDULE
 
 
 @lean
 def chance(policy, state, context, arm):
-    """The probability that this arm is played now."""
     fill_weights(policy, state, context)
     return state.weight[arm]
 

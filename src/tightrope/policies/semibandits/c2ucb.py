@@ -22,7 +22,6 @@ class C2UCB(Optimistic):
     """
 
     def _scoring(self, state, context, rng):
-        """This round's scores."""
         mean, width, solved = predictions(state, context)
         width *= width_factor(self, state, solved)
         return Scoring(mean, width, mean + width, zero=solved.zero)

@@ -35,7 +35,6 @@ class CombGreedy(SetPolicy):
         return best_set(state, context, scores, self.ties, rng)
 
     def _scoring(self, state, context, rng):
-        """This round's scores, as `select` makes them."""
         mean, width, _ = predictions(state, context)
         if state.model.seen[0] > 0.0:
             return Scoring(mean, width, mean)

@@ -42,7 +42,6 @@ class CombKLUCB(IndexPolicy):
         return 0.0, 1.0
 
     def _scoring(self, state):
-        """This round's scores."""
         mean, upper = means(state.counts), upper_of(self, state.counts, state.counts.sums)
         return Scoring(mean, np.where(np.isnan(mean), np.inf, upper - mean), unseen_first(state, upper))
 

@@ -27,7 +27,6 @@ class CombLinTS(GaussianPrior):
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
-        """This round's scores, by the law of those that `select` makes."""
         return round_scoring(state, context, rng, lambda solved: noise_now(self, state, solved))
 
 

@@ -24,7 +24,6 @@ class CombLinUCB(GaussianPrior):
     c: float = real(default=1.0, least=0)
 
     def _scoring(self, state, context, rng):
-        """This round's scores."""
         mean, width, solved = predictions(state, context)
         width *= self.c * noise_now(self, state, solved)
         return Scoring(mean, width, mean + width, zero=solved.zero)

@@ -58,7 +58,6 @@ class CombTS(SetPolicy):
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
-        """This round's scores, by the law of those that `select` makes."""
         if self.randomization == ROUND:
             return round_scoring(state, context, rng, lambda solved: v_now(self, state, solved))
         mean, width, solved = predictions(state, context)
@@ -71,7 +70,6 @@ class CombTS(SetPolicy):
 
 
 def v_now(policy, state, solved):
-    """Posterior scale of this round."""
     if math.isnan(policy.v):
         return policy.width * batch_scale(state.model, solved, policy.noise)
     if policy.v >= 0:

@@ -42,7 +42,6 @@ class CombUCB1(IndexPolicy):
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
 
     def _scoring(self, state):
-        """This round's scores."""
         counts = state.counts
         width = np.sqrt(per_pull(self.alpha * self.sigma**2 * math.log(counts.rounds[0] + 1.0), counts))
         mean = means(counts)

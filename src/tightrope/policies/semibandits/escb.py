@@ -73,7 +73,6 @@ class ESCBChoice(NamedTuple):
 
 
 def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.random.Generator) -> ESCBChoice:
-    """The set to play."""
     counts, tried = state.counts, state.counts.pulls > 0
     f = exploration(counts.rounds[0] + 1.0, policy.c * state.setting.size)
     mean, spread = means(counts), per_pull(0.5 * policy.sigma**2 * f, counts)

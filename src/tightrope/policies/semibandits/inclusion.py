@@ -39,7 +39,6 @@ def exact_inclusion(centre: np.ndarray, spread: np.ndarray, k: int, law: str) ->
 
 
 def cuts_of(law: str) -> np.ndarray:
-    """Breakpoints of a density, in spreads from its centre."""
     return np.array(CUTS if law == "normal" else (0.0, 1.0))
 
 

@@ -31,7 +31,6 @@ class PC2UCB(Optimistic):
         return best_set(state, context, scores, self.ties, rng, solved.zero)
 
     def _scoring(self, state, context, rng):
-        """This round's scores, as `select` makes them."""
         mean, width, solved = predictions(state, context)
         width *= width_factor(self, state, solved)
 

@@ -182,7 +182,6 @@ def longer_state(state: RidgeSetState, arms: Arms) -> RidgeSetState:
 
 
 def features_of(state: RidgeSetState, context: Context) -> np.ndarray:
-    """This round's rows of features."""
     if context.features is not None:
         return np.asarray(context.features)
     if state.setting.features is None:
@@ -239,7 +238,6 @@ class BreaksTies(Protocol):
 
 
 def no_draws(draws: int) -> np.ndarray:
-    """Of scores that are certain."""
     raise TypeError("these scores are not drawn.")
 
 

@@ -150,7 +150,6 @@ class SoftUCB(RegressionPolicy):
 
 @lean
 def current_beta(policy, state):
-    """The width of this round."""
     if math.isnan(policy.beta):
         return state.beta[0] * current_scale(policy.noise, state.noise, state.model)
     return state.beta[0]
@@ -259,13 +258,11 @@ def fill_weights(policy, state, context):
 
 @lean
 def draw(policy, state, context, rng):
-    """An arm from the softmax; one uniform."""
     return categorical(state.weight, fill_weights(policy, state, context), rng)
 
 
 @lean
 def chance(policy, state, context, arm):
-    """The probability that this arm is played now."""
     total = fill_weights(policy, state, context)
     return state.weight[arm] / total
 
@@ -297,7 +294,6 @@ def learn_width_and_model(policy, state, context, action, reward):
 
 @lean
 def learns(policy):
-    """Whether the noise is learned from the residuals."""
     return math.isnan(policy.beta) and math.isnan(policy.noise)
 
 

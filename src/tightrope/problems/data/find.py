@@ -12,7 +12,6 @@ class DataNotFound(FileNotFoundError):
 
 
 def folders(data: str | os.PathLike[str] | None = None) -> list[pathlib.Path]:
-    """The folders searched, in order."""
     named = [data] if data is not None else []
     environment = [os.environ["TIGHTROPE_DATA"]] if os.environ.get("TIGHTROPE_DATA") else []
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -92,7 +92,6 @@ def open_bandit(
 
 
 def _opener(inside: str, data: str | os.PathLike[str] | None) -> Callable[[str], IO[bytes]]:
-    """A function that opens a file of the folder BEHAVIOUR/CAMPAIGN."""
     for base in folders(data):
         for name in FOLDERS:
             folder = base / name / inside

@@ -231,8 +231,6 @@ def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: Ex
     low, high = history.reward_range
     taken = min(max((spec.default_reward - low) / (high - low), 0.0), 1.0)
     late = {f"arm {arm!r}": (arm, observations.late) for arm, observations in history.observed.arms.items() if observations.late.rounds}
-    if history.observed.late_of_any.rounds:
-        late["some arms"] = ("", history.observed.late_of_any)
     own = baselines_of({}, spec.baseline)
     compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
     bounds = bounds_of([sequence for _, sequence in late.values()], ERROR / max(len(late), 1))
@@ -310,11 +308,9 @@ def masks(history: History) -> Assumption:
 def baseline_is_there(history: History) -> Assumption:
     """The baseline can be played."""
     says = "The baseline can be played in every round; where it could not, a decision's reason says so."
-    missing, unknown = history.observed.without_baseline, history.observed.unknown_rounds
+    missing = history.observed.without_baseline
     if missing:
         return Assumption(says, CONTRADICTED, f"It was not eligible in {plural(missing, 'round')}.")
-    if unknown:
-        return unseen(says, f"It was eligible in every round of the log but {plural(unknown, 'round')} that an earlier version erased.")
     return Assumption(says, HOLDS, "It was eligible in every round of the log.")
 
 

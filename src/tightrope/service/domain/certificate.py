@@ -7,16 +7,14 @@ from ...core.types import JsonObject
 from .assumptions import CONTRADICTED, Assumption, assumptions
 from .history import History
 from .segments import promised_bounds
-from .signatures import agrees, fingerprint, public_key, sign, signed_with
+from .signatures import fingerprint, public_key, sign, signed_with
 from .times import timestamp
 
-KIND = "tightrope certificate 2"
-SECRET_KIND = "tightrope certificate 1"  # signed with HMAC, before there were public keys; they are still checked
+KIND = "tightrope certificate 1"
 BELOW_ZERO = (
     "A bound below 0 does not say that the promise was broken: at that time the log alone could not show that it was kept, because rewards "
     "that had just come were bad ones, or the baseline's mean was not known well yet."
 )
-SIGNATURES = {KIND: "ed25519", SECRET_KIND: "hmac_sha256"}  # the field of each kind
 
 
 def certificate(standing: JsonObject, history: History, key: bytes, issued: int) -> JsonObject:
@@ -81,23 +79,16 @@ def read(text: str) -> JsonObject:
     return certificate
 
 
-def check(certificate: JsonObject, public: bytes, secret: bytes | None = None) -> list[str]:
-    """The errors of a certificate; none: it is one of this service, and nothing of it was changed. public: the service's key in
-    PEM. secret: the service's, with which alone certificates of the first kind can be checked."""
-    kind = str(certificate.get("kind"))
-    if kind not in SIGNATURES or not isinstance(certificate.get(SIGNATURES[kind]), str):
+def check(certificate: JsonObject, public: bytes) -> list[str]:
+    """The errors of a certificate; none: it is one of this service, and nothing of it was changed. public: the service's key in PEM."""
+    if certificate.get("kind") != KIND or not isinstance(certificate.get("ed25519"), str):
         return ["It is not a certificate of this kind."]
-    body = {name: value for name, value in certificate.items() if name not in ("sha256", SIGNATURES[kind])}
-    if kind == SECRET_KIND and secret is None:
-        return ["It was signed before there were public keys, so only its service can check it; give its database with --db."]
+    body = {name: value for name, value in certificate.items() if name not in ("sha256", "ed25519")}
     text = canonical(body)
     errors = []
     if hashlib.sha256(text).hexdigest() != certificate.get("sha256"):
         errors.append("Its digest is not that of its content: it was changed.")
-    if kind == SECRET_KIND:
-        if not agrees(secret or b"", text, certificate["hmac_sha256"]):
-            errors.append("Its signature is not that of this database's service.")
-    elif body.get("public_key") != fingerprint(public):
+    if body.get("public_key") != fingerprint(public):
         errors.append(f"It names another public key than this one, whose fingerprint is {fingerprint(public)}.")
     elif not signed_with(public, text, certificate["ed25519"]):
         errors.append("Its signature is not by the private key that belongs to this public one.")

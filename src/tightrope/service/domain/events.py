@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from ...core.types import JsonObject
-from . import former
 from .spec import ExperimentSpec, Mode, completed
 
 Kind = Literal[
@@ -54,21 +53,17 @@ class DecisionEvent(Event):
 @dataclass(slots=True)
 class Created(Event):
     """The experiment began. spec: as `ExperimentSpec.plain` gives it. defaults: what is taken for each field that it leaves out. policy:
-    with every parameter, its guarantee and its floor. Both are None in a log of a version that did not record them."""
+    with every parameter, its guarantee and its floor."""
 
     kind = "created"
     spec: Body
-    defaults: Body | None = None
-    policy: Body | None = None
-
-    @property
-    def body(self) -> Body:
-        return {"spec": self.spec} if self.policy is None else {"spec": self.spec, "defaults": self.defaults, "policy": self.policy}
+    defaults: Body
+    policy: Body
 
     @property
     def completed(self) -> ExperimentSpec:
         """The spec with all that it leaves out."""
-        return ExperimentSpec.model_validate(completed(self.spec, former.SPEC if self.defaults is None else self.defaults))
+        return ExperimentSpec.model_validate(completed(self.spec, self.defaults))
 
 
 class Paused(Event):
@@ -134,18 +129,12 @@ class ModeChanged(Event):
 @dataclass(slots=True)
 class Erased(Event):
     """A subject's data was blanked. events: pairs of a number of an event and the SHA-256 of its body now. rounds: numbers of the events
-    whose round is gone, so that no replay passes them. longest: norm of the features that are gone, which certificates go on to count; None
-    in a log of a version that kept nothing of what it blanked."""
+    whose round is gone, so that no replay passes them. longest: norm of the features that are gone, which certificates go on to count."""
 
     kind = "erased"
     events: list[list[Any]]
     rounds: list[int]
-    longest: float | None = None
-
-    @property
-    def body(self) -> Body:
-        body: Body = {"events": self.events, "rounds": self.rounds}
-        return body if self.longest is None else body | {"longest": self.longest}
+    longest: float
 
 
 # Decisions -----------------------------------------------------------------------------------------------------------------
@@ -190,7 +179,7 @@ class Decided(DecisionEvent):
     WATCH-th one and wherever it is lower than ever before. asked: the request without its
     id and without defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was made by the clock, in
     microseconds since 1970, where the clock is behind the log's time; else None. without_baseline: the round's baseline could not be
-    played. draws: that the propensity was sampled by; None: it is exact, or a version made it that did not say.
+    played. draws: that the propensity was sampled by; None: it is exact.
     """
 
     kind = "decided"
@@ -312,8 +301,7 @@ class Added(DecisionEvent):
 
 @dataclass(slots=True)
 class Late(RewardEvent):
-    """A reward that came after the window had closed: logged, not learned. arm: that was played; None: a set, or a log of a version that
-    did not say it."""
+    """A reward that came after the window had closed: logged, not learned. arm: that was played; None: a set."""
 
     kind = "late"
     arm: str | None = None

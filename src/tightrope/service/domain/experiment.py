@@ -13,7 +13,7 @@ from ...policies.conservative.holdings import holdings, ledger_of
 from ...session.codec import flatten
 from ...session.decisions import Decision
 from ...session.session import Session
-from . import events, former
+from . import events
 from .assignments import Assignments, KeptDecision
 from .errors import Refused
 from .features import FeatureReader, numbers_of
@@ -22,7 +22,7 @@ from .requests import DecisionRequest
 from .rollout import MODES, PLAYED, Rollout
 from .rounds import EMPTY, Round, arm_number, read_round
 from .segments import segment_values
-from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, features_of, former_policy, made_policy, made_session
+from .spec import GREATEST, LEAST, MODERATE, ArmSpec, ExperimentSpec, check_spec, completed, features_of, made_policy, made_session
 from .times import MICROSECONDS
 from .windows import OpenDecision, OpenDecisions
 
@@ -54,9 +54,7 @@ class Experiment:
 
     def begin(self, event: events.Created) -> None:
         """Become the experiment that an event began. Raises ValueError in the library's words."""
-        spec = event.completed
-        policy = former_policy(spec) if event.policy is None else policy_from_spec(former.policy_as_recorded(event.policy))
-        self.adopt(event, made_session(spec, policy))
+        self.adopt(event, made_session(event.completed, policy_from_spec(event.policy)))
         self.status = "running"
 
     def adopt(self, event: events.Created, session: Session) -> None:
@@ -64,15 +62,14 @@ class Experiment:
         spec = event.completed
         self.began, self.spec, self.session, self.reward_range = event, spec, session, spec.reward_range
         self.reader = spec.reader()
-        said = None if spec.rollout is None else spec.rollout.least_budget
-        self.rollout = Rollout(spec, former.LEAST_BUDGET if event.policy is None and said is None else None)
+        self.rollout = Rollout(spec)
         report = holdings(session.policy, copied(session.state)) if spec.baseline_is_comparable and self.promises else None
         if report is not None:
             self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
 
     def is_of(self, spec: ExperimentSpec) -> bool:
         """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
-        return spec == self.spec or events.Created(spec.said(), self.began.defaults).completed == self.spec
+        return spec == self.spec or ExperimentSpec.model_validate(completed(spec.said(), self.began.defaults)) == self.spec
 
     # Questions ------------------------------------------------------------------------------------------------------------
 
@@ -89,9 +86,7 @@ class Experiment:
     def holdings(self, drawn: NextRound | None = None) -> JsonObject | None:
         """The lower bound of the budget and what it rests on; None where the policy keeps none. drawn: a round that the session has drawn,
         and `apply` has not taken in."""
-        if ledger_of(self.session.state) is None:
-            return None
-        report = holdings(self.session.policy, copied(self.session.state))
+        report = holdings(self.session.policy, copied(self.session.state)) if self.promises else None
         return report if report is None or self.masked_budget is None else self.masked_budget.corrected(report, drawn)
 
     @property

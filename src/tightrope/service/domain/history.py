@@ -321,10 +321,7 @@ class History:
             self.lowest_budget = bound if self.lowest_budget is None else min(self.lowest_budget, bound)
 
     def _on_erased(self, event: events.Erased, time: int) -> None:
-        if event.longest is None:
-            self.observed.unknown_rounds += len(event.rounds)
-        else:
-            self.observed.longest = max(self.observed.longest, event.longest)
+        self.observed.longest = max(self.observed.longest, event.longest)
 
     def _end(self, decision: str, outcome: str, cancelled: bool = False) -> None:
         line = self.open.pop(decision, None)

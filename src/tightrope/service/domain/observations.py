@@ -91,8 +91,6 @@ class Observations:
         self.clipped = 0  # rewards that were outside the range
         self.without_reward = 0  # decisions that ended without one, nor a default one
         self.without_baseline = 0  # rounds in which the baseline was not eligible
-        self.unknown_rounds = 0  # that were erased by a version which kept nothing of them
-        self.late_of_any = ConfidenceSequence(ERROR, k=0.0)  # late rewards of which the log does not say the arm
         self.limited = 0  # decisions for which arms were left out, or of which it is not known any more
         self.longest = 0.0  # norm of features
         self.delays = [0] * len(BARS)
@@ -117,10 +115,9 @@ class Observations:
             self.longest = max(self.longest, longest_row(context))
 
     def add_late_reward(self, arm: str | None, scaled: float) -> None:
-        """Count a reward that came after the default reward was taken for it. arm: None where the log does not say it."""
-        sequence = self.late_of_any if arm is None else self.arms[arm].late if arm in self.arms else None
-        if sequence is not None:
-            sequence.add(scaled, 1.0 - scaled)
+        """Count a reward that came after the default reward was taken for it."""
+        if arm in self.arms:
+            self.arms[arm].late.add(scaled, 1.0 - scaled)
 
     def add_reward(self, arm: str, value: float, scaled: float, number: int, bar: int | None, mask: str | None = "") -> None:
         """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default reward. mask: see `add_decision`."""

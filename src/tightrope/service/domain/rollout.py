@@ -43,9 +43,8 @@ class ModeRule(NamedTuple):
 class Rollout:
     """Mode and evidence of an experiment. Changed by events only, so a replay finds the same."""
 
-    def __init__(self, spec: ExperimentSpec, least_budget: float | None = None) -> None:
-        """least_budget: where it is not what the spec says today."""
-        self.least_budget = spec.least_budget if least_budget is None else least_budget
+    def __init__(self, spec: ExperimentSpec) -> None:
+        self.least_budget = spec.least_budget
         self.spec = FULL if spec.rollout is None else spec.rollout
         self.seed, self.baseline = spec.seed, spec.baseline
         self.rewards = spec.reward_range or (0.0, 1.0)

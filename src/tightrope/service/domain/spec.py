@@ -18,8 +18,7 @@ from ...session.codec import build_oracle
 from ...session.session import Session
 from ...session.size import state_bytes
 from .features import FeatureReader, Features
-from .former import GUARANTEE, UNKNOWN_RANGE, policy_of_then
-from .strict import Number, Strict, pair
+from .strict import Addressable, Number, Strict, pair
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="Letters, digits, dots, dashes; at most 100.")]
 ArmId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00/]+$", description="What your own systems call the arm.")]
@@ -47,7 +46,7 @@ def _distinct(arms: "list[ArmSpec]") -> "list[ArmSpec]":
 class ArmSpec(Strict):
     """One arm: its id and what the policy knows of it."""
 
-    id: ArmId
+    id: Annotated[ArmId, Addressable]
     features: Row | None = Field(default=None, description="(d,) numbers, for policies that learn from features.")
     point: Number | Row | None = Field(default=None, description="Its position, for Lipschitz policies.")
 
@@ -326,18 +325,12 @@ def completed(plain: JsonObject, defaults: JsonObject) -> JsonObject:
 def made_policy(spec: ExperimentSpec) -> Policy:
     """The policy of a spec with its floor and its guarantee. Raises ValueError in the library's words."""
     try:
-        return _made_policy(spec, spec.described_policy)
+        return _made_policy(spec)
     except TypeError as error:  # an unknown parameter
         raise ValueError(str(error)) from None
 
 
-def former_policy(spec: ExperimentSpec) -> Policy:
-    """The same for a spec of a version that recorded no defaults: with those that it had."""
-    return _made_policy(spec, policy_of_then(spec.described_policy), GUARANTEE | UNKNOWN_RANGE)
-
-
-def _made_policy(spec: ExperimentSpec, described: JsonObject, former: JsonObject | None = None) -> Policy:
-    """former: parameters of the guarantee that an earlier version took; None: those of today."""
+def _made_policy(spec: ExperimentSpec) -> Policy:
     numbers = {} if spec.arms is None else {arm.id: k for k, arm in enumerate(spec.arms)}
     parameters: JsonObject = {}
     if spec.baseline is not None:
@@ -348,7 +341,7 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject, former: JsonObject
         parameters["baseline"] = numbers[spec.baseline] if isinstance(spec.baseline, str) else [numbers[one] for one in spec.baseline]
     if spec.baseline_mean is not None:
         parameters["baseline_mean"] = spec.baseline_mean
-    if former is None and (spec.alpha is not None or spec.keeps_budget):
+    if spec.alpha is not None or spec.keeps_budget:
         parameters["rewards"] = spec.reward_range
     if spec.keeps_budget:
         if spec.floor is not None:
@@ -356,8 +349,8 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject, former: JsonObject
                 "floor was given, but this policy keeps a budget that a floor would break; name the policy that it should guard."
             )
         own = parameters | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
-        return policy_from_spec(own | described)
-    policy = policy_from_spec(described)
+        return policy_from_spec(own | spec.described_policy)
+    policy = policy_from_spec(spec.described_policy)
     if spec.floor is not None:
         policy = find("Explore")(policy, floor=spec.floor)
     if spec.alpha is None:
@@ -366,7 +359,7 @@ def _made_policy(spec: ExperimentSpec, described: JsonObject, former: JsonObject
                 "guarantee was given without alpha; say which share of the baseline's reward may be lost, such as alpha = 0.05."
             )
         return policy
-    safe: Policy = find("Safe")(policy, **(parameters | (former or {}) | {"alpha": spec.alpha} | spec.guarantee))
+    safe: Policy = find("Safe")(policy, **(parameters | {"alpha": spec.alpha} | spec.guarantee))
     values, means = spec.promised_values, spec.baseline_means
     if values is None:
         return safe

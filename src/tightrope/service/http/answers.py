@@ -464,7 +464,7 @@ class CertificateAnswer(BaseModel):
     JSON with names in order and without spaces. `tightrope certificate FILE` checks both, and the log's head."""
 
     model_config = ConfigDict(extra="allow") | example(
-        kind="tightrope certificate 2", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
+        kind="tightrope certificate 1", experiment="checkout-price", issued="2026-07-01T12:00:00.000000Z",
         log={"events": 7, "digest": D2, "time": "2026-07-01T11:59:00.000000Z"},
         budget={"bound": 0.018, "bound_if_cancelled_were_shown": 0.018, "lowest_bound": 0.0,
                 "over_time": [[1, 0.0], [3, 0.018]], "alpha": 0.05, "delta": 0.01, "sigma": 0.5,

@@ -66,7 +66,9 @@ class Database:
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         except CommandError:  # a revision that this version does not know
-            raise ValueError("db was written by a newer version of tightrope; install that one, or restore an older backup.") from None
+            raise ValueError(
+                "db was written by a newer version of tightrope, or before 0.1.0; install that one, or restore an older backup."
+            ) from None
         except sa.exc.DatabaseError as error:
             raise damaged(error) from None
 

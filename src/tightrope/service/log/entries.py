@@ -37,8 +37,11 @@ class LogEntry(NamedTuple):
 
     @property
     def event(self) -> Event:
-        """The event of this entry."""
-        return TYPES[self.kind].read(from_json(self.text), self.decision)
+        """The event of this entry. Raises ValueError where another version wrote it that had other fields or kinds."""
+        try:
+            return TYPES[self.kind].read(from_json(self.text), self.decision)
+        except (KeyError, TypeError):
+            raise ValueError(f"event {self.seq} ({self.kind}) has not the fields that this version of tightrope reads.") from None
 
 
 def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) -> LogEntry:

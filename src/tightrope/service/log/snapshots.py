@@ -13,7 +13,7 @@ from ...session.store import version
 from ..domain.events import Created
 from .journal import ExperimentJournal
 
-FORM = 3  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
+FORM = 1  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
 
 
 def rest_of(journal: ExperimentJournal) -> JsonObject:
@@ -57,10 +57,8 @@ def check_version(rest: str) -> None:
         packed = from_json(rest)
     except ValueError:
         return
-    if not isinstance(packed, dict) or not packed.keys() & {"written", "spec"}:
-        return
-    by = packed.get("written", "an earlier version of tightrope")  # which kept `spec`
-    if by != written():
+    by = packed.get("written") if isinstance(packed, dict) else None
+    if by not in (None, written()):
         raise OtherVersion(f"it was written by {str(by)[:60]}, and {written()} does not use it")
 
 

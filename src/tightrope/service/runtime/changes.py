@@ -2,13 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
 
 from ...core.types import JsonObject
-from ..domain.errors import Refused, invalid
+from ..domain.errors import invalid
 from ..domain.requests import ArmsRequest
-from ..domain.spec import ArmSpec, ExperimentSpec
-from ..domain.strict import in_address
+from ..domain.spec import ExperimentSpec
 from ..log.audit import Author
 from . import commands
 from .service import Service
@@ -42,7 +40,6 @@ async def create_soon(service: Service, spec: ExperimentSpec, author: Author) ->
 
 async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:
     """The experiment of a spec, compiled before it begins, and whether it is new. Raises Refused."""
-    check_addresses(spec.arms or ())
     try:
         await service.in_thread("warm-up", warm_up, spec, service.settings)
     except ValueError as error:
@@ -55,7 +52,6 @@ async def create_experiment(service: Service, spec: ExperimentSpec, author: Auth
 
 async def add_arms(service: Service, name: str, request: ArmsRequest, author: Author) -> JsonObject:
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
-    check_addresses(request.arms)
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
     try:
@@ -64,12 +60,3 @@ async def add_arms(service: Service, name: str, request: ArmsRequest, author: Au
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
     arms: JsonObject = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)
     return arms
-
-
-def check_addresses(arms: Iterable[ArmSpec]) -> None:
-    """Refuse new arms that no address can name; logs of earlier versions may have them."""
-    for arm in arms:
-        try:
-            in_address(arm.id)
-        except ValueError as error:
-            raise Refused(422, str(error), "arms") from None

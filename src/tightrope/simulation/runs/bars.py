@@ -16,12 +16,10 @@ class _Words(ProgressColumn):
     max_refresh = 0.5
 
     def render(self, task: Task) -> Text:
-        """The words of a bar."""
         return Text(words(task))
 
 
 def words(task: Task) -> str:
-    """The progress of a task."""
     done, most, unit, seconds = int(task.completed), task.fields["most"], task.fields["unit"], max(task.elapsed or 0.0, 1e-3)
     if task.finished:
         return f"{done:,} {unit} in {seconds:.1f} s"
@@ -46,11 +44,9 @@ class Bars(Progress):
         super().__init__(*columns, console=console, transient=True, disable=not self.drawn)
 
     def run(self, label: str, known: bool = True, unit: str = "rounds") -> TaskID:
-        """A new bar."""
         return self.add_task(label, total=None, known=known, unit=unit, most=0, told=time.monotonic())
 
     def advance_to(self, bar: TaskID, done: int, most: int) -> None:
-        """Move a bar to `done` of `most`."""
         task = self.tasks[bar]
         self.update(bar, completed=done, total=most if task.fields["known"] else None, most=most)
         if not self.drawn and time.monotonic() - task.fields["told"] >= self.every:
@@ -58,12 +54,10 @@ class Bars(Progress):
             self.say(bar)
 
     def end(self, bar: TaskID) -> None:
-        """Say what was done, for good."""
         self.update(bar, total=self.tasks[bar].completed)
         self.tasks[bar].finished_time = self.tasks[bar].elapsed
         self.say(bar)
 
     def say(self, bar: TaskID) -> None:
-        """A line."""
         task = self.tasks[bar]
         self.console.print(f"{task.description}: {words(task)}", soft_wrap=True, markup=False, highlight=False)

@@ -203,7 +203,6 @@ class _Digest:
 
 
 def _globals_read(code: types.CodeType) -> set[str]:
-    """Names of globals that a function and the functions inside it read."""
     return {
         str(step.argval) for inner in _codes(code) for step in dis.get_instructions(inner) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }
@@ -242,7 +241,6 @@ def _submodules_read(code: types.CodeType, values: list[object]) -> list[types.M
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of a function and of the functions inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

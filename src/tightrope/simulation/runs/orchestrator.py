@@ -35,11 +35,9 @@ class Outcome:
     common: list[int] = field(default_factory=list)  # replications that every name has finished
 
     def settle(self) -> None:
-        """Find what every name has finished."""
         self.common = sorted(set.intersection(*(set(done) for done in self.rows.values())))
 
     def take(self, more: "Outcome") -> None:
-        """Add later replications of the same names."""
         for name, rows in more.rows.items():
             self.rows.setdefault(name, {}).update(rows)
         self.complete = self.complete and more.complete
@@ -160,7 +158,6 @@ class Chunks:
         self.leaving = contextlib.ExitStack()
 
     def submit(self, number: int) -> None:
-        """Ask for a chunk."""
         self.waiting.append(number)
 
     def as_completed(self, look_up: Callable[[], None] = lambda: None) -> Iterator[tuple[int, Rows | None]]:
@@ -209,7 +206,6 @@ class Chunks:
             self.futures[submit(number)] = number
 
     def _submitting(self, pool: WorkerPool) -> Callable[[int], Future[Answer]]:
-        """The function that asks the pool for a chunk."""
         if self.packed is not None:
             recipe = pool.send(self.packed)
             return lambda number: pool.executor.submit(worker.compute, recipe, number)
@@ -249,7 +245,6 @@ class Chunks:
 
     @contextlib.contextmanager
     def _worded(self) -> Iterator[None]:
-        """Say in words that workers are gone."""
         try:
             yield
         except Exception as error:

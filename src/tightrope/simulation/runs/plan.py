@@ -21,18 +21,12 @@ class Replicable(Protocol):
     kind: str
 
     @property
-    def rounds(self) -> int:
-        """The most rounds a replication can take."""
-        ...
+    def rounds(self) -> int: ...
 
     @property
-    def period(self) -> int:
-        """After how many replications problems and policies repeat."""
-        ...
+    def period(self) -> int: ...
 
-    def names(self) -> Sequence[str]:
-        """The names, usually of policies."""
-        ...
+    def names(self) -> Sequence[str]: ...
 
     def common(self) -> JsonObject:
         """All that replications share and their numbers depend on: horizon, seed and the like."""
@@ -46,9 +40,7 @@ class Replicable(Protocol):
         """The policy in words that its content decides and not the name it was given."""
         ...
 
-    def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        """Play one replication."""
-        ...
+    def replicate(self, name: str, replication: int, slices: Slices) -> Rows: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,6 @@ class _DigestsByObject:
         self.digests: dict[int, tuple[object, str]] = {}
 
     def parts(self, experiment: Replicable, name: str, replications: range) -> list[dict[str, str]]:
-        """Digests of what each replication depends on."""
         return [{part: self.one(name, part, item) for part, item in experiment.content(name, r).items()} for r in replications]
 
     def one(self, name: str, part: str, item: object) -> str:

@@ -15,7 +15,6 @@ T = TypeVar("T")
 
 
 def versions() -> dict[str, str]:
-    """Versions of everything a number depends on."""
     versions_of = {"python": platform.python_version()}
     for package in ("tightrope", "numpy", "numba", "scipy"):
         try:
@@ -26,7 +25,6 @@ def versions() -> dict[str, str]:
 
 
 def command() -> str:
-    """The command line of this process, as one could type it again."""
     words = ["tightrope" if sys.argv[0].endswith(("tightrope", "tightrope/__main__.py")) else sys.argv[0], *sys.argv[1:]]
     return shlex.join(words)
 
@@ -45,12 +43,10 @@ def record(function: str | None, items: Sequence[T], show: Callable[[T], object]
 
 
 def problem_record(problems: Sequence[Problem]) -> dict[str, object]:
-    """Class, number and a digest of all the data of the problems."""
     return {"kind": type(problems[0]).__name__, "count": len(problems), "digest": digest_or_none(problems)}
 
 
 def digest_or_none(items: Sequence[object]) -> str | None:
-    """The digest of what is only described here, not looked for; None where it has none."""
     try:
         return digest(list(items))[:16]
     except Undigestible:

@@ -32,7 +32,6 @@ class Store:
         self.out, self.folder = out, out / "chunks"
 
     def path(self, chunk: Chunk) -> pathlib.Path:
-        """The file of a chunk."""
         return self.folder / f"{chunk.digest}.parquet"
 
     def read(self, chunk: Chunk, *, warn: bool = True) -> Rows | None:
@@ -134,7 +133,6 @@ def _stored_contents(out: pathlib.Path, plan: ChunkPlan) -> dict[str, dict[str, 
 
 
 def _differences(plan: ChunkPlan, stored: dict[str, dict[str, str]]) -> list[str]:
-    """Parts of the plan's policies that are not what their names stand for."""
     both = [(parts, stored[name]) for name, parts in plan.contents.items() if name in stored]
     return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]
 

@@ -15,5 +15,4 @@ __all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK"]
 
 
 def __dir__() -> list[str]:
-    """The public names only."""
     return __all__

@@ -81,7 +81,6 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
 
 
 def takes_mask(oracle: Oracle) -> bool:
-    """Whether a callable has an `eligible` argument."""
     try:
         return "eligible" in inspect.signature(oracle).parameters
     except (TypeError, ValueError):

@@ -79,7 +79,6 @@ class Knapsack:
         return best, bool(search(values, costs, budget, taken, best, steps))
 
     def _solve_core(self, values: np.ndarray, costs: np.ndarray, budget: float) -> np.ndarray:
-        """Which of the undecided arms to take."""
         if costs.sum() <= budget:
             return np.ones(values.size, dtype=np.bool_)
         order = np.argsort(-values / np.maximum(costs, TINY), kind="stable")

@@ -244,7 +244,6 @@ class Room(NamedTuple):
 
 
 def new_room(oracle: Promotions, users: int) -> Room:
-    """Room for the assignments of an oracle among N users."""
     budgets = oracle.budgets
     M, longest = budgets.size, min(users, oracle.size + 1)  # one more than needed, so that the last prices see a free user
     return Room(

@@ -40,7 +40,6 @@ class TopK:
 
 
 def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and numbers of the eligible arms, checked."""
     values = checks.floats("scores", scores)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"scores has shape {values.shape}, but must be one-dimensional (N,) with at least one entry.")

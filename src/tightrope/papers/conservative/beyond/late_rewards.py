@@ -58,12 +58,10 @@ def good_set(problem: problems.SemiBandit) -> Arguments:
 
 
 def safe(inner: Policy, arguments: Callable[..., Arguments], problem: Problem, **parameters: Any) -> Policy:
-    """The guarantee around another policy."""
     return policies.Safe(inner, **arguments(problem), **PRINTED_BOUNDS, **parameters)
 
 
 def set_budget(problem: problems.SemiBandit) -> Budget:
-    """The true budget beside the baseline set."""
     return Budget(good_set(problem)["baseline"], alpha=ALPHAS["sets"])
 
 
@@ -131,7 +129,6 @@ class DelayCell(NamedTuple):
 
 
 def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
-    """The cells of one simulation."""
     cells = []
     for name in result.policies:
         watched = result.watched[name]
@@ -175,7 +172,6 @@ def score(cells: list[DelayCell]) -> list[Row]:
 
 
 def tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
-    """A row for each cell."""
     rows = [
         {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
          int(cell.broken.sum()), "lowest budget where verified": cell.lowest, "regret": cell.regret, "share explored": cell.explored}
@@ -185,7 +181,6 @@ def tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
 
 
 def notes(cells: list[DelayCell]) -> str:
-    """Sizes and settings."""
     return (
         "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
         "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."

@@ -34,22 +34,18 @@ class CountedOnArrival(Policy):
     inner: Policy = inner_policy()
 
     def init(self, arms: Arms) -> State:
-        """The inner policy's state."""
         return init(self.inner, arms)
 
     @jit
     def select(self, state, context, rng):  # type: ignore[no-untyped-def]
-        """The inner policy's choice."""
         return select(self.inner, state, context, rng)
 
     @jit
     def update(self, state, context, action, reward):  # type: ignore[no-untyped-def]
-        """Decided and rewarded at once."""
         return update(self.inner, commit(self.inner, state, context, action), context, action, reward)
 
     @jit
     def event(self, state, action):  # type: ignore[no-untyped-def]
-        """The inner policy's."""
         return event(self.inner, state, action)
 
 
@@ -135,7 +131,6 @@ def plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
 
 
 def notes(runs: OpenDecisionRuns) -> str:
-    """Sizes."""
     result = runs.results[1]
     return (
         f"K = 10 Bernoulli arms, {result.replications} models, n = {int(result.rounds[-1]):,}, baseline the 4th best arm, alpha 0.05, "

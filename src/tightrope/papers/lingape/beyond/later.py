@@ -32,7 +32,6 @@ class LaterRuleCase(NamedTuple):
 
 
 def data(run: Run) -> list[LaterRuleCase]:
-    """All methods on some problems of each figure."""
     dimensions, gaps, sizes = run.at(
         smoke=((5,), (0.5,), (10,)),
         laptop=((2, 5), (0.1, 0.3, 0.5), (10, 20)),
@@ -45,7 +44,6 @@ def data(run: Run) -> list[LaterRuleCase]:
 
 
 def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> LaterRuleCase:
-    """The methods on one problem. bound: on theta."""
     count = run.at(smoke=2, laptop=8, paper=100)
     theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
     common: Arguments = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
@@ -70,7 +68,6 @@ def score(cases: list[LaterRuleCase]) -> list[Row]:
 
 
 def tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
-    """Samples of every method on every problem."""
     return {"samples": pd.DataFrame([
         {"problem": case.panel, "x": case.x, "method": name, "samples": samples(item["rounds"]).value,
          "s.e.": samples(item["rounds"]).se, "wrong": int((item["arm"] != case.best).sum()), "runs": item["rounds"].size}
@@ -79,7 +76,6 @@ def tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
 
 
 def plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
-    """Samples of every method, one panel for each family of problems."""
     table, looks = tables(cases)["samples"], palette("lingape")
     figure, axes = style.figure(len(PANELS), height=3.8)
     for panel, (family, label) in zip(axes, PANELS.items(), strict=True):
@@ -102,7 +98,6 @@ def plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
 
 
 def notes(cases: list[LaterRuleCase]) -> str:
-    """Settings."""
     return (
         f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
         "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "

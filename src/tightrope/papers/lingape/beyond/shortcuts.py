@@ -56,7 +56,6 @@ def static_pulls(X: np.ndarray, exact: int, seed: int) -> Callable[[int], np.nda
 
 
 def uniform_pulls(K: int) -> Callable[[int], np.ndarray]:
-    """Pull counts of a round robin."""
     return lambda n: n // K + (np.arange(K) < n % K).astype(np.float64)
 
 
@@ -79,12 +78,10 @@ class Stop(TypedDict):
 
 
 def static_stop(noise: float, delta: float, constant: float = SQRT8, epsilon: float = 0.0) -> Stop:
-    """The stop of XY-static."""
     return {"lam": 0.0, "strict": True, "epsilon": epsilon, "factor": lambda n, K, log_det: static_factor(constant, noise, n, K, delta)}
 
 
 def gap_stop(noise: float, delta: float, lam: float, theta_bound: float, epsilon: float = 0.0) -> Stop:
-    """The stop of LinGapE."""
     return {"lam": lam, "strict": False, "epsilon": epsilon,
             "factor": lambda n, K, log_det: determinant_radius(noise, delta / K**2, log_det, lam, theta_bound)}  # fmt: skip
 
@@ -169,7 +166,6 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
 
 
 def rage_by_phase(problem: Linear, policy: Policy, replications: int, seed: int) -> dict[str, np.ndarray]:
-    """RAGE phase by phase."""
     rows = []
     for r in range(replications):
         rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0

@@ -38,7 +38,6 @@ def started(workers: int) -> Iterator[str]:
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[WorkerPool]:
-    """The cluster at an address such as tcp://10.0.0.1:8786."""
     try:
         client = distributed.Client(address, set_as_default=False)
         client.wait_for_workers(1, timeout=WAIT_SECONDS)

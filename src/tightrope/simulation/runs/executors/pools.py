@@ -57,7 +57,6 @@ def cluster(engine: str) -> ModuleType:
 
 @contextlib.contextmanager
 def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[WorkerPool]:
-    """The workers of an engine; what is started here ends with this context."""
     with contextlib.ExitStack() as leaving:
         if isinstance(engine, Executor):
             yield WorkerPool(engine)
@@ -121,7 +120,6 @@ class _OurProcesses(ProcessPoolExecutor):
     """A call of submit may start a process, which inherits this: Ctrl-C is the driver's alone, and one thread is enough."""
 
     def submit(self, function: Callable[..., T], /, *call: object, **named: object) -> Future[T]:
-        """Ask for a call."""
         with interrupts_ignored(), one_thread_of_algebra():
             return super().submit(function, *call, **named)
 

@@ -51,7 +51,6 @@ class RunRecipe:
         return rows
 
     def rounds(self, number: int) -> int:
-        """The most rounds that a chunk can have."""
         return (self.chunks[number].last - self.chunks[number].first) * self.experiment.rounds
 
 

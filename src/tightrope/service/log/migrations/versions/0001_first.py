@@ -6,7 +6,7 @@ Later migrations say what changes; this one never does again, so it does not rea
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "1"
 down_revision = None
 
 
@@ -59,10 +59,58 @@ def upgrade() -> None:
         sa.Column("per_second", sa.Float, nullable=False),
         sa.Column("created", sa.BigInteger, nullable=False),
         sa.Column("revoked", sa.BigInteger),
+        sa.Column("experiments", sa.Text),
     )
-
-
-def downgrade() -> None:
-    """Remove the tables."""
-    for table in ("keys", "snapshots", "events", "experiments"):
-        op.drop_table(table)
+    op.create_table("secrets", sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.LargeBinary, nullable=False))
+    op.create_table(
+        "sessions",
+        sa.Column("digest", sa.LargeBinary, primary_key=True),
+        sa.Column("key", sa.Integer, nullable=False),
+        sa.Column("until", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "audit",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("time", sa.BigInteger, nullable=False),
+        sa.Column("key", sa.Integer),
+        sa.Column("note", sa.String(200), nullable=False),
+        sa.Column("experiment", sa.String(100)),
+        sa.Column("action", sa.String(40), nullable=False),
+        sa.Column("detail", sa.Text, nullable=False),
+    )
+    op.create_index("audit_of_experiment", "audit", ["experiment", "id"])
+    op.create_table(
+        "webhooks",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("events", sa.Text, nullable=False),
+        sa.Column("experiments", sa.Text),
+        sa.Column("secret", sa.LargeBinary, nullable=False),
+        sa.Column("note", sa.String(200), nullable=False),
+        sa.Column("created", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "webhook_watches",
+        sa.Column("webhook", sa.Integer, sa.ForeignKey("webhooks.id"), nullable=False),
+        sa.Column("experiment", sa.Integer, sa.ForeignKey("experiments.id"), nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("webhook", "experiment"),
+    )
+    op.create_table(
+        "deliveries",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("message", sa.String(40), nullable=False),
+        sa.Column("webhook", sa.Integer, sa.ForeignKey("webhooks.id"), nullable=False),
+        sa.Column("experiment", sa.String(100), nullable=False),
+        sa.Column("event", sa.String(40), nullable=False),
+        sa.Column("body", sa.LargeBinary, nullable=False),
+        sa.Column("created", sa.BigInteger, nullable=False),
+        sa.Column("due", sa.BigInteger, nullable=False),
+        sa.Column("until", sa.BigInteger, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("status", sa.String(10), nullable=False),
+        sa.Column("error", sa.Text),
+    )
+    op.create_index("deliveries_due", "deliveries", ["status", "due"])
+    op.create_index("deliveries_of_webhook", "deliveries", ["webhook", "id"])
