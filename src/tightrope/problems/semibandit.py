@@ -94,9 +94,9 @@ def semibandit_of_k(
     arms: Matrix, theta: Vector, k: int, noise: float = 1.0,
     rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian", shown: int | None = None,
 ) -> SemiBandit:  # fmt: skip
+    """Sets of k arms: what a spec may ask for."""
     return SemiBandit(arms, theta, TopK(k), noise=noise, rewards=rewards, shown=shown)
 
 
 def value(oracle: Oracle, means: np.ndarray) -> float:
-    """Sets of k arms: what a spec may ask for."""
     return float(means[choose(oracle, means, None)].sum())
