@@ -1,20 +1,13 @@
 """Keys for some experiments only: nothing else is shown to them or changed by them."""
 
-import asyncio
 import re
 
-import httpx
 import pytest
-import sqlalchemy as sa
-from running import PRICES, place, service_at, state
+from running import PRICES, place, state
 from typer.testing import CliRunner
 
 from tightrope.cli import app
-from tightrope.service.app import create_app
-from tightrope.service.log.database import Database
-from tightrope.service.log.tables import keys as table
 from tightrope.service.runtime import keys
-from tightrope.service.runtime.settings import Settings
 
 BODIES = {
     ("post", "/v1/experiments"): PRICES | {"seed": 9},
@@ -138,33 +131,3 @@ def test_patterns_on_the_command_line(tmp_path):
         refused = run("create", "read", "--experiments", wrong)
         assert isinstance(refused.exception, ValueError) and "neither a name" in str(refused.exception)
     assert len(run("list").output.splitlines()) == 2
-
-
-def test_keys_from_before_are_for_all_experiments(tmp_path):
-    """A database of the version before: its keys have no scope."""
-    from alembic import command
-    from alembic.config import Config
-
-    database = Database(place(tmp_path / "old.db"))
-    config = Config()
-    config.set_main_option("script_location", "src/tightrope/service/log/migrations")
-    config.set_main_option("path_separator", "os")
-    with database.write() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
-        connection.exec_driver_sql(
-            "INSERT INTO keys (id, digest, role, note, per_second, created) VALUES (1, {}, 'admin', 'old', 10.0, 1)".format(
-                f"X'{keys.digest_of('tr_old').hex()}'" if database.sqlite else f"decode('{keys.digest_of('tr_old').hex()}', 'hex')"
-            )
-        )
-    database.close()
-    with service_at(tmp_path / "old.db" if database.sqlite else database.url.render_as_string(hide_password=False)) as service:
-        with service.database.read() as connection:
-            assert connection.execute(sa.select(table.c.experiments)).scalar_one() is None
-        made = create_app(Settings(), service)
-
-        async def listed():
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(made), base_url="http://t") as client:
-                return await client.post("/v1/experiments", json=PRICES, headers={"Authorization": "Bearer tr_old"})
-
-        assert asyncio.run(listed()).status_code == 201
