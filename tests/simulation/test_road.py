@@ -322,7 +322,8 @@ def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_
                 TEN, policies, horizon=300, replications=5, engine=executor, out=out, progress=lambda *now: done.append(now)
             )
             assert all(np.array_equal(threads.regret[name], others.regret[name]) for name in policies)
-        assert done == [(300 * k, 3000) for k in range(1, 11)] * 2
+        moved = [now for now, before in zip(done, [None, *done], strict=False) if now[0] and now != before]  # others only say that it waits
+        assert moved == [(300 * k, 3000) for k in range(1, 11)] * 2
         with pytest.raises(ValueError, match="engine is an executor, which has its own workers; leave workers and address out"):
             tr.simulate(TEN, UCB, horizon=5, engine=executor, workers=2)
     with ThreadPoolExecutor(1) as executor:  # and one in this process
