@@ -28,14 +28,12 @@ class Assignments(dict[str, KeptDecision]):
         self._ends: list[tuple[int, int]] = []  # a heap: when, and that event; also of those that were forgotten
 
     def begin(self, subject: str, assignment: KeptDecision) -> None:
-        """A subject has a decision from now on."""
         self.forget(subject)
         self[subject] = assignment
         self._subjects[assignment.seq] = subject
         heapq.heappush(self._ends, (assignment.until, assignment.seq))
 
     def current(self, subject: str, now: int) -> KeptDecision | None:
-        """The decision that a subject goes on with."""
         decision = self.get(subject)
         return decision if decision is not None and now < decision.until else None
 
@@ -46,12 +44,10 @@ class Assignments(dict[str, KeptDecision]):
             del self._subjects[decision.seq]
 
     def forget_event(self, seq: int) -> None:
-        """The same for the subject of the decision that an event made."""
         if seq in self._subjects:
             self.forget(self._subjects[seq])
 
     def forget_all(self) -> None:
-        """Every subject is decided for anew."""
         self.clear()
         self._subjects.clear()
         self._ends.clear()
@@ -62,11 +58,9 @@ class Assignments(dict[str, KeptDecision]):
             self.forget_event(heapq.heappop(self._ends)[1])
 
     def pack(self) -> JsonObject:
-        """All of it as JSON-ready data."""
         return {"subjects": [[subject, *one] for subject, one in self.items()], "totals": [[id, *both] for id, both in self.totals.items()]}
 
     def unpack(self, packed: JsonObject) -> None:
-        """Become what `pack` gave."""
         for subject, *fields in packed["subjects"]:
             self.begin(subject, KeptDecision(*fields))
         self.totals = {id: (total, said) for id, total, said in packed["totals"]}

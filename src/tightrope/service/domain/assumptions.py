@@ -24,12 +24,10 @@ class Assumption(NamedTuple):
 
 
 def unseen(says: str, why: str = "No log can show this.") -> Assumption:
-    """An assumption that is taken on trust."""
     return Assumption(says, NO_EVIDENCE, why)
 
 
 def assumptions(holdings: JsonObject | None, history: History, rollout: JsonObject) -> list[Assumption]:
-    """The assumptions behind the certificate of an experiment."""
     spec, observations = history.spec, history.observed
     assert spec is not None
     premises = [] if holdings is None else guarantees(holdings, spec, history)
@@ -55,7 +53,6 @@ def assumptions(holdings: JsonObject | None, history: History, rollout: JsonObje
 
 
 def plural(count: int, what: str) -> str:
-    """A number and what it counts."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -104,7 +101,6 @@ def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
 
 
 def seen_range(history: History) -> str:
-    """The rewards of the log, in words."""
     observations = history.observed
     if not history.rewards:
         return "There is no reward yet."
@@ -112,7 +108,6 @@ def seen_range(history: History) -> str:
 
 
 def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) -> Assumption:
-    """Rewards from the least on, and sub-Gaussian."""
     says = (
         f"Rewards are at least {least:g}, and their noise is sub-Gaussian with scale sigma = {sigma:.6g} "
         "(1/2 is enough for any reward between 0 and 1)."
@@ -133,7 +128,6 @@ def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) ->
 
 
 def deviations(span: float, spec: ExperimentSpec, history: History) -> Assumption:
-    """No reward is further from its mean than the range allows."""
     says, observations, declared = (
         f"The reward of an arm differs from what it earns on average by at most {span:g}.",
         history.observed,
@@ -152,7 +146,6 @@ def deviations(span: float, spec: ExperimentSpec, history: History) -> Assumptio
 
 
 def means_in_range(low: float, high: float, spec: ExperimentSpec, history: History) -> Assumption:
-    """Means between the lowest and the highest reward."""
     says, declared = f"What an arm earns on average is between {low:g} and {high:g}.", spec.reward_range
     if declared is not None and declared[0] >= low and declared[1] <= high:
         return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
@@ -163,7 +156,6 @@ def means_in_range(low: float, high: float, spec: ExperimentSpec, history: Histo
 
 
 def at_most(high: float, spec: ExperimentSpec, history: History) -> Assumption:
-    """Rewards up to the highest."""
     says, declared = f"Rewards are at most {high:g}.", spec.reward_range
     if history.observed.highest > high:
         return Assumption(says, CONTRADICTED, f"The log has a reward of {history.observed.highest:.6g}.")
@@ -173,7 +165,6 @@ def at_most(high: float, spec: ExperimentSpec, history: History) -> Assumption:
 
 
 def in_range(spec: ExperimentSpec, history: History) -> Assumption:
-    """Rewards within the declared range."""
     says = "Every reward is within the declared range."
     if history.outside:
         return Assumption(says, CONTRADICTED, f"{plural(history.outside, 'reward')} of the log are outside.")
@@ -184,7 +175,6 @@ def in_range(spec: ExperimentSpec, history: History) -> Assumption:
 
 
 def steady(says: str, history: History) -> Assumption:
-    """Means do not change."""
     if not history.comparable:
         return unseen(says, "What an arm earns depends on the round here, so that the log does not show it.")
     for where, observed in history.alike.items():
@@ -199,7 +189,6 @@ def steady(says: str, history: History) -> Assumption:
 
 
 def delays(history: History) -> Assumption:
-    """When and whether a reward comes is not about what it is."""
     says = "When a reward arrives, and whether it does, does not depend on what it is."
     for where, observed in history.alike.items() if history.comparable else ():
         contrast = observed.telling_delays()
@@ -213,7 +202,6 @@ def delays(history: History) -> Assumption:
 
 
 def whether_it_comes(says: str, history: History) -> Assumption:
-    """Whether a reward comes is not about what it is."""
     missing = history.observed.without_reward
     if not missing:
         return Assumption(says, AGREES, "Every decision that has ended has a reward.")
@@ -245,12 +233,10 @@ def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: Ex
 
 
 def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
-    """A missing reward is like one that came."""
     return whether_it_comes("A decision without a reward is as good as one with it.", history)
 
 
 def cancellations(history: History) -> Assumption:
-    """Cancelled decisions were never shown."""
     one = history.cancelled == 1
     says = (
         f"{plural(history.cancelled, 'cancelled decision')} {'counts' if one else 'count'} for nothing: none was shown, and whether one is "
@@ -273,7 +259,6 @@ def cancellations(history: History) -> Assumption:
 
 
 def linear(coefficients: float, longest: float, history: History) -> Assumption:
-    """Means are linear in features, which are not too long."""
     says = (
         "What an arm earns on average is a linear function of its features, which does not change during the experiment; the norm of "
         f"its coefficients is at most {coefficients:.6g} (theta_bound), that of features at most {longest:.6g} (arm_bound)."
@@ -306,7 +291,6 @@ def masks(history: History) -> Assumption:
 
 
 def baseline_is_there(history: History) -> Assumption:
-    """The baseline can be played."""
     says = "The baseline can be played in every round; where it could not, a decision's reason says so."
     missing = history.observed.without_baseline
     if missing:
@@ -315,7 +299,6 @@ def baseline_is_there(history: History) -> Assumption:
 
 
 def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) -> Assumption:
-    """The baseline earns what was said, or what was learned."""
     stated = holdings["baseline_mean"]
     if stated is None:
         if holdings["learned"]:
@@ -334,7 +317,6 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
 
 
 def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
-    """The baseline earns in every segment what was said, or what was learned."""
     by, values, stated = str(spec.promise_by), spec.promised_values or [], spec.baseline_means
     if stated is None and spec.baseline_mean is None:
         return Assumption(f"The baseline's mean is learned in every {by} by itself.", HOLDS, "Its rewards are data like any other.")

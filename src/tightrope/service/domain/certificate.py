@@ -96,7 +96,6 @@ def check(certificate: JsonObject, public: bytes) -> list[str]:
 
 
 def charge(holdings: JsonObject | None) -> str:
-    """The value that open decisions count as, in words."""
     if holdings is None:
         return "Nothing: this policy keeps no budget."
     open, charged = holdings["open"], holdings["open"]["charged"]
@@ -129,7 +128,6 @@ def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumpt
 
 
 def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
-    """The promise, in a sentence, and what it does not cover."""
     if holdings is None:
         return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
     alpha, delta, others = holdings["alpha"], holdings["failure"], unguarded(spec)
@@ -166,6 +164,5 @@ def rounds(checkpoint: list[int], min_gap: int) -> str:
 
 
 def unguarded(spec: JsonObject) -> list[str]:
-    """Arms other than the baseline that production plays."""
     production = (spec.get("rollout") or {}).get("production") or {}
     return [arm for arm in production if arm != spec.get("baseline")]

@@ -95,7 +95,6 @@ def decide_beside(experiment: Experiment, round: Round, id: str) -> tuple[Decisi
     baseline = dict(zip(production.arms.tolist(), production.chances.tolist(), strict=True))
 
     def chance(played: int, policy: float) -> float:
-        """Of what is served: the mixture of both."""
         return baseline.get(played, 0.0) if share == 0.0 else share * policy + (1.0 - share) * baseline.get(played, 0.0)
 
     compared = rollout.mode != "apprentice"

@@ -29,7 +29,6 @@ class Refused(Exception):
         self.status, self.message, self.field, self.retry_after = status, message, field, retry_after
 
     def body(self) -> JsonObject:
-        """The answer in JSON."""
         return {"error": {"code": CODES.get(self.status, "error"), "message": self.message, "field": self.field}}
 
 
@@ -80,5 +79,4 @@ def not_valid(errors: "Sequence[ErrorDetails]") -> Refused:
 
 
 def unknown_experiment(name: str) -> Refused:
-    """There is no such experiment."""
     return Refused(404, f"experiment = {name!r} does not exist; create it with POST /v1/experiments.", "experiment")

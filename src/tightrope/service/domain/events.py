@@ -32,7 +32,6 @@ class Event:
 
     @classmethod
     def read(cls, body: Body, decision: str | None) -> Self:
-        """The record of a body."""
         return cls(**body)
 
 
@@ -62,7 +61,6 @@ class Created(Event):
 
     @property
     def completed(self) -> ExperimentSpec:
-        """The spec with all that it leaves out."""
         return ExperimentSpec.model_validate(completed(self.spec, self.defaults))
 
 
@@ -157,7 +155,6 @@ class RolloutChoice(NamedTuple):
 
     @property
     def body(self) -> Body:
-        """As JSON-ready data."""
         if self.policy_chance is None:
             return {"mode": self.mode, "wanted": self.wanted}
         return {"mode": self.mode, "wanted": self.wanted, "own": self.policy_chance, "usual": self.baseline_chance,
@@ -165,7 +162,6 @@ class RolloutChoice(NamedTuple):
 
     @classmethod
     def read(cls, body: Body) -> Self:
-        """The choice that `body` wrote."""
         return cls(body["mode"], body["wanted"], body.get("own"), body.get("usual"), body.get("seen", False), body.get("policys", False))
 
 
@@ -199,12 +195,10 @@ class Decided(DecisionEvent):
 
     @property
     def subject(self) -> str | None:
-        """Whose data it is."""
         return self.asked.get("subject")
 
     @property
     def deferred(self) -> bool:
-        """Whether it counts only once it is activated."""
         return "deferred" in self.asked
 
     @property
@@ -268,7 +262,6 @@ class RewardEvent(DecisionEvent):
 
     @property
     def said(self) -> Reward:
-        """The reward as the client sent it."""
         return self.value if self.given is None else self.given
 
     @property
@@ -338,5 +331,4 @@ TYPES: dict[str, type[Event]] = {
 
 
 def decision_of(event: Event) -> str | None:
-    """The id of the decision that an event is about, if it is about one."""
     return event.decision if isinstance(event, DecisionEvent) else None

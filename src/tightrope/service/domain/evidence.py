@@ -42,11 +42,9 @@ class Evidence:
         self.ended: dict[str, float | None] = {}  # of those behind: their rewards; None: they have none
 
     def open(self, decision: str, weights: Weights) -> None:
-        """A decision was made."""
         self.waiting[decision] = weights
 
     def end(self, decision: str, reward: float | None) -> None:
-        """It has its reward, in [0, 1] where it is in its range; None: it will have none."""
         if decision not in self.waiting:
             return
         self.ended[decision] = reward
@@ -70,7 +68,6 @@ class Evidence:
 
     @property
     def rounds(self) -> int:
-        """Rewards taken in."""
         return self.difference_scores.rounds
 
     def difference(self) -> tuple[float, float]:
@@ -117,7 +114,6 @@ class Evidence:
         return report | values | {"difference": [scale * low, scale * high]}
 
     def pack(self) -> JsonObject:
-        """All of it in JSON's terms, as snapshots keep it."""
         better, worse = self.difference_scores.state
         ended = [
             [decision, None if reward is None else [*self.waiting[decision][:2], reward, self.waiting[decision].reachable]]
@@ -129,7 +125,6 @@ class Evidence:
 
     @classmethod
     def unpack(cls, packed: JsonObject) -> Self:
-        """The evidence that `pack` wrote."""
         evidence = cls(packed["error"])
         evidence.difference_scores.state = [list(packed["better"]), list(packed["worse"])]
         evidence.sums, evidence.unreachable, evidence.outside = list(packed["sums"]), packed["unseen"], packed["outside"]

@@ -58,7 +58,6 @@ class Experiment:
         self.status = "running"
 
     def adopt(self, event: events.Created, session: Session) -> None:
-        """Take over the session of an experiment that an event began."""
         spec = event.completed
         self.began, self.spec, self.session, self.reward_range = event, spec, session, spec.reward_range
         self.reader = spec.reader()
@@ -75,7 +74,6 @@ class Experiment:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Numbers of arms by id, also of retired ones; not to be changed."""
         return self.session._numbers
 
     @property
@@ -91,16 +89,13 @@ class Experiment:
 
     @property
     def promises(self) -> bool:
-        """Whether the policy keeps a budget."""
         return ledger_of(self.session.state) is not None
 
     def check_alive(self) -> None:
-        """Refuse to change what is archived."""
         if self.status == "archived":
             raise Refused(409, f"experiment = {self.name!r} is archived; it can only be read.", "experiment")
 
     def check_running(self) -> None:
-        """Refuse what only a running experiment does."""
         if self.status != "running":
             remedy = "resume it first" if self.status == "paused" else "it cannot be resumed"
             raise Refused(409, f"experiment = {self.name!r} is {self.status}; {remedy}.", "experiment")
@@ -110,7 +105,6 @@ class Experiment:
         return None if self.spec.window is None else now + int(self.spec.window * MICROSECONDS)
 
     def round(self, question: JsonObject) -> Round:
-        """The round of a request, in the session's terms."""
         if "context" in question:
             question = question | {"context": numbers_of(self.reader, question["context"], self.name)}
         round = read_round(question, self.numbers, self.session.catalogue, self.name) if question else EMPTY
@@ -140,11 +134,9 @@ class Experiment:
         return question
 
     def number(self, field: str, arm: str) -> int:
-        """The number of an arm. field: that names it, for the sentence of the refusal."""
         return arm_number(field, arm, self.numbers, self.name)
 
     def retired_numbers(self) -> set[int]:
-        """Numbers of the arms that are not played."""
         return {self.numbers[str(arm)] for arm in self.session.retired}
 
     def in_range(self, reward: events.Reward) -> tuple[events.Reward, events.Reward | None]:
@@ -167,7 +159,6 @@ class Experiment:
         return min(max(reward, low), high), reward
 
     def due(self, now: int) -> str | None:
-        """The open decision whose window closed first, if any has."""
         return self.open.first_due(now)
 
     def closing(self, now: int) -> events.Cancelled | events.Rewarded | events.Expired | None:
@@ -176,7 +167,6 @@ class Experiment:
         return None if id is None else self.close(id)
 
     def close(self, id: str) -> events.Cancelled | events.Rewarded | events.Expired:
-        """The event that closes an open decision whose window has closed."""
         if self.open[id].deferred:
             return events.Cancelled(id, "it was not activated before its window closed")
         if id in self.assignments.totals:
@@ -185,7 +175,6 @@ class Experiment:
         return events.Expired(id, self.spec.default_reward)
 
     def arms(self) -> Iterator[JsonObject]:
-        """Every arm with its status."""
         retired = set(self.session.retired)
         for name in self.numbers:
             yield {"id": name, "status": "masked" if name in self.masked else "retired" if name in retired else "active"}

@@ -52,7 +52,6 @@ class NumberFeature(Strict):
 
     @model_validator(mode="after")
     def one_scale(self) -> "NumberFeature":
-        """A scale is said once, and can be divided by."""
         if self.range is not None and (self.mean is not None or self.deviation is not None):
             raise ValueError("features has a number with range and with mean or deviation; give one of both.")
         if self.range is not None and not self.range[0] < self.range[1]:
@@ -62,7 +61,6 @@ class NumberFeature(Strict):
         return self
 
     def column(self) -> NumberColumn:
-        """As an encoder has it."""
         if self.range is None:
             return NumberColumn(mean=self.mean or 0.0, deviation=self.deviation or 1.0, gaps=self.gaps)
         low, high = self.range
@@ -79,7 +77,6 @@ class CategoryFeature(Strict):
     gaps: bool = Field(True, description="A feature that is 1 where the value is missing.")
 
     def column(self) -> CategoryColumn | HashedColumn:
-        """As an encoder has it."""
         if self.levels is None:
             return HashedColumn(buckets=BUCKETS)
         levels = tuple(str(level) for level in self.levels)
@@ -96,7 +93,6 @@ class HashedFeature(Strict):
     buckets: Annotated[int, Field(ge=1, le=MOST_BUCKETS)] = Field(BUCKETS, description="Number of features.")
 
     def column(self) -> HashedColumn:
-        """As an encoder has it."""
         return HashedColumn(buckets=self.buckets)
 
 
@@ -106,7 +102,6 @@ class TimeFeature(Strict):
     kind: Literal["time"]
 
     def column(self) -> TimeColumn:
-        """As an encoder has it."""
         return TimeColumn()
 
 
@@ -116,7 +111,6 @@ FEATURES: dict[str, type[NumberFeature] | type[CategoryFeature] | type[HashedFea
 
 
 def _tag(value: object) -> str | None:
-    """Which form of a column this is: the word alone, or one of the four kinds."""
     kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
     if isinstance(value, str):
         return "word"
@@ -142,7 +136,6 @@ def _whole(value: object) -> str:
 
 
 def _read(value: object) -> object:
-    """Whatever is an encoder, as one."""
     return FittedEncoder.read(value) if isinstance(value, Mapping) and _whole(value) == "encoder" else value
 
 
@@ -176,7 +169,6 @@ Features = Annotated[
 
 
 def _plain(value: object) -> object:
-    """A single value. What it is stays out of sentences: it may be personal."""
     if isinstance(value, list | dict):
         raise ValueError("context has a list or an object where one value belongs; send text, a number, true, false or null.")
     if isinstance(value, int) and abs(value) >= WHOLE:
@@ -211,7 +203,6 @@ class FeatureReader:
         raise Refused(422, message, "context")
 
     def _encoded(self, rows: Sequence[RawRow], places: Sequence[str]) -> list[list[float]]:
-        """Rows of numbers. places: of each row in the context, for sentences."""
         for row, place in zip(rows, places, strict=True):
             unknown = next((name for name in row if name not in self.kinds), None)
             if unknown is not None:
@@ -227,7 +218,6 @@ class FeatureReader:
         return numbers
 
     def _column(self, name: str, kind: Kind, rows: Sequence[RawRow], places: Sequence[str]) -> np.ndarray:
-        """One column as the encoder takes it; what a row leaves out is missing."""
         values = [row.get(name) for row in rows]
         if kind == "number":
             self._refuse(name, [isinstance(value, str) for value in values], places, "must be a number, or null where it is missing")
@@ -242,14 +232,12 @@ class FeatureReader:
         return column
 
     def _refuse(self, name: str, bad: Sequence[bool], places: Sequence[str], must: str) -> None:
-        """Refuse the first bad value, by its place."""
         if any(bad):
             field = f"context{places[bad.index(True)]}.{name}"
             raise Refused(422, f"{field} {must}, in experiment {self.experiment!r}.", field)
 
 
 def is_raw_row(row: object) -> TypeGuard[RawRow]:
-    """Whether this is a row of raw values by name."""
     return isinstance(row, dict) and not isinstance(next(iter(row.values())), list | dict)
 
 

@@ -73,7 +73,6 @@ class ArmHistory:
         self.mean = ConfidenceSequence(ERROR, k=0.0)  # of its rewards, scaled to [0, 1]
 
     def play(self, chance: float) -> None:
-        """It was played, with a propensity."""
         self.plays += 1
         self.open += 1
         if chance:
@@ -81,7 +80,6 @@ class ArmHistory:
             self.squared_weights += 1.0 / (chance * chance)
 
     def reward(self, value: float, scaled: float) -> None:
-        """Its reward came. scaled: the same in [0, 1]."""
         self.rewards += 1
         self.open -= 1
         self.total += value
@@ -214,11 +212,9 @@ class History:
             self._keep_point(time)
 
     def _segments_of(self, line: OpenLine) -> Iterator[SegmentHistory]:
-        """Those that a decision belongs to."""
         return (self.segments[name][value] for name, value in line.segments.items())
 
     def _observers(self, line: OpenLine) -> list[Observations]:
-        """The observations that a decision belongs to: of all decisions, and of those whose promise is its own."""
         by = None if self.spec is None else self.spec.promise_by
         return [self.observed] if by is None else [self.observed, self.parts[line.segments[by]]]
 
@@ -229,7 +225,6 @@ class History:
             self.points = [point for point in self.points if point.decisions % self.stride == 0]
 
     def point(self, time: int) -> Point:
-        """The counts so far."""
         plays = tuple(arm.plays for arm in self.arms.values())
         return Point(self.decisions, time, self.rewards, self.total, self.baseline_decisions, self.budget, plays, self.regret())
 
@@ -344,17 +339,14 @@ class History:
 
     @property
     def rewards(self) -> int:
-        """Rewards so far, of single arms."""
         return self.mean.rounds
 
     @property
     def unrewarded(self) -> int:
-        """Decisions that ended without a reward, and were not cancelled."""
         return self.decisions - self.rewarded - self.defaulted - self.cancelled - len(self.open)
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """Lowest and highest reward."""
         return (0.0, 1.0) if self.spec is None else self.spec.reward_range or (0.0, 1.0)
 
     @property
@@ -405,7 +397,6 @@ class History:
         return float(self.rewards * max(max(upper for _, upper in played) - self.mean_interval()[0], 0.0))
 
     def curve(self) -> list[Point]:
-        """The curve's points, the last one as of now."""
         if self.points and self.points[-1].decisions == self.decisions:
             return [*self.points[:-1], self.point(self.time)]
         return [*self.points, self.point(self.time)] if self.decisions else []

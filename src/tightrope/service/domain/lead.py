@@ -47,12 +47,10 @@ class Lead(NamedTuple):
 
 
 def mean_of(arm: ArmHistory) -> float:
-    """Its mean reward so far."""
     return arm.total / arm.rewards
 
 
 def played_arms(history: History) -> dict[str, ArmHistory]:
-    """Arms that are neither masked nor retired."""
     return {id: arm for id, arm in history.arms.items() if id not in history.unplayed}
 
 
@@ -140,7 +138,6 @@ def forecast(history: History, bounds: Bounds, leader: str) -> Forecast:
 
 
 def never(why: str) -> Forecast:
-    """No forecast."""
     return Forecast(math.inf, math.inf, math.inf, None, why)
 
 
@@ -192,6 +189,5 @@ def first_below(gap: Callable[[float], float], lead: float) -> float:
 
 
 def variance(history: History, arm: ArmHistory) -> float:
-    """Of an arm's rewards."""
     low, high = history.reward_range
     return (high - low) ** 2 * arm.mean.state[0][2] / arm.rewards

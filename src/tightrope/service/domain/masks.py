@@ -27,7 +27,6 @@ Mask = tuple[str, ...]  # what the promise is about, then ids of the arms that w
 
 
 def left_out(question: JsonObject, arms: Collection[str]) -> list[str]:
-    """Ids of the arms that a request leaves out."""
     eligible, excluded = question.get("eligible"), question.get("excluded", ())
     return sorted(arm for arm in arms if arm in excluded or (eligible is not None and arm not in eligible))
 
@@ -41,11 +40,9 @@ class RoundSums:
         self.decided, self.rewarded, self.total = decided, rewarded, total
 
     def add(self, decided: int, rewarded: int, total: float) -> None:
-        """Count more of them."""
         self.decided, self.rewarded, self.total = self.decided + decided, self.rewarded + rewarded, self.total + total
 
     def pack(self) -> list[float]:
-        """The sums, as JSON has them."""
         return [self.decided, self.rewarded, self.total]
 
     def lower(self, level: float, more: int = 0) -> float:
@@ -53,7 +50,6 @@ class RoundSums:
         return float(sum_bound(self.total, float(max(self.decided + more, 1)), level, SLOPES.size // 2)[0])
 
     def upper_mean(self, level: float) -> float:
-        """Upper bound of their mean, where it is one."""
         if not self.decided:
             return 1.0
         return 1.0 - float(sum_bound(self.rewarded - self.total, float(self.decided), level, SLOPES.size // 2)[0]) / self.decided
@@ -89,7 +85,6 @@ class MaskedBudget:
         self.open: dict[str, tuple[Mask, bool]] = {}  # decisions without a reward, and whether they play the baseline
 
     def mask(self, question: JsonObject, arms: Collection[str]) -> Mask:
-        """The mask of a request."""
         promise = OTHER if self.by is None else question["segments"][self.by]
         mask = (promise, *left_out(question, arms))
         return mask if mask in self.masks or len(self.masks) < MOST_MASKS else (promise, REST)
@@ -97,14 +92,12 @@ class MaskedBudget:
     # Events ---------------------------------------------------------------------------------------------------------------
 
     def decide(self, decision: str, arm: str, mask: Mask) -> None:
-        """A decision was made."""
         if mask not in self.masks:
             self.masks[mask], self.upper[mask] = MaskRounds(mask[0], RoundSums(), RoundSums()), self.upper_at_first(mask)
         self.open[decision] = mask, arm == self.baseline
         self._count(*self.open[decision], 1, 0, 0.0)
 
     def end(self, decision: str, reward: float | None, cancelled: bool = False) -> None:
-        """It has its reward, or (None) will have none."""
         if decision not in self.open:
             return
         mask, baseline = self.open.pop(decision)
@@ -149,7 +142,6 @@ class MaskedBudget:
         return earned - (1.0 - self.alpha) * math.fsum(charged)
 
     def allows(self, mask: Mask) -> bool:
-        """Whether the next round may have another arm than the baseline."""
         more = NextRound(mask, False)
         return not self.used(mask[0], more) or self.bound(mask[0], more) >= 0.0
 
@@ -167,13 +159,11 @@ class MaskedBudget:
     # Snapshots ------------------------------------------------------------------------------------------------------------
 
     def pack(self) -> JsonObject:
-        """All of it in JSON's terms."""
         masks = [[[*mask], self.upper[mask], one.baseline.pack(), one.others.pack()] for mask, one in self.masks.items()]
         sums = [[one.baseline.pack(), one.others.pack()] for one in self.promises.values()]
         return {"masks": masks, "sums": sums, "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()]}
 
     def unpack(self, packed: JsonObject) -> None:
-        """Become what `pack` wrote."""
         for mask, upper, own, others in packed["masks"]:
             self.masks[tuple(mask)] = MaskRounds(mask[0], RoundSums(*own), RoundSums(*others))
             self.upper[tuple(mask)] = upper

@@ -48,11 +48,9 @@ class Watch:
         return watch
 
     def written(self) -> str:
-        """As text."""
         return json.dumps({"below": self.below, "contradicted": self.contradicted, "winner": self.winner})
 
     def take(self, event: events.Event, seq: int, time: int) -> Notice | None:
-        """The notice of an event, if it is one."""
         if isinstance(event, events.ModeChanged):
             why = event.why.rstrip(".")
             what = f"The mode changed from {event.before} to {event.mode}, by {event.by}{f': {why}' if why else ''}."

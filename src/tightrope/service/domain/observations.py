@@ -54,7 +54,6 @@ def at_worst(sequence: ConfidenceSequence, missing: int) -> ConfidenceSequence:
 
 
 def bar_of(microseconds: int) -> int:
-    """The bar of a delay."""
     seconds = microseconds / MICROSECONDS
     return next((k for k, end in enumerate(DELAYS) if seconds < end), len(DELAYS))
 
@@ -97,7 +96,6 @@ class Observations:
         self.cancel_delays = [0] * len(BARS)
 
     def add_arms(self, arms: Iterable[str]) -> None:
-        """Count arms that may be played from now on."""
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
     def add_decision(self, number: int, arms: Sequence[str], context: Numbers | None, mask: str | None = "") -> None:
@@ -223,7 +221,6 @@ class Observations:
 
 
 def median_bar(counts: Sequence[int]) -> int:
-    """The bar that has the middle one."""
     total, half = 0, sum(counts) / 2
     for bar, count in enumerate(counts):
         total += count

@@ -115,7 +115,6 @@ _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 def _items(text: bytes, field: str) -> list[object]:
-    """The items of a batch that is well formed as a whole; else none."""
     try:
         batch = _JSON.validate_json(text)
     except ValidationError:
@@ -125,7 +124,6 @@ def _items(text: bytes, field: str) -> list[object]:
 
 
 def _alone(model: type[Strict], item: object) -> Strict | Refused:
-    """An item, or what it would be refused with if it came alone."""
     try:
         return model.model_validate(item)
     except ValidationError as error:
@@ -219,7 +217,6 @@ class EvaluationRequest(Strict):
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
-        """Refuse two policies, and none."""
         if (self.policy is None) == (self.session is None):
             raise ValueError("policy and session are two ways to say what is judged; give one of them.")
         return self

@@ -68,7 +68,6 @@ class Rollout:
         return Evidence(self.spec.error / (j * (j + 1)) / 2.0)
 
     def change(self, event: ModeChanged) -> None:
-        """Go on in another mode."""
         self.mode, self.share, self.sent_back = event.mode, event.share, event.sent_back
         self.rewards_in_mode, self.armed = 0, self.least_budget <= 0.0
         self.evidence = self._new_evidence()
@@ -95,7 +94,6 @@ class Rollout:
 
     @property
     def policy_share(self) -> float:
-        """Of the decisions, in a mode other than full, that are the policy's."""
         return self.share if self.mode == "capped" else 0.0
 
     def production_arm(self, production: Production, decided: int) -> int | None:
@@ -106,7 +104,6 @@ class Rollout:
         return int(coin.choice(production.arms, p=production.chances))
 
     def open(self, event: Decided) -> None:
-        """A decision was made."""
         self.decisions += 1
         if event.budget is not None:
             self.budget = event.budget
@@ -121,7 +118,6 @@ class Rollout:
             self.evidence.open(event.decision, weights)
 
     def end(self, decision: str, value: Reward | None) -> None:
-        """A decision has its reward, or (None) will have none."""
         if value is None or isinstance(value, dict):
             self.evidence.end(decision, None)
             return
@@ -132,7 +128,6 @@ class Rollout:
     # Reading --------------------------------------------------------------------------------------------------------------
 
     def report(self) -> JsonObject:
-        """Mode, rules and evidence."""
         return {
             "mode": self.mode,
             "share": self.share if self.mode == "capped" else float(self.mode == "full"),
@@ -144,14 +139,12 @@ class Rollout:
         }
 
     def pack(self) -> JsonObject:
-        """All of it in JSON's terms, as snapshots keep it."""
         return {"mode": self.mode, "share": self.share, "held": self.sent_back, "stage": self.stage, "seen": self.rewards_in_mode,
                 "decided": self.decisions, "usual": self.baseline_decisions, "budget": self.budget,
                 "lowest": self.lowest_budget, "armed": self.armed,
                 "gate": self.evidence.pack()}  # fmt: skip
 
     def unpack(self, packed: JsonObject) -> None:
-        """Become what `pack` wrote."""
         self.mode, self.share, self.sent_back, self.stage = packed["mode"], packed["share"], packed["held"], packed["stage"]
         self.rewards_in_mode, self.decisions, self.baseline_decisions = packed["seen"], packed["decided"], packed["usual"]
         self.armed, self.budget, self.lowest_budget = packed["armed"], packed["budget"], packed["lowest"]
@@ -160,7 +153,6 @@ class Rollout:
     # Rules ----------------------------------------------------------------------------------------------------------------
 
     def rule_due(self) -> ModeRule | None:
-        """The change that a rule asks for now."""
         budget, least = self.budget, self.least_budget
         if budget is not None and self.armed and self.returns and self.mode in PLAYED and budget < least - 1e-9:
             return ModeRule("shadow", f"the lower bound of the budget, {budget:.4g}, fell below {least:g}", True)
@@ -177,5 +169,4 @@ class Rollout:
         return ModeRule(MODES[MODES.index(self.mode) + 1], why, False)
 
     def _in_rewards(self, side: int) -> float:
-        """An end of the difference, in units of the reward."""
         return self.evidence.difference()[side] * (self.rewards[1] - self.rewards[0])

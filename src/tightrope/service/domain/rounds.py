@@ -84,13 +84,11 @@ def lacks_baseline(question: JsonObject, baseline: str | list[str] | None, retir
 
 
 def longest_row(context: Any) -> float:
-    """The norm of the longest features of a round."""
     rows = context.values() if isinstance(context, dict) else [context] if is_one_row(context) else context
     return max((math.hypot(*row) for row in rows), default=0.0)
 
 
 def is_one_row(features: object) -> bool:
-    """Whether features are one row that all arms are shown."""
     return isinstance(features, list) and not isinstance(features[0], list)
 
 

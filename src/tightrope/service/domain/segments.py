@@ -17,7 +17,6 @@ INTERVALS = (
 
 
 def note_of(spec: ExperimentSpec | None) -> str:
-    """How to read results by segment, and what is promised of each."""
     if spec is None or not (spec.alpha is not None or spec.keeps_budget):
         return INTERVALS
     if spec.promise_by is None:

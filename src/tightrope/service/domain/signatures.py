@@ -20,7 +20,6 @@ def agrees(key: bytes, text: bytes, candidate: str) -> bool:
 
 
 def public_key(private: bytes) -> bytes:
-    """The public key of 32 bytes that are a private one for Ed25519, in PEM."""
     return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 

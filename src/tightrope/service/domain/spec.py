@@ -96,7 +96,6 @@ class Promotion(Strict):
 
     @model_validator(mode="after")
     def something(self) -> "Promotion":
-        """An empty rule would promote at once."""
         if self.after is None and not self.better:
             raise ValueError("promote has a rule that asks for nothing; give after (a number of rewards), better = true, or both.")
         return self
@@ -128,7 +127,6 @@ class RolloutSpec(Strict):
 
     @model_validator(mode="after")
     def sound(self) -> "RolloutSpec":
-        """Probabilities add up."""
         if self.production is not None and not math.isclose(sum(self.production.values()), 1.0, abs_tol=1e-9):
             raise ValueError(f"production adds up to {sum(self.production.values()):.10g}; its probabilities must add up to 1.")
         return self
@@ -237,7 +235,6 @@ class ExperimentSpec(Strict):
 
     @property
     def row_length(self) -> int | None:
-        """d, where every decision brings features."""
         return self.dimension if self.encoder is None else self.encoder.dimension
 
     def reader(self) -> FeatureReader | None:
@@ -253,16 +250,13 @@ class ExperimentSpec(Strict):
         return self.model_dump(mode="json", exclude_defaults=True) | {"window": self.window}
 
     def said(self) -> JsonObject:
-        """JSON-ready data of the fields that were given."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     def defaults(self) -> JsonObject:
-        """The default of each field that `plain` leaves out, also of those of the rollout."""
         return _left_out(self.model_dump(mode="json"), self.plain())
 
     @property
     def described_policy(self) -> JsonObject:
-        """The policy by its name, with its parameters."""
         return {"policy": self.policy} if isinstance(self.policy, str) else dict(self.policy)
 
     @property
@@ -416,7 +410,6 @@ def check_segments(spec: ExperimentSpec) -> None:
 
 
 def check_promise_by(spec: ExperimentSpec) -> None:
-    """Raise ValueError where there can be no promise for each value of a segment."""
     by = spec.promise_by
     if by is None:
         if spec.baseline_means is not None:
@@ -468,7 +461,6 @@ def check_sticky(spec: ExperimentSpec) -> None:
 
 
 def check_features(spec: ExperimentSpec) -> None:
-    """Raise ValueError where features are described twice."""
     if spec.features is None:
         return
     if spec.dimension is not None:
@@ -501,7 +493,6 @@ def check_size(spec: ExperimentSpec, policy: Policy, arms: int, one_row: bool = 
 
 
 def made_oracle(spec: ExperimentSpec) -> Oracle | None:
-    """The oracle of a spec, by name."""
     if spec.oracle is None:
         return None
     if spec.oracle.get("oracle") == "Promotions":

@@ -15,7 +15,6 @@ class Strict(BaseModel):
 
 
 def pair(value: object) -> object:
-    """JSON has lists only."""
     return tuple(value) if isinstance(value, list) else value
 
 

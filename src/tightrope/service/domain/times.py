@@ -7,7 +7,6 @@ MICROSECONDS = 1_000_000  # of a second
 
 
 def timestamp(microseconds: int | None) -> str | None:
-    """A time as text."""
     if microseconds is None:
         return None
     whole, part = divmod(microseconds, MICROSECONDS)

@@ -31,7 +31,6 @@ class OpenDecisions(OrderedDict[str, OpenDecision]):
         self._deadlines: list[tuple[int, str]] = []  # a heap; also of decisions that have ended
 
     def begin(self, id: str, decision: OpenDecision) -> None:
-        """A window begins, or begins anew."""
         self[id] = decision
         self.move_to_end(id)
         if decision.deadline is not None:
@@ -42,7 +41,6 @@ class OpenDecisions(OrderedDict[str, OpenDecision]):
                 heapq.heappush(self._deadlines, (decision.deadline, id))
 
     def begin_all(self, packed: Iterable[list[Any]]) -> None:
-        """The same for decisions of a snapshot: id and fields of each, in their order."""
         for id, *fields in packed:
             self.begin(id, OpenDecision(*fields))
 

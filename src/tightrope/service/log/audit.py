@@ -46,17 +46,14 @@ class AuditEntry(NamedTuple):
     detail: str
 
     def to_dict(self) -> JsonObject:
-        """As programs read it."""
         return self._asdict() | {"time": timestamp(self.time), "detail": json.loads(self.detail)}
 
 
 def arms_added(event: events.ArmsAdded) -> JsonObject:
-    """New arms, by name as far as they are few."""
     return {"count": len(event.arms), "arms": [arm["id"] for arm in event.arms[:LISTED]]}
 
 
 def mode_changed(event: events.ModeChanged) -> JsonObject:
-    """A mode and where it came from."""
     return {"mode": event.mode, "share": event.share, "before": event.before, "why": event.why}
 
 

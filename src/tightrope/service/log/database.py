@@ -56,7 +56,6 @@ class Database:
         return [str(file) for file in files if file.exists() and file.stat().st_mode & 0o077]
 
     def migrate(self) -> None:
-        """Bring the tables to this version's."""
         config = Config()
         config.set_main_option("script_location", str(importlib.resources.files("tightrope.service.log") / "migrations"))
         config.set_main_option("path_separator", "os")
@@ -74,14 +73,12 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database."""
         options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ"}  # PostgreSQL's default: what is new at every statement
         with self.engine.connect().execution_options(**options) as connection:
             yield connection
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction; it is on disk when the block has ended."""
         with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
 
@@ -133,7 +130,6 @@ class Database:
         return not busy
 
     def close(self) -> None:
-        """Close all connections and let go of the file."""
         self.engine.dispose()
         if self._lock is not None:
             self._lock.close()
@@ -147,7 +143,6 @@ class Database:
 
 
 def damaged(error: sa.exc.DatabaseError) -> ValueError:
-    """A database that cannot be read, or not be reached, in a sentence."""
     if isinstance(error, sa.exc.OperationalError):
         return ValueError(f"db cannot be reached ({error.orig}); see whether it runs, and whether it may be written.")
     return ValueError(f"db cannot be read ({error.orig}); restore it from a backup, and see whether the disk is well.")

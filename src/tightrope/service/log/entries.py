@@ -26,13 +26,11 @@ class LogEntry(NamedTuple):
 
     @property
     def body(self) -> JsonObject:
-        """The event's body."""
         body: JsonObject = from_json(self.text)
         return body
 
     @property
     def blanked(self) -> bool:
-        """Whether its body is not the one that was sealed: it was erased."""
         return hashlib.sha256(self.text).digest() != self.body_digest
 
     @property
@@ -45,7 +43,6 @@ class LogEntry(NamedTuple):
 
 
 def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) -> LogEntry:
-    """The entry of a new event, after the one whose digest is `before`."""
     text, decision = to_json(event.body), decision_of(event)
     subject = event.subject if isinstance(event, Decided) else None
     body_digest = hashlib.sha256(text).digest()

@@ -49,7 +49,6 @@ def decisions_of(connection: Connection, row: int, subject: str, after: int) -> 
 
 
 def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[LogEntry]:
-    """Entries by their numbers."""
     query = sa.select(*store.COLUMNS).where(store.C.experiment == row, store.C.seq.in_(seqs)).order_by(store.C.seq)
     return [LogEntry(*item) for item in connection.execute(query)]
 
@@ -69,7 +68,6 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
 
 
 def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
-    """Write decisions without their subject over what they were."""
     this = (
         sa.update(events)
         .where(store.C.experiment == row, store.C.seq == sa.bindparam("which"))
@@ -79,7 +77,6 @@ def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
 
 
 def drop_snapshots(connection: Connection, row: int, first: int) -> None:
-    """Remove the snapshots from an event on."""
     connection.execute(sa.delete(snapshots).where(snapshots.c.experiment == row, snapshots.c.seq >= first))
 
 

@@ -144,7 +144,6 @@ def split(context: Shown | None, arms: list[str] | None, columns: list[str]) -> 
 
 
 def by_name(features: object, columns: list[str]) -> JsonObject:
-    """A row of features by name."""
     return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
 
 

@@ -24,6 +24,5 @@ class ExperimentJournal:
         return entry
 
     def follow(self, entry: LogEntry) -> None:
-        """Take in an entry of the log, as in a replay."""
         apply(self.experiment, entry.event, entry.seq, entry.time)
         self.digest = entry.digest

@@ -69,12 +69,10 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, journal: ExperimentJournal) -> Self:
-        """The snapshot of an experiment as it is now."""
         session, rest = pack(journal)
         return cls(journal.experiment.seq, fingerprint(journal), rest, session)
 
     def check(self, name: str) -> None:
-        """Raise ValueError where it could not be read back."""
         restored(name, self.session, self.rest, self.fingerprint)
 
 
@@ -86,7 +84,6 @@ def was_erased(connection: Connection, row: int, seq: int) -> bool:
 
 
 def write_snapshot(connection: Connection, row: int, snapshot: Snapshot) -> None:
-    """Keep a snapshot, and thin out the older ones."""
     seq = snapshot.seq
     connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq == seq))
     connection.execute(sa.insert(snapshots).values(experiment=row, **snapshot._asdict()))

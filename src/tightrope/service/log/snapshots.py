@@ -43,7 +43,6 @@ def pack(journal: ExperimentJournal) -> tuple[bytes, str]:
 
 
 def written() -> str:
-    """The version that writes a snapshot now."""
     return f"tightrope {version()} (form {FORM})"
 
 
@@ -63,7 +62,6 @@ def check_version(rest: str) -> None:
 
 
 def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
-    """The experiment that `pack` wrote."""
     packed = from_json(rest)
     journal = ExperimentJournal(name)
     experiment = journal.experiment

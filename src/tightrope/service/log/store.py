@@ -44,7 +44,6 @@ def insertion(dialect: sa.Dialect) -> str:
 
 
 def read(connection: Connection, experiment: int, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
-    """Entries in their order: those after one seq, until another (included)."""
     last = LAST if until is None else until
     while True:  # the driver's own rows: SQLAlchemy's cost as much again
         with connection.exec_driver_sql(selection(connection.dialect), (experiment, after, last)) as result:
@@ -67,7 +66,6 @@ def selection(dialect: sa.Dialect) -> str:
 
 
 def placeholder(dialect: sa.Dialect) -> str:
-    """How the driver writes a variable."""
     return "?" if dialect.paramstyle == "qmark" else "%s"
 
 
@@ -86,7 +84,6 @@ def about(connection: Connection, experiment: int, decisions: Iterable[str]) -> 
 
 
 def row_of(connection: Connection, name: str) -> int | None:
-    """The row of an experiment; None where there is none of this name."""
     query = sa.select(experiments.c.id).where(experiments.c.name == name)
     return connection.execute(query).scalar_one_or_none()
 

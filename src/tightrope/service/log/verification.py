@@ -108,7 +108,6 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
 
 
 def erased_rounds(connection: Connection, row: int) -> list[int]:
-    """Events whose rounds were erased, so that no replay passes them."""
     bodies = connection.execute(sa.select(store.C.body).where(store.C.experiment == row, store.C.kind == "erased")).scalars()
     return [seq for body in bodies for seq in from_json(body)["rounds"]]
 

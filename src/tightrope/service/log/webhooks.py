@@ -37,7 +37,6 @@ class Webhook(NamedTuple):
     created: int
 
     def covers(self, experiment: str) -> bool:
-        """Whether it is told of an experiment."""
         return self.experiments is None or any(fnmatch.fnmatchcase(experiment, one) for one in self.experiments)
 
 
@@ -60,12 +59,10 @@ class Delivery(NamedTuple):
 
 
 def all_webhooks(connection: Connection) -> list[Webhook]:
-    """All of them."""
     return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(W.id))]
 
 
 def webhook_of(connection: Connection, id: int) -> Webhook | None:
-    """One of them; None where there is none of this number."""
     row = connection.execute(sa.select(webhooks).where(W.id == id)).one_or_none()
     return None if row is None else _webhook(row)
 
@@ -78,7 +75,6 @@ def _webhook(row: Any) -> Webhook:
 def create(
     connection: Connection, now: int, url: str, events: Sequence[str], experiments: Sequence[str] | None, note: str
 ) -> Webhook:  # fmt: skip
-    """Make a webhook. It is told what happens from now on."""
     secret = secrets.token_bytes(32)
     inserted = connection.execute(sa.insert(webhooks).values(
         url=url, events=json.dumps(list(events)), experiments=None if experiments is None else json.dumps(list(experiments)), secret=secret,
@@ -94,7 +90,6 @@ def create(
 
 
 def shown_secret(secret: bytes) -> str:
-    """A secret as text, as receivers take it."""
     return SECRET_PREFIX + base64.b64encode(secret).decode()
 
 
@@ -106,7 +101,6 @@ def pass_over(connection: Connection, experiment: int, name: str, seq: int) -> N
 
 
 def remove(connection: Connection, id: int) -> None:
-    """Remove a webhook with all of its messages."""
     connection.execute(sa.delete(deliveries).where(D.webhook == id))
     connection.execute(sa.delete(webhook_watches).where(P.webhook == id))
     connection.execute(sa.delete(webhooks).where(W.id == id))
@@ -136,7 +130,6 @@ def move_watch(connection: Connection, webhook: int, experiment: int, before: tu
 
 
 def heads(connection: Connection) -> dict[int, int]:
-    """The last event of every experiment, by its row."""
     return {row.id: row.seq for row in connection.execute(sa.select(X.id, X.seq))}
 
 
@@ -152,21 +145,18 @@ def unread_archived(connection: Connection, hooks: Sequence[Webhook]) -> list[st
 
 
 def new_message_id() -> str:
-    """By which a receiver knows a message that it has seen."""
     return "msg_" + secrets.token_hex(16)
 
 
 def put(
     connection: Connection, webhook: int, message: str, experiment: str, event: str, body: bytes, now: int, until: int
 ) -> None:  # fmt: skip
-    """Put a message into the table, to be sent at once."""
     connection.execute(sa.insert(deliveries).values(
         message=message, webhook=webhook, experiment=experiment, event=event, body=body, created=now, due=now, until=until, attempts=0,
         status=WAITING_STATUS))  # fmt: skip
 
 
 def due(connection: Connection, now: int, limit: int) -> list[Delivery]:
-    """For each webhook the first message whose time has come."""
     first = sa.select(sa.func.min(D.id)).where(D.status == WAITING_STATUS, D.due <= now).group_by(D.webhook).limit(limit)
     return [Delivery(*row) for row in connection.execute(sa.select(deliveries).where(D.id.in_(first)).order_by(D.id))]
 
@@ -189,12 +179,10 @@ def retry(connection: Connection, webhook: int, now: int, until: int) -> int:
 
 
 def forget(connection: Connection, before: int) -> None:
-    """Delete messages that are done with and were made before a time."""
     connection.execute(sa.delete(deliveries).where(D.status != WAITING_STATUS, D.created < before))
 
 
 def last_deliveries(connection: Connection, webhook: int, limit: int) -> list[Delivery]:
-    """The last messages of a webhook, the newest first."""
     query = sa.select(deliveries).where(D.webhook == webhook).order_by(D.id.desc()).limit(limit)
     return [Delivery(*row) for row in connection.execute(query)]
 
@@ -208,7 +196,6 @@ def last_error(connection: Connection, webhook: int) -> str | None:
 
 
 def counts(connection: Connection) -> dict[int, dict[str, int]]:
-    """By webhook, how many messages wait and failed."""
     query = sa.select(D.webhook, D.status, sa.func.count()).where(D.status != DELIVERED_STATUS).group_by(D.webhook, D.status)
     numbers: dict[int, dict[str, int]] = {}
     for webhook, status, number in connection.execute(query):

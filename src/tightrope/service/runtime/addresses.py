@@ -31,12 +31,10 @@ def networks_of(texts: Sequence[str], option: str = "webhook_network") -> list[N
 
 
 def is_inside(address: Address, networks: Sequence[Network]) -> bool:
-    """Whether the operator has named an address."""
     return any(address.version == one.version and address in one for one in networks)
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the public internet, and no other stands in it."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return is_public(address.ipv4_mapped)

@@ -7,7 +7,6 @@ from .service import Service
 
 
 async def issue(service: Service, name: str) -> JsonObject:
-    """The certificate of an experiment as of its last event."""
     standing = await service.ask(name, commands.describe_standing)
 
     def work() -> JsonObject:

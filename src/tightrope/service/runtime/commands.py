@@ -36,7 +36,6 @@ T = TypeVar("T")
 
 
 def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonObject]:
-    """The experiment of a spec, and whether it is new."""
     if not transaction.experiment.is_of(spec):
         raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
     new = any(entry.kind == "created" for entry in transaction.owned.new)
@@ -44,12 +43,10 @@ def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonOb
 
 
 def describe(transaction: Transaction) -> JsonObject:
-    """An experiment with its counts."""
     return summary(transaction.owned.journal)
 
 
 def summary(journal: ExperimentJournal) -> JsonObject:
-    """An experiment's spec, state and counts."""
     experiment = journal.experiment
     return {
         "name": experiment.name,
@@ -74,14 +71,12 @@ STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the statu
 
 
 def change_status(transaction: Transaction, what: str) -> JsonObject:
-    """Pause, resume or archive."""
     if check_status_change(transaction, what):
         transaction.record(STATUS_CHANGES[what][0])
     return describe(transaction)
 
 
 def check_status_change(transaction: Transaction, what: str) -> bool:
-    """Whether it would change anything. Refused where it may not be."""
     _, after, before = STATUS_CHANGES[what]
     experiment = transaction.experiment
     if experiment.status != after and before and experiment.status != before:
@@ -105,14 +100,12 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
 
 
 def added_arms(experiment: Experiment) -> list[ArmSpec]:
-    """The arms that were added to those of the spec."""
     first, rows = len(experiment.spec.arms or ()), experiment.session.arms.features
     ids = list(experiment.numbers)[first:]
     return [ArmSpec(id=id, features=None if rows is None else rows[first + k].tolist()) for k, id in enumerate(ids)]
 
 
 def check_same(experiment: Experiment, arm: ArmSpec) -> None:
-    """Refuse an arm that is there already, but not as it is described now."""
     k, arms = experiment.number("arms", arm.id), experiment.session.arms
     for what, vector, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
         if not np.array_equal(np.ravel([] if vector is None else vector), np.ravel([] if own is None else own[k])):
@@ -132,14 +125,12 @@ def check_point(experiment: Experiment, arm: ArmSpec) -> None:
 
 
 def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> JsonObject:
-    """Retire, mask or restore an arm."""
     if check_arm_change(transaction, arm, change):
         record(transaction, events.ArmChanged(arm, change.status), 409)
     return {"id": arm, "status": change.status}
 
 
 def check_arm_change(transaction: Transaction, arm: str, change: ArmChange) -> bool:
-    """Whether it would change anything. Refused where it may not be."""
     transaction.experiment.check_alive()
     known_arm = next((one for one in transaction.experiment.arms() if one["id"] == arm), None)
     if known_arm is None:
@@ -173,7 +164,6 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
 
 
 def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
-    """The decision of an id: made now, or the same answer as before."""
     if request.id is not None:  # ids that the service makes are new
         entry_before = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
         if entry_before is not None:
@@ -247,7 +237,6 @@ class Each(Generic[T]):
             return {"status": error.status, **error.body()}
 
     def failed(self, refused: Refused) -> JsonObject | Refused:
-        """The answer where a part could not be written: what was before it stands."""
         if not self.written:
             return refused
         left = len(self.items) - self.written
@@ -255,12 +244,10 @@ class Each(Generic[T]):
 
 
 def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
-    """The entry that made a decision, among those about it."""
     return next((entry for entry in entries if entry.kind == "decided"), None)
 
 
 def decision_answer(event: events.Decided, seq: int) -> JsonObject:
-    """The answer to a decision. seq: its place in the log."""
     return {
         "id": event.decision,
         "arm": event.name,
@@ -292,7 +279,6 @@ def ending(entries: list[LogEntry]) -> LogEntry:
 
 
 def entries_about(transaction: Transaction, id: str) -> list[LogEntry]:
-    """All entries about a decision; 404 where there is none."""
     entries = transaction.entries(id)
     if decision_entry(entries) is None:
         raise Refused(404, f"id = {id!r} is not a decision of experiment {transaction.experiment.name!r}.", "id")
@@ -345,7 +331,6 @@ def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
 
 
 def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
-    """Learn the reward of a decision."""
     transaction.experiment.check_alive()
     sticky = transaction.experiment.spec.sticky
     if sticky is not None and sticky.reward == "sum":
@@ -512,7 +497,6 @@ class Erasure:
         return {"erased": len(blanked), "event": seq}
 
     def _decisions(self) -> Iterator[list[int]]:
-        """Numbers of the subject's decisions, also of those that come meanwhile."""
         last = 0
         while True:
             at = self.transaction
@@ -549,7 +533,6 @@ class Erasure:
 
 
 def follow_rules(transaction: Transaction) -> None:
-    """Change the mode where a rule of the rollout says so."""
     rollout = transaction.experiment.rollout
     rule = rollout.rule_due()
     if rule is not None:
@@ -568,7 +551,6 @@ def change_mode(transaction: Transaction, change: ModeChange, expected: str | No
 
 
 def check_mode_change(transaction: Transaction, change: ModeChange) -> bool:
-    """Whether it would change anything. Refused where it may not be."""
     experiment, rollout = transaction.experiment, transaction.experiment.rollout
     experiment.check_alive()
     if experiment.spec.oracle is not None:
@@ -598,7 +580,6 @@ def reads(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
 
 @reads
 def describe_rollout(transaction: Transaction) -> JsonObject:
-    """Mode, rules and evidence."""
     experiment = transaction.experiment
     holdings = experiment.holdings()
     return experiment.rollout.report() | {"budget_bound": None if holdings is None else holdings["budget_bound"]}
@@ -634,12 +615,10 @@ def identification(session: Session) -> JsonObject | None:
 
 @reads
 def session_view(transaction: Transaction) -> Session:
-    """A view of the session that another thread may ask for explanations."""
     return transaction.experiment.session.view()
 
 
 def list_open(transaction: Transaction) -> JsonObject:
-    """Open decisions, the first to expire first."""
     waiting = transaction.experiment.open
     first = itertools.islice(waiting.items(), MOST_ITEMS)
     listed = [{"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred} for id, each in first]

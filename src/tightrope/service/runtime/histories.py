@@ -33,12 +33,10 @@ class Histories:
         return lock, history
 
     def forget(self, name: str) -> None:
-        """Keep the history of an experiment no more."""
         with self._lock:
             self._kept.pop(name, None)
 
     def exactly(self, name: str, seq: int) -> History:
-        """A history that ends with an event exactly."""
         history = History()
         self._read(history, name, seq)
         return history

@@ -44,7 +44,6 @@ def judge_apart(log: Log, request: EvaluationRequest, baseline: str | None, seco
 
 
 def _judge(connection: Connection, log: Log, request: EvaluationRequest, baseline: str | None) -> None:
-    """The work of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the service's, which ends this process
     os.nice(NICENESS)
     try:

@@ -54,15 +54,12 @@ class Key(NamedTuple):
 
     @property
     def author(self) -> Author:
-        """Who does what is done with it."""
         return Author(self.id, self.note)
 
     def covers(self, experiment: str) -> bool:
-        """Whether it is for an experiment."""
         return self.experiments is None or any(fnmatch.fnmatchcase(experiment, one) for one in self.experiments)
 
     def check(self, experiment: str) -> None:
-        """Refused with 403 where it is not for an experiment, also where there is none of this name."""
         if not self.covers(experiment):
             raise Refused(
                 403, f"This key is for experiments {', '.join(self.experiments or ())}, and not for {experiment!r}; `tightrope keys "
@@ -70,7 +67,6 @@ class Key(NamedTuple):
             )  # fmt: skip
 
     def covers_all(self, experiments: Sequence[str] | None) -> bool:
-        """Whether it is for all experiments of these names and patterns. experiments: None: every one."""
         try:
             self.check_scope(experiments or ("*",))
         except Refused:
@@ -122,7 +118,6 @@ def create(
 
 
 def all_keys(connection: Connection) -> list[Key]:
-    """All keys, also revoked ones."""
     rows = connection.execute(sa.select(keys).order_by(K.id))
     return [Key(*row)._replace(experiments=None if row.experiments is None else tuple(json.loads(row.experiments))) for row in rows]
 
@@ -176,7 +171,6 @@ class KeyRing:
         self._reading = threading.Lock()
 
     def stale(self) -> bool:
-        """Whether it is time to read the table again."""
         return time.monotonic() - self._tried >= FRESH_SECONDS
 
     def refresh(self) -> None:
@@ -195,7 +189,6 @@ class KeyRing:
                 self._tried = time.monotonic()
 
     def knows(self, text: str | None) -> bool:
-        """Whether the key was there when the table was last read."""
         return text is not None and digest_of(text) in self._known
 
     def check(self, text: str | None, role: str, experiment: str | None = None) -> Key:
@@ -214,7 +207,6 @@ class KeyRing:
         return digest_of(cookie) in self._sessions
 
     def check_session(self, cookie: str, role: str, experiment: str | None = None) -> Key:
-        """The same for who signed in to the board, with the key that was shown then."""
         self._check_known()
         id, until = self._sessions.get(digest_of(cookie), (0, 0))
         if until < wall_clock():

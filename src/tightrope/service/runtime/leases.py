@@ -63,7 +63,6 @@ class Leases:
         return Lease(row.id, row.fence + 1)
 
     def create(self, connection: Connection, name: str, spec: str) -> Lease:
-        """A new experiment, which is this process's."""
         until = self.database.now(connection) + self.seconds
         inserted = connection.execute(sa.insert(experiments).values(
             name=name, spec=spec, seq=0, digest=START, fence=1, owner=self.owner, address=self.address, lease_until=until,
@@ -80,7 +79,6 @@ class Leases:
         return [name for name, item in owned.items() if mine.get(item.row) != item.fence]
 
     def extend(self, connection: Connection) -> None:
-        """Renew every lease of this process."""
         until = self.database.now(connection) + self.seconds
         connection.execute(sa.update(experiments).where(X.owner == self.owner).values(lease_until=until))
 
@@ -92,13 +90,11 @@ class Leases:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop renewing the lease."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
 
     def mark_alive(self) -> None:
-        """Note that the writer is at work."""
         self._seen = time.monotonic()
 
     def _beat(self) -> None:
@@ -117,7 +113,6 @@ class Leases:
         return [row.name for row in rows if row.name not in names]
 
     def give_up(self, connection: Connection) -> None:
-        """Let others take over at once."""
         connection.execute(sa.update(experiments).where(X.owner == self.owner).values(owner=None, lease_until=None))
 
 

@@ -25,7 +25,6 @@ class OwnedExperiment:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment as it is now."""
         return self.journal.experiment
 
     def mark(self) -> None:
@@ -48,7 +47,6 @@ class OwnedExperiment:
 
     @property
     def light(self) -> bool:
-        """Whether a snapshot is packed within a part."""
         experiment = self.experiment
         book = experiment.session._book
         kept = len(experiment.rollout.evidence.waiting) + len(experiment.assignments)

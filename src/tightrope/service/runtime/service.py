@@ -64,7 +64,6 @@ class Service:
         self.writer.start()
 
     def close(self) -> None:
-        """Answer what waits, write snapshots, end."""
         self.closing = True
         if self.writer.is_alive():
             self.writer.stop()
@@ -107,7 +106,6 @@ class Service:
     def ask_now(
         self, experiment: str, act: Callable[[Transaction], T | Unfinished], ids: Iterable[str] = (), spec: ExperimentSpec | None = None
     ) -> T:
-        """The same for a program without an event loop; waits."""
         ticket: concurrent.futures.Future[T] = concurrent.futures.Future()
         self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
         return ticket.result()
@@ -119,7 +117,6 @@ class Service:
                 self.threads["warm-up"].submit(warm_up, spec, self.settings)
 
     def _deliver(self, answers: Sequence[Answered]) -> None:
-        """Hand a group's answers to those who wait, in their own thread."""
         loops: dict[asyncio.AbstractEventLoop, list[tuple[Ticket, Answer]]] = {}
         for ticket, answer in answers:
             if isinstance(ticket, asyncio.Future):
@@ -132,7 +129,6 @@ class Service:
 
 
 def shutting_down() -> Refused:
-    """The answer of a service that ends."""
     return Refused(503, "The service is shutting down; send the same request again.", retry_after=1)
 
 
@@ -143,6 +139,5 @@ def _settle_all(ready: Sequence[tuple[Ticket, Answer]]) -> None:
 
 
 def settle(ticket: Ticket, answer: Answer) -> None:
-    """Give a future its result or its exception."""
     put: Callable[[Any], None] = ticket.set_exception if isinstance(answer, BaseException) else ticket.set_result
     put(answer)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 
 def wall_clock() -> int:
-    """Microseconds since 1970."""
     return time.time_ns() // 1000
 
 

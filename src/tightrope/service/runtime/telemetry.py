@@ -30,7 +30,6 @@ class Metrics:
 
 @functools.cache
 def metrics() -> Metrics:
-    """The process's metrics."""
     return Metrics()
 
 
@@ -50,5 +49,4 @@ def start_logs() -> None:
 
 
 def logger() -> FilteringBoundLogger:
-    """The service's log."""
     return structlog.get_logger()

@@ -74,7 +74,6 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
 
 
 def common_specs() -> list[ExperimentSpec]:
-    """An experiment of each common kind."""
     return [ExperimentSpec.model_validate({"name": "any"} | _ARMS | one) for one in COMMON]
 
 
@@ -143,7 +142,6 @@ def modes(spec: ExperimentSpec) -> list[Mode]:
 
 
 def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> None:
-    """All that can become of a decision."""
     for ending in ("rewarded", "cancelled", "expired"):
         with contextlib.suppress(Refused, ValueError):
             prepared = decide(journal.experiment, f"{id} {ending}", request, 0)
@@ -152,7 +150,6 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
 
 
 def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal) -> Event:
-    """The event that ends a decision in some way."""
     if ending == "cancelled":
         return Cancelled(id)
     if ending == "expired":
@@ -162,7 +159,6 @@ def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: E
 
 
 def look(journal: ExperimentJournal) -> None:
-    """Ask what the board, the certificate and explanations ask."""
     session = journal.experiment.session
     with contextlib.suppress(ValueError):
         journal.experiment.holdings()

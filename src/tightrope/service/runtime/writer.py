@@ -93,7 +93,6 @@ class Transaction:
         self.looked_up: dict[str, list[LogEntry]] = {}
 
     def record(self, event: Event | Prepared) -> LogEntry:
-        """Make an event happen, or a decision that was prepared."""
         entry = self.owned.journal.record(event, self.now)
         self.owned.new.append(entry)
         audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
@@ -103,15 +102,12 @@ class Transaction:
 
     @property
     def over(self) -> bool:
-        """Whether a command that can go on later must stop."""
         return time.monotonic() >= self.until
 
     def flush(self) -> None:
-        """Append what happened so far, in the transaction of this part."""
         self.writer.append(self.connection, self.owned)
 
     def look_up(self, ids: Iterable[str]) -> None:
-        """Read what the log knows of decisions, all at once."""
         ids_to_read = {id for id in ids if id not in self.looked_up}
         if ids_to_read:
             self.looked_up |= {id: [] for id in ids_to_read}
@@ -120,11 +116,9 @@ class Transaction:
                 self.looked_up[str(entry.decision)].append(entry)
 
     def may_know(self, id: str) -> bool:
-        """Whether the log may know a decision: it was not looked up, or it is there."""
         return id in self.experiment.open or id not in self.looked_up or bool(self.looked_up[id])
 
     def entries(self, id: str) -> list[LogEntry]:
-        """All entries about a decision."""
         self.look_up((id,))
         return self.looked_up[id]
 
@@ -152,7 +146,6 @@ class Writer(threading.Thread):
         self._ticked = 0.0
 
     def ask(self, command: Command) -> None:
-        """Put a command into the queue."""
         self.queue.put(command)
 
     def stop(self) -> None:
@@ -265,7 +258,6 @@ class Writer(threading.Thread):
         return answers
 
     def _requeue(self, command: Command, done: "Future[Snapshot]") -> None:
-        """Queue a command again whose wait has ended."""
         if command.act is given_up:
             command.ticket = None
         self.queue.put(command)
@@ -308,7 +300,6 @@ class Writer(threading.Thread):
                 self._snapshot(owned)
 
     def _snapshot(self, owned: OwnedExperiment, here: bool = False) -> None:
-        """Write a snapshot, or let another thread write it. here: in any case now."""
         seq = owned.saved = owned.experiment.seq
         if here or owned.light:
             self._write_snapshot(owned.experiment.name, owned.row, Snapshot.of(owned.journal))
@@ -316,7 +307,6 @@ class Writer(threading.Thread):
             self.copies.submit(self._copy_snapshot, owned.experiment.name, owned.row, seq)
 
     def _copy_snapshot(self, name: str, row: int, seq: int) -> None:
-        """The snapshot of an event, from the log."""
         with contextlib.suppress(
             ValueError, sa.exc.SQLAlchemyError
         ):  # the writer reads the log itself where it must, and says what is wrong
@@ -380,7 +370,6 @@ class Writer(threading.Thread):
             raise refused from None
 
     def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
-        """An experiment that the database does not have, by a command's spec."""
         if command is None or command.spec is None:
             raise unknown_experiment(name)
         spec, journal = command.spec, ExperimentJournal(name)

@@ -11,7 +11,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
     op.create_table(
         "experiments",
         sa.Column("id", sa.Integer, primary_key=True),
