@@ -307,8 +307,8 @@ def test_a_bound_below_zero_is_explained_where_it_stands(service):
     reward(service, decide(service)["id"], 0.0)
     standing = ask(service, commands.describe_standing)
     history = service.histories.until("price", standing["seq"])[1]
+    history.lowest_budget = -0.1
     budget = certificate(standing, history, service.private_key, 0)["budget"]
     assert budget["lowest_bound"] < 0 and "does not say that the promise was broken" in budget["lowest_bound_means"]
-    history.lowest_budget = 0.1
-    standing["holdings"]["budget_bound"] = 0.2
+    history.lowest_budget, standing["holdings"]["budget_bound"] = 0.1, 0.2
     assert "lowest_bound_means" not in certificate(standing, history, service.private_key, 0)["budget"]

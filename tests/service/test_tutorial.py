@@ -83,6 +83,7 @@ def test_every_way_to_call_the_service_works_as_its_page_says(tmp_path):
     assert [kind for kind, _ in blocks] == ["sh", "sh", "python", "python"]
     said = []
     with Process(tmp_path / "shop.db", tmp_path) as process:
+        assert any(line.startswith("Ready") for line in process.process.stdout)  # reads until it comes
         for kind, code in blocks:
             command = ["bash", "-euc"] if kind == "sh" else [sys.executable, "-c"]
             done = subprocess.run(

@@ -237,10 +237,6 @@ class Handle:
         self._out, self._words = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
         self._last: object = None  # the state of _words
 
-    def shares_arrays(self) -> bool:
-        """Whether the arrays of the state are those that were there from the start, which kernels write into and Python sees."""
-        return all(array.ctypes.data in self._arrays for array in _arrays(self.state))
-
     @property
     def state(self) -> Any:
         """The state as Python sees it. Arrays that were there from the start are the very ones that kernels write into, others copies."""

@@ -92,9 +92,8 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
 
 def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
     """By arm, bounds on what it earns on average that hold at all times and for all arms at once; none where arms have no one mean."""
-    low, high = history.reward_range
     bounds = history.observed.mean_bounds() if history.comparable else {}
-    return {id: (low + (high - low) * least, low + (high - low) * most) for id, (least, most) in bounds.items()}
+    return {id: history.in_units(*shares) for id, shares in bounds.items()}
 
 
 # Rewards -------------------------------------------------------------------------------------------------------------------
@@ -181,8 +180,7 @@ def steady(says: str, history: History) -> Assumption:
         drift = observed.drift()
         if drift is not None:
             arm, (more, least, less, most) = drift
-            low, high = history.reward_range
-            least, most = low + (high - low) * least, low + (high - low) * most
+            least, most = history.in_units(least, most)
             values = f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those from {less} on"
             return Assumption(says, CONTRADICTED, f"Arm {arm!r} earned{where} {values}.")
     return Assumption(says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ.")
@@ -194,8 +192,7 @@ def delays(history: History) -> Assumption:
         contrast = observed.telling_delays()
         if contrast is not None:
             arm, (more, least, less, most) = contrast
-            low, high = history.reward_range
-            least, most = low + (high - low) * least, low + (high - low) * most
+            least, most = history.in_units(least, most)
             values = f"at least {least:.4g} on average where they took {more}, at most {most:.4g} where {less}"
             return Assumption(says, CONTRADICTED, f"Rewards of arm {arm!r}{where} are {values} (upper ends of {', '.join(BARS)}).")
     return whether_it_comes(says, history)
@@ -223,7 +220,7 @@ def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: Ex
     compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
     bounds = bounds_of([sequence for _, sequence in late.values()], ERROR / max(len(late), 1))
     for (name, (arm, sequence)), (least, most) in zip(late.items(), bounds, strict=True):
-        least, most = low + (high - low) * least, low + (high - low) * most
+        least, most = history.in_units(least, most)
         rewards = f"{plural(sequence.rounds, 'reward')} of {name} that came later"
         if most < low + (high - low) * taken:
             return Assumption(says, CONTRADICTED, f"{rewards} are at most {most:.4g} on average.")
@@ -281,8 +278,7 @@ def masks(history: History) -> Assumption:
     contrast = history.telling_masks()
     if contrast is not None:
         arm, where, (more, least, less, most) = contrast
-        low, high = history.reward_range
-        least, most = low + (high - low) * least, low + (high - low) * most
+        least, most = history.in_units(least, most)
         more, less = (f"where {mask} may not be played" if mask else "where every arm may be played" for mask in (more, less))
         return Assumption(says, CONTRADICTED, f"Arm {arm!r} earns{where} at least {least:.4g} {more}, at most {most:.4g} {less}.")
     if not history.observed.limited:
@@ -324,10 +320,9 @@ def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
     says = f"The baseline earns on average, by {by}: {', '.join(f'{value} {means[value]:.6g}' for value in values)}."
     bounds: dict[str, tuple[float, float]] = {}
     if history.comparable:
-        low, high = history.reward_range
         for value in values:
             least, most = open_mean_bounds(history.segments[by][value], str(spec.baseline), ERROR / len(values))
-            bounds |= {value: (low + (high - low) * least, low + (high - low) * most)} if least > 0.0 or most < 1.0 else {}
+            bounds |= {value: history.in_units(least, most)} if least > 0.0 or most < 1.0 else {}
     if not bounds:
         return unseen(says, "The log has no reward of the baseline to compare them with.")
     for value, (least, most) in bounds.items():

@@ -349,6 +349,10 @@ class History:
     def reward_range(self) -> tuple[float, float]:
         return (0.0, 1.0) if self.spec is None else self.spec.reward_range or (0.0, 1.0)
 
+    def in_units(self, least: float, most: float) -> tuple[float, float]:
+        low, high = self.reward_range  # of which both are shares
+        return low + (high - low) * least, low + (high - low) * most
+
     @property
     def comparable(self) -> bool:
         """Whether the mean reward of an arm is the same in every round, as far as the spec says, so that intervals of arms make sense."""
@@ -378,15 +382,12 @@ class History:
     def intervals_of(self, cells: Sequence[ArmHistory | None], alike: bool = False) -> list[tuple[float, float]]:
         """Bounds on the mean reward of each cell, of an arm or of an arm in a segment, that hold at all times and for all cells at once, of
         which nothing need be known yet. What comes first may be what comes quickly, so open decisions count as whatever is worst."""
-        low, high = self.reward_range
         sequences = [NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open) for one in cells]
-        return [(low + (high - low) * least, low + (high - low) * most) for least, most in bounds_of(sequences, ERROR / max(len(cells), 1))]
+        return [self.in_units(*shares) for shares in bounds_of(sequences, ERROR / max(len(cells), 1))]
 
     def mean_interval(self) -> tuple[float, float]:
         """Bounds on the mean reward of a decision, each side by itself; open decisions count as whatever is worst."""
-        low, high = self.reward_range
-        least, most = at_worst(self.mean, sum(len(line.left) for line in self.open.values())).bounds
-        return low + (high - low) * least, low + (high - low) * most
+        return self.in_units(*at_worst(self.mean, sum(len(line.left) for line in self.open.values())).bounds)
 
     def regret(self) -> float | None:
         """An upper bound of what the best of the arms that are played would have earned more in as many rounds as have their reward."""

@@ -28,6 +28,8 @@ Mask = tuple[str, ...]  # what the promise is about, then ids of the arms that w
 
 def left_out(question: JsonObject, arms: Collection[str]) -> list[str]:
     eligible, excluded = question.get("eligible"), question.get("excluded", ())
+    if eligible is None and not excluded:  # as in nearly every request: no look at every arm
+        return []
     return sorted(arm for arm in arms if arm in excluded or (eligible is not None and arm not in eligible))
 
 

@@ -16,11 +16,10 @@ SOON = 3.0  # seconds that whoever creates an experiment waits in silence
 
 
 async def compile_common(service: Service) -> None:
-    """Compile what experiments of the common kinds need, one kind after the other so that new experiments need not wait for all, and
-    say when that is done."""
+    """Compile what experiments of the common kinds need, in a thread for which no new experiment waits, and say when that is done."""
     began = time.monotonic()
     for spec in common_specs():
-        work = asyncio.ensure_future(service.in_thread("warm-up", warm_up, spec, service.settings))
+        work = asyncio.ensure_future(service.in_thread("start", warm_up, spec, service.settings))
         while not (await asyncio.wait([work], timeout=SOON))[0]:
             print(f"Compiling {spec.described_policy['policy']}, once on a machine: {time.monotonic() - began:.0f} s", flush=True)
         await work

@@ -22,6 +22,7 @@ from .writer import Answer, Answered, Command, Ticket, Transaction, Unfinished, 
 THREADS = {
     "keys": 1,
     "reading": 2,
+    "start": 1,  # compiles what is common, beside what somebody waits for
     "warm-up": 1,
     "scrubbing": 1,
     "judging": 1,
