@@ -22,8 +22,8 @@ def noisy(mean, spread=0.01, n=40):
 
 @thorough
 def test_softucb_beats_the_papers_baselines(tmp_path):
-    """d = 10, sigma = 0.5, T = 2048, 20 instances: each paired difference below 0 by 4 standard errors."""
-    problems = [synthetic(0, i, 10, 0.5) for i in range(20)]
+    """d = 10, sigma = 0.5, T = 2048, 40 instances: each paired difference below 0 by 4 standard errors."""
+    problems = [synthetic(0, i, 10, 0.5) for i in range(40)]
     found = compare(Run("laptop", tmp_path), "fig2", {"d = 10": problems}, 2048, 30)
     (case,) = found.cases
     for name in FORMS:
