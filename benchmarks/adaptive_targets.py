@@ -9,8 +9,8 @@ import numpy as np
 
 import tightrope as tr
 from tightrope.evaluation.world import LoggedWorld
+from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.simulation.replication import prepare, to_horizon
 
 K, D, RUNS = 5, 5, 50
 POLICY = tr.LinTS(scale=0.3)

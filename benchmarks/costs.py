@@ -1,4 +1,4 @@
-"""Writes src/tightrope/papers/costs.json, from which `reproduce` says how long it will take.
+"""Writes src/tightrope_papers/costs.json, from which `reproduce` says how long it will take.
 
 `python benchmarks/costs.py FOLDER...` reads the times of all figures in folders of `tightrope reproduce` (of a paper or of all) and
 keeps those that were stored and are not in them. Run the figures on a machine that does nothing else, and this on the same one.
@@ -8,9 +8,9 @@ import json
 import pathlib
 import sys
 
-from tightrope.papers import names
-from tightrope.papers.all_papers import COSTS_FILE
-from tightrope.papers.experiment import figure_records, figures, paper_of, time_taken
+from tightrope_papers import names
+from tightrope_papers.all_papers import COSTS_FILE
+from tightrope_papers.experiment import figure_records, figures, paper_of, time_taken
 
 
 def main() -> None:

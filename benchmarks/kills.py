@@ -20,7 +20,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from tightrope.papers import names
+from tightrope_papers import names
 
 MEASURED = "us a round"  # how columns of processor times begin: no two runs agree in them
 

@@ -19,7 +19,7 @@ from tightrope import Session
 from tightrope.core import checks
 from tightrope.core.registry import find
 from tightrope.core.types import Oracle
-from tightrope.numerics.sampling import unit_rows
+from tightrope.numerics.posterior import unit_rows
 from tightrope.solvers.oracles import Partition, Promotions, TopK
 
 WARM_UP, LEAST_DECISIONS, MOST_DECISIONS = 20, 30, 400  # decisions before the clock starts, and those that are timed

@@ -6,7 +6,7 @@
 import math
 
 import tightrope as tr
-from tightrope.papers.softucb.settings import ONLINE_ETA, ONLINE_STEP, SIGMAS, synthetic
+from tightrope_papers.softucb.settings import ONLINE_ETA, ONLINE_STEP, SIGMAS, synthetic
 
 INSTANCES, HORIZON = 40, 2048
 

@@ -7,9 +7,9 @@ import pathlib
 import sys
 from collections import Counter
 
-from tightrope.papers.experiment import Run, run_figure
-from tightrope.papers.openbandit import values
-from tightrope.simulation.runs.provenance import versions
+from tightrope.simulation.store import versions
+from tightrope_papers.experiment import Run, run_figure
+from tightrope_papers.openbandit import values
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results" / "open-bandit.md"

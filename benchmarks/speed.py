@@ -18,14 +18,12 @@ import numpy as np
 from tightrope import problems
 from tightrope.compiled.kernels import jit
 from tightrope.core import checks, files
-from tightrope.core.matching import offers, takes_rewards
-from tightrope.core.policy import Policy, accepts, label
-from tightrope.core.problem import Problem
-from tightrope.core.registry import examples, load_module, policy_from_spec
+from tightrope.core.policy import Policy, Problem, accepts, label
+from tightrope.core.registry import examples, load_module, offers, policy_from_spec, takes_rewards
 from tightrope.core.verbs import describe
+from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.simulation.replication import prepare, to_horizon
-from tightrope.simulation.runs.provenance import machine, versions
+from tightrope.simulation.store import machine, versions
 from tightrope.solvers.oracles import TopK
 
 SECONDS = 0.02  # of CPU time per run

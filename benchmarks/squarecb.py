@@ -14,12 +14,12 @@ import numpy as np
 from sklearn import datasets
 
 import tightrope as tr
-from tightrope.evaluation.learners import Fit, View
+from tightrope.evaluation.evaluate import Fit, View
 from tightrope.evaluation.world import LoggedWorld
 from tightrope.logs.log import whole
 from tightrope.problems.data import DataNotFound, open_bandit
+from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.simulation.replication import prepare, to_horizon
 
 DATA = {
     "digits": datasets.load_digits,

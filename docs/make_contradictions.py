@@ -16,16 +16,16 @@ from matplotlib.figure import Figure
 from scipy import special, stats
 
 import tightrope as tr
-from tightrope.numerics.radii import horizon_radius
-from tightrope.papers.conservative.settings import DELTA, LINEAR
-from tightrope.papers.lingape.settings import LAM, canonical, near_parallel
-from tightrope.papers.lingape.theory import program
-from tightrope.papers.lipschitz.theory import divergence, printed_level
-from tightrope.papers.semibandits.theory import OPTIMISM_PROBABILITY
-from tightrope.papers.softucb.settings import synthetic
+from tightrope.numerics.counts import horizon_radius
 from tightrope.plots import style
-from tightrope.plots.pictures import svg_text
+from tightrope.plots.style import svg_text
 from tightrope.policies.conservative.ledger import martingale_radius
+from tightrope_papers.conservative.settings import DELTA, LINEAR
+from tightrope_papers.lingape.settings import LAM, canonical, near_parallel
+from tightrope_papers.lingape.theory import program
+from tightrope_papers.lipschitz.theory import divergence, printed_level
+from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
+from tightrope_papers.softucb.settings import synthetic
 
 PAGES = pathlib.Path(__file__).parent / "results"
 DRAWN = PAGES / "figures" / "contradictions"

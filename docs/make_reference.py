@@ -14,9 +14,9 @@ import policy_pages
 import typer
 from policy_pages import paragraphs
 
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.core.fields import Matrix, Vector
-from tightrope.core.names import RECIPES
+from tightrope.core.policy import RECIPES
 from tightrope.core.registry import load_own
 
 load_own()  # the package's policies and problems, which nothing else here asks for

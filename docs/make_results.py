@@ -18,8 +18,11 @@ from typing import Any
 
 from fresh_seeds import FRESH_NUMBERS, FreshNumbers
 
-from tightrope.papers import all_papers, names
-from tightrope.papers.experiment import (
+from tightrope.numerics.statistics import with_error
+from tightrope.plots import style
+from tightrope.plots.style import theme_colour
+from tightrope_papers import all_papers, names
+from tightrope_papers.experiment import (
     HOW_CLAIMS_STAND,
     PICTURES,
     ROWS,
@@ -35,7 +38,7 @@ from tightrope.papers.experiment import (
     sentence,
     shortened,
 )
-from tightrope.papers.register import (
+from tightrope_papers.register import (
     ASYMPTOTIC,
     CONTRADICTED,
     DEPENDS,
@@ -50,10 +53,7 @@ from tightrope.papers.register import (
     ClaimStanding,
     counts,
 )
-from tightrope.papers.scoring import Row
-from tightrope.plots import style
-from tightrope.plots.digits import with_error
-from tightrope.plots.pictures import theme_colour
+from tightrope_papers.scoring import Row
 
 PAGES = pathlib.Path(__file__).parent / "results"
 KEPT = PAGES / "rows"  # PAPER/FIGURE.json, as `tightrope reproduce` wrote it
@@ -404,7 +404,7 @@ def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
 
 
 def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
-    """Write what was run at paper scale and how long every figure takes there, as src/tightrope/papers/costs.json has it."""
+    """Write what was run at paper scale and how long every figure takes there, as src/tightrope/tightrope_papers/costs.json has it."""
     stored = json.loads(all_papers.COSTS_FILE.read_text())
     took, rows = stored["core seconds"]["paper"], []
     for paper in names():

@@ -13,8 +13,8 @@ from typing import Any
 
 import make_curves
 
-from tightrope.core.names import REGISTRY
-from tightrope.core.references import entries
+from tightrope.core.policy import REGISTRY
+from tightrope.core.registry import entries
 
 MATHEMATICS = pathlib.Path(__file__).resolve().parent / "mathematics"
 MADE = "<!-- Made from the source and docs/mathematics by `make reference`. -->\n"

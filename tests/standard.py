@@ -6,7 +6,7 @@ import pytest
 
 from tiers import thorough
 from tightrope.core.policy import accepts, label
-from tightrope.numerics.sampling import unit_rows
+from tightrope.numerics.posterior import unit_rows
 from tightrope.policies import examples
 from tightrope.testing import fits, stands_for
 from tightrope.testing import session_on as session_for

@@ -8,10 +8,12 @@ import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
+SOURCE = pathlib.Path(__file__).parent.parent / "src"
+ROOT = SOURCE / "tightrope"
+PACKAGES = {"tightrope": (), "tightrope_papers": ("papers",), "tightrope_service": ("service",)}  # and the rooms that they are
 ROOMS = (
     "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "session", "evaluation",
-    "pages", "papers", "service", "adapters", "extend", "testing", "demo", "cli",
+    "pages", "papers", "service", "adapters", "extend", "testing", "cli",
 )  # fmt: skip
 APART = {("service", "papers")}  # neither knows of the other
 OUTSIDE = {"__init__", "__main__"}  # the door itself
@@ -20,9 +22,10 @@ OUTSIDE = {"__init__", "__main__"}  # the door itself
 def modules():
     """Every module of the package by its dotted name below it."""
     found = {}
-    for path in ROOT.rglob("*.py"):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "__init__"] = path
+    for package, room in PACKAGES.items():
+        for path in (SOURCE / package).rglob("*.py"):
+            parts = (*room, *path.relative_to(SOURCE / package).with_suffix("").parts)
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "__init__"] = path
     return found
 
 
@@ -31,11 +34,15 @@ MODULES = modules()
 
 def imports(name, path):
     """Modules of the package that a module imports."""
-    package = ["tightrope", *path.relative_to(ROOT).with_suffix("").parts][:-1]
+    package = path.relative_to(SOURCE).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])][1:]
-            for alias in node.names:
+        if isinstance(node, ast.Import):
+            yield from (".".join(PACKAGES[alias.name]) for alias in node.names if alias.name in PACKAGES)
+        if isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            top, *rest = (*start, *(node.module.split(".") if node.module else []))
+            base = [*PACKAGES.get(top, ()), *rest]
+            for alias in node.names if top in PACKAGES else ():
                 whole = ".".join([*base, alias.name])
                 yield whole if whole in MODULES else ".".join(base)
 

@@ -148,7 +148,7 @@ def test_whatever_a_kernel_uses_is_in_its_key():
         sources, _ = cache.closure(frozenset({name}))
         missing = used(kernel.py_func, {}) - sources
         assert not missing, f"{name}.{kernel.py_func.__name__} uses {missing}"
-        if not name.startswith(("tightrope.papers", "tightrope.session")):  # theirs stand beside what uses them
+        if not name.startswith(("tightrope_papers", "tightrope.session")):  # theirs stand beside what uses them
             assert not {item for item in sources if item.startswith(("tightrope.pages", "tightrope.cli", "tightrope.session"))}
         assert isinstance(getattr(kernel, "outside", kernel)._cache, cache.KernelCache)
         count += 1
@@ -156,7 +156,7 @@ def test_whatever_a_kernel_uses_is_in_its_key():
 
 
 def test_classes_answer_with_the_files_of_all_their_kernels():
-    from tightrope.core.names import PROBLEMS, REGISTRY
+    from tightrope.core.policy import PROBLEMS, REGISTRY
     from tightrope.core.verbs import VERBS
 
     classes = [

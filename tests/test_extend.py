@@ -13,7 +13,8 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope import extend
-from tightrope.core import names, registry
+from tightrope.core import policy as names
+from tightrope.core import registry
 from tightrope.extend import Context, choice, describe, jit, policy, preset, problem, real, scratch, vector
 from tightrope.testing import Broken, check_policy, check_problem, standard_problems
 

@@ -8,9 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope as tr
-from tightrope.cli import app
-from tightrope.core.references import entries
-from tightrope.core.registry import named_policies
+from tightrope.cli.application import app
+from tightrope.core.registry import entries, named_policies
 
 OURS = {name: item for name, item in named_policies() if item.__module__.startswith("tightrope.policies.")}
 

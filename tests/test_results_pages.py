@@ -8,9 +8,9 @@ import dark_pictures
 import make_results
 import pytest
 
-from tightrope.papers import names
-from tightrope.papers.experiment import claim_standings, claims_of
-from tightrope.papers.register import CONTRADICTED, UNDECIDED
+from tightrope_papers import names
+from tightrope_papers.experiment import claim_standings, claims_of
+from tightrope_papers.register import CONTRADICTED, UNDECIDED
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 RESULTS = DOCS / "results"

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from tiers import thorough
-from tightrope.core.matching import check_fit
+from tightrope.core.registry import check_fit
 from tightrope.core.verbs import describe, init
 from tightrope.policies import examples
-from tightrope.simulation.runs.provenance import machine
+from tightrope.simulation.store import machine
 
 BENCHMARKS = pathlib.Path(__file__).parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

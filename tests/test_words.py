@@ -4,7 +4,7 @@ import ast
 import pathlib
 from collections import defaultdict
 
-ROOT = pathlib.Path(__file__).parent.parent / "src" / "tightrope"
+ROOT = pathlib.Path(__file__).parent.parent / "src"
 # An oracle and the problem that it is for, on which users rely; one policy in two forms, which specs know by one name; and the state of
 # a policy, which each of them declares inside itself.
 KNOWN_PAIRS = {"Promotions", "SquareCB", "State"}

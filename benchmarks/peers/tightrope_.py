@@ -4,8 +4,8 @@ import numpy as np
 from tasks import DISJOINT, HOO, KLUCB, LINUCB, ONE, UCB, steps
 
 import tightrope as tr
+from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.simulation.replication import prepare, to_horizon
 
 
 def loop(policy, make):

@@ -11,7 +11,7 @@ def _places() -> dict[str, tuple[str, str]]:
     """Module of every public name, and what it is called there, by the imports of `__init__.pyi`."""
     text = _pathlib.Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [line for line in _ast.parse(text).body if isinstance(line, _ast.ImportFrom)]
-    return {alias.asname or alias.name: ("." + (line.module or ""), alias.name) for line in imports for alias in line.names}
+    return {alias.asname or alias.name: ("." * line.level + (line.module or ""), alias.name) for line in imports for alias in line.names}
 
 
 _PLACES = _places()

@@ -2,12 +2,10 @@
 
 from . import adapters, extend, logs, policies, problems
 from .core.verbs import Context
-from .evaluation.compare import compare
-from .evaluation.evaluate import evaluate
-from .evaluation.learners import evaluate_learner
+from .evaluation.evaluate import compare, evaluate, evaluate_learner
 from .evaluation.results import Comparison, Evaluation
 from .logs.encoding import Encoder
-from .numerics.scaling import Scaled, scale
+from .numerics.linalg import Scaled, scale
 from .policies import (
     C2UCB,
     CKLUCB,
@@ -62,24 +60,20 @@ from .policies import (
     XYStatic,
     Zooming,
 )
-from .policies.lipschitz.intervals import discretize
-from .results.paired_differences import PairedComparison
-from .results.results import Identification, Result, load
+from .policies.lipschitz.pooled import discretize
+from .results.results import Identification, PairedComparison, Result, load
 from .service.client import Client as Client
 from .session.decisions import Decision
 from .session.journal import Journal
 from .session.learning import learn_from
 from .session.session import Session
 from .simulation import delays, stopping
-from .simulation.identify import identify
+from .simulation.loops import Interrupted
 from .simulation.monitors import Budget
-from .simulation.planning import Plan, plan
-from .simulation.replication import Interrupted
-from .simulation.simulate import simulate
+from .simulation.simulate import Plan, identify, plan, simulate
 from .simulation.training import TrainedBeta, train_softucb
 from .solvers import oracles
-from .solvers.covering import LowerBound, lipschitz_lower_bound
-from .solvers.slopes import LeastLipschitz, least_lipschitz
+from .solvers.programs import LeastLipschitz, LowerBound, least_lipschitz, lipschitz_lower_bound
 
 __version__: str
 __all__ = [

@@ -5,9 +5,22 @@ docs/how-to/write-a-policy.md and write-a-problem.md show both; `tightrope.testi
 """
 
 from .compiled.kernels import jit, lean, returns_views
-from .core.delay import Delay, delay
 from .core.fields import (
+    ArmIndex,
+    ArmIndexOrNone,
+    ArmOrder,
+    Count,
+    Derived,
+    Extended,
+    Finite,
+    Flag,
+    Kind,
     Matrix,
+    NonNegative,
+    Record,
+    RewardSum,
+    Scratch,
+    StateOf,
     Vector,
     checkpoints,
     choice,
@@ -20,27 +33,9 @@ from .core.fields import (
     unchecked,
     vector,
 )
-from .core.kinds import (
-    ArmIndex,
-    ArmIndexOrNone,
-    ArmOrder,
-    Count,
-    Derived,
-    Extended,
-    Finite,
-    Flag,
-    Kind,
-    NonNegative,
-    Record,
-    RewardSum,
-    Scratch,
-    StateOf,
-)
-from .core.monitor import Monitor, monitor
-from .core.policy import Policy, inner_policy, policy, preset
-from .core.problem import Problem
+from .core.policy import Delay, Monitor, Policy, Problem, delay, inner_policy, monitor, policy, preset
 from .core.registry import load_own, recipe
-from .core.sampled import Sampled
+from .core.types import Sampled
 from .core.verbs import (
     VERBS,
     Arms,
@@ -76,8 +71,7 @@ from .core.verbs import (
     with_rewards,
     withdraw,
 )
-from .problems.problem import problem
-from .problems.rewards import draw_reward, reward_kind
+from .problems.arms import draw_reward, problem, reward_kind
 
 __all__ = [
     "VERBS",

@@ -26,11 +26,9 @@ from . import problems as worlds
 from .compiled.cache import findable
 from .compiled.kernels import INTERPRETED, is_kernel, python_of
 from .core import streams as streams
-from .core.kinds import Record, kind_of
-from .core.matching import check_fit
-from .core.policy import Policy, accepts, is_policy, label
-from .core.problem import Problem
-from .core.registry import find, policy_from_spec, policy_to_spec
+from .core.fields import Record, kind_of
+from .core.policy import Policy, Problem, accepts, is_policy, label
+from .core.registry import check_fit, find, policy_from_spec, policy_to_spec
 from .core.types import Action, Arguments, State
 from .core.verbs import (
     VERBS,
@@ -51,13 +49,11 @@ from .core.verbs import (
     update,
     with_rewards,
 )
-from .numerics.sampling import unit_rows
+from .numerics.posterior import unit_rows
 from .session.codec import flatten
 from .session.session import Session
-from .simulation.loops import RunLog, fixed_horizon, new_log, note, rewarded_arms
+from .simulation.loops import AtOnce, RunLog, fixed_horizon, loop_for, new_log, note, prepare, rewarded_arms
 from .simulation.monitors import NoMonitor
-from .simulation.pending_rewards import AtOnce
-from .simulation.replication import loop_for, prepare
 from .solvers.oracles import TopK, set_size
 
 HORIZON = 60

@@ -5,7 +5,7 @@ import math
 import numba
 import numpy as np
 
-from tightrope.evaluation import kernels
+from tightrope.evaluation import estimators
 
 
 @numba.njit
@@ -55,9 +55,9 @@ class Arena:
 
     def score(self, target, k=1.0):
         """(phi^L, phi^U, w, w^2) by round, sums and moments, for a target (K,)."""
-        sums, moments = np.zeros(kernels.SUMS), np.zeros((kernels.MOMENTS, 2))
+        sums, moments = np.zeros(estimators.SUMS), np.zeros((estimators.MOMENTS, 2))
         K = self.means.size
-        kernels.score(
+        estimators.score(
             self.arm, self.reward, self.reward, self.propensity, np.tile(np.asarray(target, dtype=float), (self.n, 1)), False, self.model,
             self.model, self.chances, True, self.starts, 1, k, 10.0, (0.0, 1.0), sums, moments, np.zeros(K), np.zeros(K), *self.out,
         )  # fmt: skip

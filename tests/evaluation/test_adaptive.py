@@ -6,8 +6,8 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope.evaluation.world import LoggedWorld
+from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.simulation.replication import prepare, to_horizon
 
 
 def uniform_log(n=400, K=3, seed=0, features=None, rewards=None):

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.cli import app, log_files
-from tightrope.plots.digits import with_error
+from tightrope.cli import log_files
+from tightrope.cli.application import app
+from tightrope.numerics.statistics import with_error
 
 H = np.array([0.5, 0.3, 0.2])
 

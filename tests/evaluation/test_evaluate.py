@@ -7,10 +7,10 @@ import pytest
 
 import tightrope as tr
 from evaluation.adaptive_logs import Arena
-from tightrope.evaluation import kernels
+from tightrope.evaluation import estimators
 from tightrope.evaluation.estimators import aipw_estimate, aipw_weights
 from tightrope.evaluation.scoring import EvaluationOptions, Pass
-from tightrope.numerics.mixture import constant
+from tightrope.numerics.counts import constant
 
 MEANS = [0.2, 0.35, 0.5, 0.58, 0.4]
 
@@ -63,9 +63,9 @@ def test_scores_of_the_sequence_by_hand():
     assert read.times[-1] == 4
     out = np.empty((4, 4))
     k = 0.5
-    kernels.score(
-        ARM, REWARD, REWARD, H, TARGET, False, MODEL, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, (0.0, 1.0), np.zeros(kernels.SUMS),
-        np.zeros((kernels.MOMENTS, 2)), np.zeros(3), np.zeros(3), *out,
+    estimators.score(
+        ARM, REWARD, REWARD, H, TARGET, False, MODEL, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, (0.0, 1.0), np.zeros(estimators.SUMS),
+        np.zeros((estimators.MOMENTS, 2)), np.zeros(3), np.zeros(3), *out,
     )  # fmt: skip
     q = np.minimum(TARGET * MODEL, k * chances)
     Q = np.minimum(TARGET * (1.0 - MODEL), k * chances)
@@ -210,13 +210,13 @@ def test_the_size_of_chunks_changes_nothing(monkeypatch):
 def test_the_model_never_sees_the_round_it_scores():
     log = drawn(400)
     rows = next(log.chunks())
-    before = tr.evaluation.models.Ridge(log)
+    before = tr.evaluation.estimators.Ridge(log)
     out = np.empty((400, 5))
     before.score(rows, np.ones(400, dtype=bool), out)
     changed = rows.reward.copy()
     changed[250:] = 1.0 - changed[250:]
     again = np.empty((400, 5))
-    tr.evaluation.models.Ridge(log).score(rows._replace(reward=changed), np.ones(400, dtype=bool), again)
+    tr.evaluation.estimators.Ridge(log).score(rows._replace(reward=changed), np.ones(400, dtype=bool), again)
     assert np.array_equal(out[:251], again[:251])
     assert not np.array_equal(out[260:], again[260:])
     assert out[0].tolist() == [0.0] * 5  # nothing was learned before the first round
@@ -233,7 +233,7 @@ def test_the_model_learns_what_is_linear():
     log = tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": np.full(n, 1 / 3)}, features=x)
     e = tr.evaluate(log, np.full(3, 1 / 3))
     assert np.abs(e.calibration[:, 1] - e.calibration[:, 2]).max() < 4.0 * 0.5 / math.sqrt(n / 10)
-    model = tr.evaluation.models.Ridge(log)
+    model = tr.evaluation.estimators.Ridge(log)
     out = np.empty((n, 3))
     model.score(next(log.chunks(n)), np.ones(n, dtype=bool), out)
     assert np.abs(out[-1] - mean[-1]).max() < 0.05
@@ -246,7 +246,7 @@ def test_adaptively_weighted_intervals_cover_at_a_fixed_number_of_rounds(target)
     for seed in range(logs):
         arena.play(seed)
         _, sums, _ = arena.score(target)
-        value, se = aipw_estimate(*sums[[kernels.H, kernels.HH, kernels.HG, kernels.HHG, kernels.HHGG]])
+        value, se = aipw_estimate(*sums[[estimators.H, estimators.HH, estimators.HG, estimators.HHG, estimators.HHGG]])
         missed += abs(value - truth) > 1.96 * se
     assert missed / logs <= 0.05 + 4.0 * math.sqrt(0.05 * 0.95 / logs)
 
@@ -263,7 +263,7 @@ def test_adaptive_weights_of_constant_allocation_need_one_pass():
     gamma = arena.model @ target + w * (arena.reward - arena.model[rows, arena.arm])
     value = (h * gamma).sum() / h.sum()
     se = math.sqrt((h**2 * (gamma - value) ** 2).sum()) / h.sum()
-    assert aipw_estimate(*sums[[kernels.H, kernels.HH, kernels.HG, kernels.HHG, kernels.HHGG]]) == pytest.approx((value, se))
+    assert aipw_estimate(*sums[[estimators.H, estimators.HH, estimators.HG, estimators.HHG, estimators.HHGG]]) == pytest.approx((value, se))
     assert ((h**2 / e).sum()) == pytest.approx(1.0)
 
 
@@ -277,7 +277,7 @@ def gate(arena, first, second, alpha):
     ones, found = np.ones(arena.n), []
     for scores in (0.5 * (low + above), 0.5 * (below + high)):
         state = np.zeros(9)
-        kernels.first_crossing(
+        estimators.first_crossing(
             scores, arena.n, 1.0, 0.5, 1.0, constant(1.0), math.log(2.0 / alpha), state, 0.0, 0.0, ones, ones, ones, ones
         )
         found.append(int(state[4]))

@@ -8,9 +8,9 @@ import pytest
 from scipy.integrate import quad
 
 from evaluation.adaptive_logs import Arena
-from tightrope.evaluation import kernels
-from tightrope.evaluation.sequences import ConfidenceSequence, Sequence, lower_bounds, running, shown_times
-from tightrope.numerics.mixture import boundaries, constant, log_mixture
+from tightrope.evaluation import estimators
+from tightrope.evaluation.estimators import ConfidenceSequence, Sequence, lower_bounds, running, shown_times
+from tightrope.numerics.counts import boundaries, constant, log_mixture
 
 MEANS = [0.2, 0.35, 0.5, 0.58, 0.4]
 ONES = np.ones(1)
@@ -22,7 +22,7 @@ def test_both_forms_of_the_mixture_agree(rho):
     for V in (0.0, 0.1, 1.0, 7.5, 19.0, 20.0, 300.0, 2e4, 1e6, 3e8):
         for S in (-0.2 * math.sqrt(V), 0.0, 0.5, 1.0 + math.sqrt(V), 1.0 + 4.0 * math.sqrt(V)):
             by_gamma = float(log_mixture(S, V, rho))
-            assert abs(by_gamma - kernels.log_mixture(S, V, rho, fixed)) < 1e-8, (S, V)
+            assert abs(by_gamma - estimators.log_mixture(S, V, rho, fixed)) < 1e-8, (S, V)
 
 
 def test_the_mixture_is_the_integral_it_stands_for():
@@ -40,7 +40,7 @@ def test_boundaries_solve_their_equation_both_ways():
     for alpha in (0.3, 0.05, 1e-4):
         S = boundaries(V, alpha)
         assert np.abs(log_mixture(S, V) - math.log(1.0 / alpha)).max() < 1e-8
-        by_series = [kernels.boundary(v, 1.0, constant(1.0), math.log(1.0 / alpha)) for v in V]
+        by_series = [estimators.boundary(v, 1.0, constant(1.0), math.log(1.0 / alpha)) for v in V]
         np.testing.assert_allclose(by_series, S, rtol=1e-8)
 
 
@@ -100,9 +100,9 @@ def test_the_round_of_the_crossing_is_the_first_at_which_the_mixture_says_so():
         ones = np.ones(300)
         for part in (slice(0, 70), slice(70, 300)):  # chunks change nothing
             x = np.ascontiguousarray(scores[part])
-            kernels.first_crossing(x, x.size, 1.0, 0.5, 1.0, constant(1.0), math.log(20.0), state, 0.0, 0.0, *[ones[part]] * 4)
+            estimators.first_crossing(x, x.size, 1.0, 0.5, 1.0, constant(1.0), math.log(20.0), state, 0.0, 0.0, *[ones[part]] * 4)
         seen = np.zeros((300, 3))
-        kernels.advance(scores, 0, 300, 1.0, np.zeros(3), np.arange(1, 301), 0, seen)
+        estimators.advance(scores, 0, 300, 1.0, np.zeros(3), np.arange(1, 301), 0, seen)
         crossed = np.flatnonzero(log_mixture(seen[:, 1] - seen[:, 0] * 0.25, seen[:, 2]) >= math.log(20.0))
         assert state[4] == (crossed[0] + 1 if crossed.size else 0)
         shown = np.flatnonzero(lower_bounds(seen, 0.05) > 0.5)
@@ -121,7 +121,9 @@ def misses(arena, target, logs, alpha, change=None, in_sample=False):
         missed = False
         for scores, level in ((low, truth), (high, 1.0 - truth)):
             state = np.zeros(9)
-            kernels.first_crossing(scores, arena.n, 1.0, level, 1.0, fixed, math.log(2.0 / alpha), state, 0.0, 0.0, ones, ones, ones, ones)
+            estimators.first_crossing(
+                scores, arena.n, 1.0, level, 1.0, fixed, math.log(2.0 / alpha), state, 0.0, 0.0, ones, ones, ones, ones
+            )
             missed |= state[4] > 0
         found += missed
         means.append(low.mean())
@@ -145,7 +147,7 @@ def test_widths_of_the_reference_run():
         (low, high, _, _), _, _ = arena.score([0.2] * 5)
         seen = np.zeros((2, 4, 3))
         for scores, states in ((low, seen[0]), (high, seen[1])):
-            kernels.advance(scores, 0, 4000, 1.0, np.zeros(3), np.array([100, 400, 1000, 4000]), 0, states)
+            estimators.advance(scores, 0, 4000, 1.0, np.zeros(3), np.array([100, 400, 1000, 4000]), 0, states)
         widths.append(1.0 - lower_bounds(seen[1], 0.025) - lower_bounds(seen[0], 0.025))
     mean = np.mean(widths, axis=0)
     np.testing.assert_allclose(mean, [0.62, 0.26, 0.15, 0.07], rtol=0.1)

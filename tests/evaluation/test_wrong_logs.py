@@ -12,10 +12,10 @@ import tightrope as tr
 from evaluation.adaptive_logs import Arena
 from interrupting import crowding
 from tightrope.compiled.kernels import python_of
-from tightrope.evaluation import kernels
+from tightrope.evaluation import estimators
 from tightrope.logs.log import CHANCE, MOST_ODDS, STAKES, bet_on_order
-from tightrope.numerics.mixture import boundaries, constant, log_mixture
-from tightrope.pages.evaluation import write_comparison, write_evaluation
+from tightrope.numerics.counts import boundaries, constant, log_mixture
+from tightrope.pages.page import write_comparison, write_evaluation
 
 ALPHA, TESTS = 0.05, 200
 MOST_VERDICTS = ALPHA + 2.0 * math.sqrt(ALPHA * (1.0 - ALPHA) / TESTS)
@@ -137,7 +137,7 @@ def test_nothing_is_decided_before_both_policies_were_played():
     scores = np.full(n, 0.9)
     for weight in (np.zeros(n), np.full(n, math.nan)):
         state = np.zeros(9)
-        kernels.first_crossing(
+        estimators.first_crossing(
             scores, n, 1.0, 0.5, 1.0, constant(1.0), math.log(40.0), state, 100.0, 0.01, np.ones(n), np.ones(n), weight, weight
         )
         assert state[4] == 0.0
@@ -177,10 +177,10 @@ def test_a_column_of_tiny_propensities_answers_at_once(p):
 def test_the_mixture_keeps_its_digits_where_numbers_are_large():
     for V in (999.5, 1e3, 1e6, 1e12, 1e18, 1e40, 1e120):
         S = float(boundaries(V, 0.05))
-        assert kernels.boundary(V, 1.0, constant(1.0), math.log(20.0)) == pytest.approx(S, rel=1e-8)
+        assert estimators.boundary(V, 1.0, constant(1.0), math.log(20.0)) == pytest.approx(S, rel=1e-8)
         assert float(log_mixture(S, V)) == pytest.approx(math.log(20.0), abs=1e-6)
-        assert kernels.log_mixture(S, V, 1.0, constant(1.0)) == pytest.approx(math.log(20.0), abs=1e-6)
-    near = [kernels.log_mixture(150.0, V, 1.0, constant(1.0)) for V in (999.0 - 1e-9, 999.0)]  # the sum, and the closed form
+        assert estimators.log_mixture(S, V, 1.0, constant(1.0)) == pytest.approx(math.log(20.0), abs=1e-6)
+    near = [estimators.log_mixture(150.0, V, 1.0, constant(1.0)) for V in (999.0 - 1e-9, 999.0)]  # the sum, and the closed form
     assert near[0] == pytest.approx(near[1], abs=1e-9)
 
 

@@ -14,7 +14,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([HERE, *filter(None, sys.path)])  # o
 @pytest.fixture(scope="module", params=["dask", "ray"])
 def cluster(request):
     """An engine and the address of a running cluster."""
-    from tightrope.simulation.runs.executors import shared_workers
+    from tightrope.simulation.executors import shared_workers
 
     with shared_workers(request.param, 2, None) as address:
         yield request.param, address

@@ -14,7 +14,7 @@ from lab_experiments import Logged, lines, times
 
 import tightrope as tr
 from interrupting import crowding, interrupt, started
-from tightrope.simulation.runs.orchestrator import run_experiment
+from tightrope.simulation.run import run_experiment
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 SPEC = "problem: {kind: bernoulli, means: [0.4, 0.6]}\npolicies: {UCB: {policy: UCB}}\nhorizon: 200\nreplications: 5\n"
@@ -129,7 +129,7 @@ def running(pid):
 INTERRUPTED = """
 import sys
 from lab_experiments import Logged
-from tightrope.simulation.runs.orchestrator import run_experiment
+from tightrope.simulation.run import run_experiment
 if __name__ == "__main__":
     done = []
     found = run_experiment(Logged(sys.argv[2], seconds=0.4), 40, engine=sys.argv[1], workers=2, progress=lambda *now: print("played", flush=True))

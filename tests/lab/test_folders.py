@@ -5,13 +5,13 @@ import sys
 
 from lab_experiments import Logged, times
 
-from tightrope.simulation.runs.orchestrator import run_experiment
-from tightrope.simulation.runs.store import planned_chunks
+from tightrope.simulation.run import run_experiment
+from tightrope.simulation.store import planned_chunks
 
 DRIVER = """
 import sys
 from lab_experiments import Logged
-from tightrope.simulation.runs.orchestrator import run_experiment
+from tightrope.simulation.run import run_experiment
 if __name__ == "__main__":
     found = run_experiment(Logged(sys.argv[1], seconds=0.02), 60, engine=sys.argv[3], workers=2, out=sys.argv[2])
     assert found.complete and all(len(rows) == 60 for rows in found.rows.values())

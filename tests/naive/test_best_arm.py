@@ -10,8 +10,8 @@ import tightrope as tr
 from naive.best_arm_policies import NaiveTopTwoThompson, NaiveTopTwoUCB, NaiveTrackAndStop
 from tiers import tiered
 from tightrope.core.streams import POLICY, stream
-from tightrope.policies.identification.chernoff import question_of
-from tightrope.policies.identification.proportions import fill_shares
+from tightrope.policies.identification.sampling import fill_shares
+from tightrope.policies.identification.stopping import question_of
 
 MEANS = np.array([0.31, 0.52, 0.12, 0.78])
 OWN = {"epsilon": 0.04, "delta": 0.1}

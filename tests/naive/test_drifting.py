@@ -7,8 +7,8 @@ import tightrope as tr
 from naive import drifting_policies as naive
 from standard import unit_rows
 from tiers import thorough
-from tightrope.core.rounds import PLAIN
 from tightrope.core.streams import POLICY, stream
+from tightrope.core.types import PLAIN
 from tightrope.core.verbs import Arms, explain, init, select, update
 from tightrope.numerics.counts import FadingCounts, new_counts
 from tightrope.numerics.ridge import new_fading_ridge, new_ridge

@@ -13,9 +13,8 @@ import tightrope as tr
 from naive.classic_policies import NaiveGaussianThompson
 from tiers import thorough
 from tightrope.core.streams import POLICY, stream
-from tightrope.numerics.moments import new_moments, note_reward
-from tightrope.numerics.posterior import best_of_students
-from tightrope.numerics.sampling import student_draw
+from tightrope.numerics.posterior import best_of_students, student_draw
+from tightrope.numerics.states import new_moments, note_reward
 
 MEANS, DEVIATIONS = np.array([31.0, 52.0, 48.0, 66.0]), np.array([5.0, 30.0, 12.0, 30.0])
 

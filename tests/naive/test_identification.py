@@ -22,9 +22,9 @@ from naive.identification_policies import (
 )
 from standard import unit_rows
 from tightrope.core.streams import POLICY, stream
-from tightrope.policies.identification.matrix_game import new_matrix_game, solve_game
+from tightrope.policies.identification.game import new_matrix_game, solve_game
 from tightrope.policies.identification.rage import ACCURACY
-from tightrope.solvers.design import optimal_design
+from tightrope.solvers.programs import optimal_design
 
 rng = np.random.default_rng(11)
 ARMS = unit_rows(rng, 7, 3)

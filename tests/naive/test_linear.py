@@ -8,7 +8,7 @@ from naive import linear_policies as naive
 from standard import unit_rows
 from tiers import thorough
 from tightrope.core.streams import POLICY, stream
-from tightrope.numerics.radii import horizon_radius
+from tightrope.numerics.counts import horizon_radius
 
 ROUNDS = 300
 

@@ -9,7 +9,7 @@ from naive.identification_policies import NaiveP1RAGE
 from standard import unit_rows
 from tightrope.core.streams import POLICY, stream
 from tightrope.policies.identification.virtual_phases import ACCURACY
-from tightrope.solvers.design import g_design, optimal_design
+from tightrope.solvers.programs import g_design, optimal_design
 
 ARMS = unit_rows(np.random.default_rng(11), 7, 3)
 THETA = 1.5 * ARMS[2]

@@ -13,9 +13,8 @@ from tightrope.numerics.batch_ridge import LANES, score_draws
 from tightrope.numerics.posterior import best_of_draws, chance_of_best
 from tightrope.numerics.ridge import deviations, predict
 from tightrope.policies.semibandits import sets
-from tightrope.policies.semibandits.inclusion import count_partition, count_top, exact_inclusion, top_k_probability
-from tightrope.solvers.oracles import Partition, Promotions, TopK, choose
-from tightrope.solvers.oracles.promotions import TOO_SHORT, assign, augment, count_pairs, list_best, new_room
+from tightrope.policies.semibandits.sets import count_partition, count_top, exact_inclusion, top_k_probability
+from tightrope.solvers.oracles import TOO_SHORT, Partition, Promotions, TopK, assign, augment, choose, count_pairs, list_best, new_room
 
 N, D, SELECTIONS, ERRORS = 24, 3, 3000, 4.5  # 24 arms are compared at once, so a little more than four standard errors
 KINDS = np.arange(N) % 5

@@ -7,7 +7,7 @@ import pytest
 
 from tightrope.numerics import batch_ridge
 from tightrope.numerics.batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
-from tightrope.policies.semibandits.inclusion import top_k_probability
+from tightrope.policies.semibandits.sets import top_k_probability
 
 
 @pytest.mark.parametrize("blocks", [1, 3])

@@ -7,10 +7,7 @@ from scipy.linalg import qr
 
 import tightrope as tr
 from tightrope.compiled.kernels import jit
-from tightrope.policies.identification.coordinates import Coordinates, coordinates
-from tightrope.policies.identification.gap_ridge import measure_from, new_gap_ridge
-from tightrope.policies.identification.pair_ridge import new_pair_ridge
-from tightrope.policies.identification.ridge import learn
+from tightrope.policies.identification.models import Coordinates, coordinates, learn, measure_from, new_gap_ridge, new_pair_ridge
 
 
 @jit

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tightrope.compiled.kernels import python_of
-from tightrope.numerics.kl import bernoulli_divergence, bernoulli_upper
-from tightrope.numerics.sampling import beta_draw
+from tightrope.numerics.counts import bernoulli_divergence, bernoulli_upper
+from tightrope.numerics.posterior import beta_draw
 
 divergence, upper = python_of(bernoulli_divergence), bernoulli_upper
 

@@ -8,8 +8,7 @@ import pytest
 
 import tightrope as tr
 from naive import lipschitz_policies as naive
-from tightrope.policies.lipschitz.indices import index
-from tightrope.policies.lipschitz.pool import Pool, learn, new_pool
+from tightrope.policies.lipschitz.pooled import Pool, index, learn, new_pool
 
 
 def evidence(pool, reach, arm, q, divergence):

@@ -9,8 +9,7 @@ from tiers import thorough, tiered
 from tightrope.core.verbs import Arms, Context
 from tightrope.numerics import ridge
 from tightrope.numerics.batch_ridge import learn_batch, new_batch_ridge, predict_batch
-from tightrope.numerics.cholesky import cholesky
-from tightrope.numerics.scaling import DIGITS, check_digits, digits_left
+from tightrope.numerics.linalg import DIGITS, check_digits, cholesky, digits_left
 
 UPDATES = 5000  # a factorisation is due after 4096
 SIZES = [1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tightrope.extend import jit
-from tightrope.numerics.selection import argmax
+from tightrope.numerics.counts import argmax
 
 
 @jit

@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from planted import measured_in_a_browser
 from tiers import thorough
-from tightrope.cli import app
-from tightrope.demo import log, page, price, safe, sets, stop, width
-from tightrope.demo.setting import DemoSetting
+from tightrope.cli.application import app
 from tightrope.numerics.statistics import standard_error
-from tightrope.papers.conservative.settings import ranked_baseline
 from tightrope.results.results import Result
+from tightrope_papers.conservative.settings import ranked_baseline
+from tightrope_papers.demo import log, page, price, safe, sets, stop, width
+from tightrope_papers.demo.setting import DemoSetting
 
 SIZE = 0.02
 
@@ -77,7 +77,7 @@ def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch
     def plays(*words):
         raise AssertionError("a chunk was played")
 
-    monkeypatch.setattr("tightrope.simulation.runs.executors.worker.RunRecipe.compute", plays)
+    monkeypatch.setattr("tightrope.simulation.worker.RunRecipe.compute", plays)
     done = CliRunner().invoke(app, ["report", str(folder)], terminal_width=400)
     assert done.exit_code == 0, done.output
     for section in made.sections:
@@ -129,7 +129,7 @@ def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_pat
     before = DemoSetting(tmp_path)
     folder = before.runs
     assert before.play("price")["out"] == folder / "price"
-    monkeypatch.setattr("tightrope.demo.setting.CODE", ["other sources"])
+    monkeypatch.setattr("tightrope_papers.demo.setting.CODE", ["other sources"])
     assert DemoSetting(tmp_path).runs != folder == before.out / "runs" / folder.name
 
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from planted import identification, measured_in_a_browser, simulation
+from tightrope.numerics import statistics
 from tightrope.pages import page
-from tightrope.pages.results import join_runs, join_same_questions, write_report
-from tightrope.pages.simulation import simulation_section
-from tightrope.plots import curves, digits, pictures, sentences, style
-from tightrope.plots.shares import shares, shares_figure
+from tightrope.pages.page import join_runs, join_same_questions, simulation_section, write_report
+from tightrope.plots import figures, style
+from tightrope.plots import style as pictures
+from tightrope.plots import style as sentences
+from tightrope.plots.style import shares, shares_figure
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=30)
@@ -55,7 +57,7 @@ def test_sentences_are_wrong_about_equal_policies_in_no_more_cases_than_they_may
     ],
 )
 def test_the_standard_error_sets_the_digits(value, error, text):
-    assert digits.with_error(value, error) == text
+    assert statistics.with_error(value, error) == text
 
 
 # Colours -----------------------------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ def test_a_legend_never_squeezes_its_plot():
     """Axes with many curves are as large as with few; the figure grows instead."""
     sizes = []
     for count in (2, 14):
-        fig = curves.regret_figure(simulation({f"a policy of a long name {i}": 50 + i + NOISE for i in range(count)}))
+        fig = figures.regret_figure(simulation({f"a policy of a long name {i}": 50 + i + NOISE for i in range(count)}))
         fig.draw_without_rendering()
         box = fig.axes[0].get_window_extent()
         sizes.append((box.width, box.height))
@@ -193,7 +195,7 @@ def test_shares_of_sets_are_of_rounds():
 def test_a_bound_above_all_curves_is_called_asymptotic_or_left_out():
     def names(constant):
         result = simulation({"A": 50 + NOISE, "B": 60 + NOISE}, lower_bound=[constant, 0.0])
-        return [line.get_label() for line in curves.regret_figure(result).axes[0].get_lines()], simulation_section("x", result)
+        return [line.get_label() for line in figures.regret_figure(result).axes[0].get_lines()], simulation_section("x", result)
 
     inside, section = names(30.0 / np.log(1000))
     assert "C(θ) ln T" in inside and "Not drawn" not in section.figures[0].caption

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import tightrope as tr
 from planted import measured_in_a_browser, simulation
 from tiers import thorough
-from tightrope.cli import app
+from tightrope.cli.application import app
 
 
 def run_cli(*words, **environment):
@@ -173,7 +173,7 @@ def reproduction(tmp_path):
     """A folder with rows, tables and pictures of two figures of a paper, saved by hand, and the page that `reproduce` writes of them."""
     import matplotlib.figure
 
-    from tightrope.papers import experiment
+    from tightrope_papers import experiment
 
     names = list(experiment.figures("lipschitz"))[:2]
     run = experiment.Run("laptop", tmp_path / "reproduction", seed=7)
@@ -189,7 +189,7 @@ def reproduction(tmp_path):
 
 def test_report_makes_the_page_of_a_reproduction_again(reproduction):
     """The page of what was saved is that which `reproduce` wrote."""
-    from tightrope.papers import experiment
+    from tightrope_papers import experiment
 
     folder, names = reproduction
     page = (folder / "report.html").read_text()

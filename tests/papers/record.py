@@ -8,8 +8,8 @@ import pathlib
 import sys
 import tempfile
 
-from tightrope.papers import names
-from tightrope.papers.experiment import Run, figures, reproduce
+from tightrope_papers import names
+from tightrope_papers.experiment import Run, figures, reproduce
 
 SEED = 1
 PATH = pathlib.Path(__file__).with_name("verdicts.json")

@@ -9,11 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope
-from tightrope.cli import app
-from tightrope.papers import all_papers, experiment, names
-from tightrope.papers.experiment import FigureOutcome, Row, Run, claims_of, figures, reproduce
-from tightrope.papers.register import counts
+from tightrope.cli.application import app
 from tightrope.problems import Bernoulli
+from tightrope_papers import all_papers, experiment, names
+from tightrope_papers.experiment import FigureOutcome, Run, claims_of, figures, reproduce
+from tightrope_papers.register import counts
+from tightrope_papers.scoring import Row
 
 
 def saves(paper, chosen, run):

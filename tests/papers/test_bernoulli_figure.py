@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tightrope.papers.conservative import fig3_mab
-from tightrope.papers.conservative.fig3_mab import OTHER, SCALED, BernoulliRuns
 from tightrope.results.results import Result
+from tightrope_papers.conservative import fig3_mab
+from tightrope_papers.conservative.fig3_mab import OTHER, SCALED, BernoulliRuns
 
 SHARES = {"UCB": 0.1, "CUCB-Or": 0.2, "CUCB": 1.0, "CUCB-L": 0.9, "CUCB-M": 0.6, "CUCB-S": 0.8, "CUCB2": 0.4}  # of CUCB's regret
 

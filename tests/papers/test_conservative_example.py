@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tightrope.papers.conservative import example
-from tightrope.papers.conservative.settings import ALPHA, DELTA
+from tightrope_papers.conservative import example
+from tightrope_papers.conservative.settings import ALPHA, DELTA
 
 MEANS, SPREADS, BASELINE = np.array([0.65, 0.6, 0.5, 0.2]), np.array([0.3, 0.0, 0.1, 0.2]), 2
 

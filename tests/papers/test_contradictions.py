@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.papers import names
-from tightrope.papers.conservative.checkpoints import LOWER_QUANTILE, UPPER_QUANTILE
-from tightrope.papers.conservative.settings import DELTA, guard, variant
-from tightrope.papers.experiment import claim_standings
-from tightrope.papers.lipschitz.theory import divergence, evidence, printed_level
-from tightrope.papers.register import CONTRADICTED
-from tightrope.papers.semibandits.theory import OPTIMISM_PROBABILITY
 from tightrope.problems import Bernoulli
-from tightrope.solvers.covering import lipschitz_lower_bound
+from tightrope.solvers.programs import lipschitz_lower_bound
+from tightrope_papers import names
+from tightrope_papers.conservative.checkpoints import LOWER_QUANTILE, UPPER_QUANTILE
+from tightrope_papers.conservative.settings import DELTA, guard, variant
+from tightrope_papers.experiment import claim_standings
+from tightrope_papers.lipschitz.theory import divergence, evidence, printed_level
+from tightrope_papers.register import CONTRADICTED
+from tightrope_papers.semibandits.theory import OPTIMISM_PROBABILITY
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "results" / "contradictions").glob("*.md"))

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tightrope.papers.lingape import coverage, fig1, fig2, fig3, table1, theory
-from tightrope.papers.lingape.beyond import later
-from tightrope.papers.lingape.comparison import (
+from tightrope_papers.lingape import coverage, fig1, fig2, fig3, table1, theory
+from tightrope_papers.lingape.beyond import later
+from tightrope_papers.lingape.comparison import (
     ADAPTIVE,
     ADAPTIVE_ONE,
     ELIMINATION,
@@ -20,8 +20,8 @@ from tightrope.papers.lingape.comparison import (
     ZERO,
     at_least_times,
 )
-from tightrope.papers.lingape.settings import canonical, near_parallel
-from tightrope.papers.scoring import Estimate
+from tightrope_papers.lingape.settings import canonical, near_parallel
+from tightrope_papers.scoring import Estimate
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 rng = np.random.default_rng(0)

@@ -7,15 +7,14 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope.core.verbs import lower_bound
-from tightrope.papers.lipschitz import discrete, lowest_level, printed_level, slope, theory
-from tightrope.papers.lipschitz.contextual import APART_CONSTANT, L
-from tightrope.papers.lipschitz.contextual import constant as contextual_constant
-from tightrope.papers.lipschitz.continuous import bounds, targets
-from tightrope.papers.lipschitz.settings import LOGLOG, constant, growth_of_cklucb, instance, order, panels, shapes
-from tightrope.papers.scoring import Estimate
-from tightrope.plots.bound import bound_report
-from tightrope.plots.curves import bound_curve, regret_figure
+from tightrope.plots.figures import bound_curve, bound_report, regret_figure
 from tightrope.results.results import Result
+from tightrope_papers.lipschitz import discrete, slope, theory
+from tightrope_papers.lipschitz.contextual import APART_CONSTANT, L
+from tightrope_papers.lipschitz.contextual import constant as contextual_constant
+from tightrope_papers.lipschitz.continuous import bounds, targets
+from tightrope_papers.lipschitz.settings import LOGLOG, constant, growth_of_cklucb, instance, order, panels, shapes
+from tightrope_papers.scoring import Estimate
 
 
 @pytest.mark.parametrize("K", [17, 46])
@@ -51,7 +50,7 @@ def test_every_regret_plot_carries_the_bound(tmp_path, monkeypatch):
     np.testing.assert_allclose(values, C * np.log(rounds) + (0.8 - problem.means.max()) * rounds, rtol=1e-12)
     assert "asymptotic" in label
     assert [line.get_label() for line in regret_figure(result).axes[0].get_lines()] == ["CKL-UCB"]  # far above: left out
-    monkeypatch.setattr("tightrope.plots.curves.FLAT_RATIO", np.inf)
+    monkeypatch.setattr("tightrope.plots.figures.FLAT_RATIO", np.inf)
     drawn = regret_figure(result).axes[0].get_lines()[-1]
     assert drawn.get_label() == label
     np.testing.assert_array_equal(drawn.get_ydata(), values)
@@ -181,5 +180,5 @@ def test_other_levels_are_shown_and_not_counted(monkeypatch):
     row = order("ckl-exploits", "here", ended(a=[1.0, 2.0], b=[3.0, 5.0]), "a", "b")
     monkeypatch.setattr(discrete, "score", lambda found: [row])
     monkeypatch.setattr(slope, "score", lambda found: [row])
-    rows = [*lowest_level.score(lowest_level.LowestRuns(None, None)), *printed_level.score(None)]
-    assert [one.reading for one in rows] == [lowest_level.READING] * 2 + [printed_level.READING]
+    rows = [*discrete.lowest_level_score(discrete.LowestRuns(None, None)), *discrete.printed_level_score(None)]
+    assert [one.reading for one in rows] == [discrete.READING_LOWEST_LEVEL] * 2 + [discrete.READING_PRINTED_LEVEL]

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from tightrope.papers.conservative import bounds
-from tightrope.papers.conservative.measures import (
+from tightrope.results.results import Result
+from tightrope_papers.conservative import measures
+from tightrope_papers.conservative.measures import (
     budget_order,
     even_checkpoints,
     extreme_models,
@@ -25,8 +26,7 @@ from tightrope.papers.conservative.measures import (
     worst_models_of_draws,
     worst_of_draws,
 )
-from tightrope.papers.scoring import Estimate
-from tightrope.results.results import Result
+from tightrope_papers.scoring import Estimate
 
 
 @pytest.fixture
@@ -179,24 +179,24 @@ def test_parallel_budgets_have_the_same_slope():
 
 def test_the_bounds_of_the_theorems_are_those_of_the_proofs():
     """At d = 1, lam = B = sigma = D = 1, alpha mu_l = 1/4, delta = 1/2, computed by hand from Eq 17 and Lemma 3."""
-    world = bounds.BoundConstants(1, 0.5, 0.5, 1.0, 1.0, 0.5)
+    world = measures.BoundConstants(1, 0.5, 0.5, 1.0, 1.0, 0.5)
     G = 12 + math.sqrt(2)
     inside = 36 * 4 * math.sqrt(6) * G
     L = math.log(math.sqrt(24) + 12 * math.sqrt(6) * (4 * G) ** 2 * math.log(inside) ** 2) * math.log(inside)
-    assert bounds.clucb2_plays(world) == pytest.approx(8 + 16 / 3 * L + 32 / math.sqrt(3) * G * L + 32 * G**2 * L)
+    assert measures.clucb2_plays(world) == pytest.approx(8 + 16 / 3 * L + 32 / math.sqrt(3) * G * L + 32 * G**2 * L)
     growth = math.log(101)
     linucb = 4 * math.sqrt(100 * growth) * (1 + math.sqrt(2 * math.log(2) + growth))
-    assert bounds.linucb_regret(world, 100) == pytest.approx(linucb)
-    assert bounds.clucb2_regret(world, 100) == pytest.approx(linucb + bounds.clucb2_plays(world))
-    assert bounds.granted_rounds(world, 30) == pytest.approx(0.25 / (0.5 + 0.25) * 30)
+    assert measures.linucb_regret(world, 100) == pytest.approx(linucb)
+    assert measures.clucb2_regret(world, 100) == pytest.approx(linucb + measures.clucb2_plays(world))
+    assert measures.granted_rounds(world, 30) == pytest.approx(0.25 / (0.5 + 0.25) * 30)
     scale = 2 / 3 + 3
-    assert bounds.rounds_from_which_longer_periods_help(world) == pytest.approx(
+    assert measures.rounds_from_which_longer_periods_help(world) == pytest.approx(
         28 * (scale * 4) ** 2 * math.log(696 * 3 / 0.5 * 16 * scale**2) ** 2
     )
     late = 57 * 4 * scale**2 * math.log(44 * math.sqrt(3) * math.sqrt(2) * 4 * scale**2) ** 2
-    assert bounds.clucb2t_plays(world, 30) == pytest.approx(8 * late)
-    assert bounds.clucb2t_plays(world, 1e12) == 0.0
-    assert bounds.clucb2t_regret(world, 100, 1e12) == bounds.linucb_regret(world, 100)
+    assert measures.clucb2t_plays(world, 30) == pytest.approx(8 * late)
+    assert measures.clucb2t_plays(world, 1e12) == 0.0
+    assert measures.clucb2t_regret(world, 100, 1e12) == measures.linucb_regret(world, 100)
 
 
 def test_the_table_holds_ratios_events_and_violations(result):

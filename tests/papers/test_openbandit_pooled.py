@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from tightrope.papers.openbandit import pooled
-from tightrope.papers.openbandit.values import DIRECTIONS, DirectionCase
-from tightrope.papers.scoring import Estimate
+from tightrope_papers.openbandit import pooled
+from tightrope_papers.openbandit.values import DIRECTIONS, DirectionCase
+from tightrope_papers.scoring import Estimate
 
 OWN = 0.004
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tightrope.papers import scoring
-from tightrope.papers.register import (
+from tightrope_papers import scoring
+from tightrope_papers.register import (
     ASYMPTOTIC,
     CONTRADICTED,
     DEPENDS,
@@ -23,19 +23,7 @@ from tightrope.papers.register import (
     register_claims,
     standings,
 )
-from tightrope.papers.scoring import (
-    OURS,
-    Estimate,
-    Judgement,
-    Row,
-    estimate,
-    in_reading,
-    paired_mean,
-    quotient,
-    ratio,
-    row_of,
-    share,
-)
+from tightrope_papers.scoring import OURS, Estimate, Judgement, Row, estimate, in_reading, paired_mean, quotient, ratio, row_of, share
 
 YES, PARTLY, NO, OPEN = scoring.VERDICTS
 INF, NAN = math.inf, math.nan

@@ -7,11 +7,9 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope import CombLinUCB
-from tightrope.papers.experiment import Run
-from tightrope.papers.semibandits import fig1, fig2, fig4, table1, theory
-from tightrope.papers.semibandits.clusters import clustered_world
-from tightrope.papers.semibandits.movielens import PAPERS_READING
-from tightrope.papers.semibandits.settings import GRID, NAMES, best, differing_settings, grid, share_of
+from tightrope_papers.experiment import Run
+from tightrope_papers.semibandits import fig1, fig2, fig4, table1, theory
+from tightrope_papers.semibandits.settings import GRID, NAMES, PAPERS_READING, best, clustered_world, differing_settings, grid, share_of
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 

@@ -7,12 +7,11 @@ import pytest
 
 from papers.record import PATH, SEED, verdicts
 from tiers import tiered
-from tightrope.papers import names
-from tightrope.papers.experiment import ROWS, FigureOutcome, Run, claim_standings, claims_of, figures, reproduce
-from tightrope.papers.register import KINDS
-from tightrope.papers.scoring import OURS, VERDICTS
-from tightrope.problems.data import DataNotFound, jester, open_bandit
-from tightrope.problems.data.ratings import ratings_file
+from tightrope.problems.data import DataNotFound, jester, open_bandit, ratings_file
+from tightrope_papers import names
+from tightrope_papers.experiment import ROWS, FigureOutcome, Run, claim_standings, claims_of, figures, reproduce
+from tightrope_papers.register import KINDS
+from tightrope_papers.scoring import OURS, VERDICTS
 
 FIGURES = [(paper, figure) for paper in names() for figure in figures(paper)]
 QUICK = {

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from tiers import thorough
-from tightrope.papers.experiment import Run, claims_of
-from tightrope.papers.scoring import MARGIN, OURS, paired_mean
-from tightrope.papers.softucb import fig1, table1, theory
-from tightrope.papers.softucb.comparison import FORMS, RIVALS, TUNING, ComparisonCase, compare, judge, score, tables
-from tightrope.papers.softucb.settings import STARTS, synthetic
 from tightrope.results.results import Result
+from tightrope_papers.experiment import Run, claims_of
+from tightrope_papers.scoring import MARGIN, OURS, paired_mean
+from tightrope_papers.softucb import fig1, table1, theory
+from tightrope_papers.softucb.comparison import FORMS, RIVALS, TUNING, ComparisonCase, compare, judge, score, tables
+from tightrope_papers.softucb.settings import STARTS, synthetic
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 rng = np.random.default_rng(0)

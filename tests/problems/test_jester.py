@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.problems.data import DataNotFound, find
-from tightrope.problems.data.jester import dense_ratings
+from tightrope.problems.data import DataNotFound, dense_ratings, find
 
 
 @pytest.fixture(scope="module")

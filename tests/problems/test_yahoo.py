@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.problems.data.yahoo import visits
+from tightrope.problems.data import visits
 
 
 def features(values):

@@ -8,7 +8,7 @@ from test_operations import refused
 from test_scopes import operations, two
 from typer.testing import CliRunner
 
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.service.http.answers import AuditAnswer
 from tightrope.service.log import audit, store
 from tightrope.service.runtime import commands, keys

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from running import PRICES, ask, create, decide, place, reward, service_at
 from typer.testing import CliRunner
 
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.service.domain.certificate import canonical, certificate, check
 from tightrope.service.domain.history import POINTS, History
 from tightrope.service.domain.requests import ModeChange

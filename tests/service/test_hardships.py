@@ -19,7 +19,7 @@ from running import PRICES, create, decide, error, service_at, state
 from starlette.requests import ClientDisconnect
 from typer.testing import CliRunner
 
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.service.app import create_app
 from tightrope.service.board import routes
 from tightrope.service.domain.errors import Refused

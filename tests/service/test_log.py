@@ -12,7 +12,7 @@ from running import PRICES, ask, create, decide, reward, service_at, state
 from typer.testing import CliRunner
 
 import tightrope as tr
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.events import Created
 from tightrope.service.domain.spec import ExperimentSpec

@@ -12,7 +12,7 @@ from running import PRICES, Process
 from typer.testing import CliRunner
 
 import tightrope as tr
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.service.client import Rejected, Unavailable
 from tightrope.service.log.database import Database
 from tightrope.service.runtime import keys

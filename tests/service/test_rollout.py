@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from running import ask, create, decide, reward, service_at, state
 
-from tightrope.evaluation.sequences import ConfidenceSequence
+from tightrope.evaluation.estimators import ConfidenceSequence
 from tightrope.service.domain.deciding import decide as prepare
 from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.events import ModeChanged, Rewarded

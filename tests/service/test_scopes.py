@@ -6,7 +6,7 @@ import pytest
 from running import PRICES, place, state
 from typer.testing import CliRunner
 
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.service.runtime import keys
 
 BODIES = {

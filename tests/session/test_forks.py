@@ -171,7 +171,7 @@ def test_equal_sessions_that_never_met_are_added():
 
 
 def test_a_state_of_ones_own_that_shares_rewards_is_refused():
-    from tightrope.numerics.merging import negative
+    from tightrope.numerics.states import negative
 
     class Mine(tuple):
         _fields = ()

@@ -16,7 +16,7 @@ from session.test_histories import LATER
 from tiers import tiered
 from tightrope.cli import log_files
 from tightrope.core import files
-from tightrope.logs.journal import line_of, read_journal
+from tightrope.logs.formats import line_of, read_journal
 from tightrope.session import codec
 
 

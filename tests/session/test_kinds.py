@@ -8,7 +8,7 @@ import pytest
 import tightrope as tr
 from standard import problems, stands_for
 from tightrope.core import files
-from tightrope.core.kinds import Kind, Record, StateOf, kind_of
+from tightrope.core.fields import Kind, Record, StateOf, kind_of
 from tightrope.core.verbs import describe, init
 from tightrope.extend import ArmIndex, Count, Extended, Finite, Policy, RewardSum, inner_policy, jit, policy
 from tightrope.policies import examples

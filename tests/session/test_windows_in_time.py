@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.logs.journal import read_journal
+from tightrope.logs.formats import read_journal
 
 HOUR = 3600.0
 

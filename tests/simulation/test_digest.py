@@ -15,9 +15,9 @@ import pytest
 import tightrope as tr
 from tightrope.compiled import cache
 from tightrope.core.policy import Policy
-from tightrope.papers.conservative.beyond.open_decisions import CountedOnArrival
-from tightrope.papers.conservative.theory import WatchMartingale
-from tightrope.simulation.runs.digest import Undigestible, digest, is_outside
+from tightrope.simulation.store import Undigestible, digest, is_outside
+from tightrope_papers.conservative.beyond.open_decisions import CountedOnArrival
+from tightrope_papers.conservative.theory import WatchMartingale
 
 PACKAGE = pathlib.Path(tr.__file__).parent
 
@@ -61,16 +61,17 @@ def in_another_process(folder, code, python=sys.executable):
 
 PLANNED = """
 import tightrope as tr
-from tightrope.papers.conservative.beyond.open_decisions import CountedOnArrival
-from tightrope.papers.conservative.theory import WatchMartingale
-from tightrope.simulation.runs.digest import digest
+from tightrope_papers.conservative.beyond.open_decisions import CountedOnArrival
+from tightrope_papers.conservative.theory import WatchMartingale
+from tightrope.simulation.store import digest
 print(*(digest(item) for item in (CountedOnArrival(inner=tr.UCB()), WatchMartingale(0.5, 0.1), tr.UCB())))
 """
 
 
 def test_an_edit_of_a_papers_own_policy_or_monitor_is_seen(tmp_path):
     """Failed before: the sources of papers are in no hash, and their classes were taken by name."""
-    shutil.copytree(PACKAGE, tmp_path / "tightrope", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("tightrope", "tightrope_papers"):
+        shutil.copytree(PACKAGE.parent / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     before = in_another_process(tmp_path, PLANNED)
     for file, old, new in [
         (
@@ -80,7 +81,7 @@ def test_an_edit_of_a_papers_own_policy_or_monitor_is_seen(tmp_path):
         ),
         ("theory.py", "tally.means[0] += earned", "tally.means[0] -= earned"),  # in a function that the kernel calls
     ]:
-        path = tmp_path / "tightrope/papers/conservative" / file
+        path = tmp_path / "tightrope_papers/conservative" / file
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, new))
     after = in_another_process(tmp_path, PLANNED)
@@ -102,7 +103,7 @@ def test_every_module_of_this_package_is_in_the_hash_or_taken_by_content():
     assert {"tightrope.core.streams", "tightrope.core.registry", "tightrope.simulation.loops", "tightrope.policies.classic.ucb"} <= hashed
     for name in hashed:
         assert cache.file_of(name) in cache.HASHED
-    assert is_outside(sys.modules["tightrope.papers.conservative.theory"])
+    assert is_outside(sys.modules["tightrope_papers.conservative.theory"])
     assert not is_outside(tr.UCB)
     assert not is_outside(Policy)
 
@@ -144,7 +145,7 @@ def test_a_virtual_environment_in_the_projects_folder_leaves_its_modules_ones_ow
     (tmp_path / "mine.py").write_text(FIRST)
     code = """
 import json, sys, numpy, mine
-from tightrope.simulation.runs.digest import is_outside
+from tightrope.simulation.store import is_outside
 print(sys.prefix, is_outside(mine.f), is_outside(numpy.linalg.norm), is_outside(json.dumps))
 """
     found = in_another_process(tmp_path, code, str(tmp_path / "bin" / "python"))

@@ -6,7 +6,7 @@ import pytest
 import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
-from tightrope.simulation.replication import Interrupted
+from tightrope.simulation.loops import Interrupted
 
 ARMS = unit_rows(np.random.default_rng(2), 5, 3)
 THETA = 1.2 * ARMS[3]

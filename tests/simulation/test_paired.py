@@ -8,7 +8,7 @@ from scipy.stats import trim_mean
 
 import tightrope as tr
 from tightrope.numerics.statistics import holm, interquartile_weights
-from tightrope.results.paired_differences import compared_pairs
+from tightrope.results.results import compared_pairs
 
 
 def test_holm_is_what_its_steps_say():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.simulation.planning import _advice, fixed_size
+from tightrope.simulation.simulate import _advice, fixed_size
 
 
 def test_tests_of_fixed_size_keep_their_error_at_the_hardest_means():

@@ -12,7 +12,9 @@ from rich.console import Console
 
 import tightrope as tr
 from tiers import thorough
-from tightrope.simulation.runs import bars, orchestrator, progress
+from tightrope.simulation import bars
+from tightrope.simulation import run as orchestrator
+from tightrope.simulation import run as progress
 
 PROBLEM = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 

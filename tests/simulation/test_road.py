@@ -22,9 +22,10 @@ import pytest
 import tightrope as tr
 from interrupting import crowding, interrupt, started
 from tiers import thorough, tiered
+from tightrope.simulation import executors as pools
+from tightrope.simulation.executors import shared_workers
 from tightrope.simulation.monitors import SetValue
-from tightrope.simulation.runs.digest import Undigestible, digest
-from tightrope.simulation.runs.executors import pools, shared_workers
+from tightrope.simulation.store import Undigestible, digest
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
 UCB, KL = tr.UCB(), tr.KLUCB()
@@ -289,7 +290,7 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(
         "import os, time\n"
-        "from tightrope.simulation.runs.executors import pools, shared_workers\n"
+        "from tightrope.simulation import executors as pools; from tightrope.simulation.executors import shared_workers\n"
         "if __name__ == '__main__':\n"
         "    with shared_workers('processes', 1, None):\n"
         "        pools._shared[0].executor.submit(os.getpid).result()\n"
@@ -333,7 +334,7 @@ def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_
 
 def test_workers_of_a_machine_compile_a_name_once(tmp_path, monkeypatch):
     """The first slice of a name is one worker's; the others wait for its end, and one that dies lets the next one in."""
-    from tightrope.simulation.runs.executors import worker
+    from tightrope.simulation import worker
 
     monkeypatch.setenv("TIGHTROPE_CACHE", str(tmp_path))
     order = []
@@ -379,8 +380,8 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
 
 
 def test_the_next_policy_is_begun_before_the_other_chunks_of_this_one():
-    from tightrope.simulation.runs.orchestrator import chunk_order
-    from tightrope.simulation.runs.plan import Chunk
+    from tightrope.simulation.run import chunk_order
+    from tightrope.simulation.store import Chunk
 
     chunks = [Chunk(name, r, r + 1, None) for name in "ABC" for r in range(3)]
     order = [chunks[number] for number in chunk_order(chunks)]
@@ -389,8 +390,8 @@ def test_the_next_policy_is_begun_before_the_other_chunks_of_this_one():
 
 def test_a_run_whose_chunks_were_stopped_by_another_one_says_so(tmp_path, monkeypatch):
     """Failed before: a result with fewer replications came back."""
-    from tightrope.simulation.replication import Slices
-    from tightrope.simulation.runs import orchestrator
+    from tightrope.simulation import run as orchestrator
+    from tightrope.simulation.loops import Slices
 
     class Robbed(orchestrator.Chunks):
         def as_completed(self, look_up=None):
@@ -432,10 +433,10 @@ def test_addresses_belong_to_clusters_that_have_their_own_workers():
 
 @pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_missing_engine_is_named_with_its_extra(engine, package, monkeypatch):
-    from tightrope.simulation.runs import executors
+    from tightrope.simulation import executors
 
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, f"tightrope.simulation.runs.executors.{engine}", raising=False)
+    monkeypatch.delitem(sys.modules, f"tightrope.simulation.executors.{engine}", raising=False)
     monkeypatch.delattr(executors, engine, raising=False)  # an earlier test may have worked on a real cluster
     with pytest.raises(ValueError, match=rf"engine = '{engine}' needs the extra tightrope\[{engine}\]"):
         tr.simulate(TEN, UCB, horizon=5, engine=engine)
@@ -445,9 +446,9 @@ def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
     """Other code, a folder that is not there, a class that cannot be found: sentences instead of other numbers."""
     from dataclasses import replace
 
-    from tightrope.simulation.runs.executors import worker
-    from tightrope.simulation.runs.executors.worker import RunRecipe
-    from tightrope.simulation.runs.store import Store
+    from tightrope.simulation import worker
+    from tightrope.simulation.store import Store
+    from tightrope.simulation.worker import RunRecipe
 
     packed = replace(worker.PackedRecipe.of("dask", RunRecipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
     assert "is not there on" in str(worker.compute(packed, 0))
@@ -647,7 +648,7 @@ def test_what_changes_or_has_no_content_has_no_digest(value):
 
 HERE_AND_THERE = """
 import numpy as np, tightrope as tr
-from tightrope.simulation.runs.digest import digest
+from tightrope.simulation.store import digest
 print(digest([tr.UCB(), tr.oracles.Partition(list("aabb"), 1, 2), {"x", "y", "z"}, np.arange(3), lambda x: x + len("a")]))
 """
 

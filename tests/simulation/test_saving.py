@@ -10,8 +10,9 @@ import pytest
 
 import tightrope as tr
 from tightrope.core import files
-from tightrope.results import folder as results
-from tightrope.simulation.runs import provenance, store
+from tightrope.results import results
+from tightrope.simulation import store
+from tightrope.simulation import store as provenance
 
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])
 LINEAR = tr.problems.Linear(np.eye(2), [0.9, 0.0], noise=0.2)
@@ -234,7 +235,7 @@ def test_many_arms_are_saved_a_part_at_a_time(tmp_path, monkeypatch):
     """Pulls are whole numbers; saving them took five times their size."""
     import tracemalloc
 
-    from tightrope.results import folder
+    from tightrope.results import results as folder
 
     result = tr.simulate(
         tr.problems.Bernoulli(np.linspace(0.1, 0.9, 20_000)), {"a": tr.UCB(), "b": tr.BetaThompson()}, horizon=5, replications=25

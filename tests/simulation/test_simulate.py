@@ -203,7 +203,7 @@ def test_linear_algebra_of_the_default_engine_takes_one_thread_each(monkeypatch)
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
     import threadpoolctl
 
-    from tightrope.simulation.runs.executors.pools import THREADS_OF_ALGEBRA
+    from tightrope.simulation.executors import THREADS_OF_ALGEBRA
 
     def threads():
         return {item["num_threads"] for item in threadpoolctl.threadpool_info() if item["user_api"] == "blas"}
@@ -253,9 +253,9 @@ def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
 
 
 def test_designs_are_not_made_in_the_driver_s_thread(monkeypatch):
-    from tightrope.simulation import arguments
+    from tightrope.simulation import loops
 
     calls = []
-    monkeypatch.setattr(arguments, "init", lambda policy, arms: calls.append(policy))
+    monkeypatch.setattr(loops, "init", lambda policy, arms: calls.append(policy))
     tr.identify(tr.problems.Linear(np.eye(3), [0.6, 0.2, 0.0], noise=0.1), tr.RAGE(epsilon=0.1, noise=0.1), max_rounds=50)
     assert calls == []

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tightrope as tr
-from tightrope.cli import app
+from tightrope.cli.application import app
 from tightrope.simulation.spec import read_spec
 
 SHORT = """
@@ -66,7 +66,7 @@ def test_a_spec_brings_its_own_policies(tmp_path):
     try:
         assert read_spec(written(tmp_path, text))[2]["Bold"] == tr.UCB(alpha=9.0)
     finally:
-        from tightrope.core.names import REGISTRY
+        from tightrope.core.policy import REGISTRY
 
         REGISTRY.pop("Bold", None)
 

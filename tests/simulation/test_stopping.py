@@ -5,7 +5,7 @@ import pytest
 
 import tightrope as tr
 from tightrope.cli import main
-from tightrope.simulation.replication import Interrupted
+from tightrope.simulation.loops import Interrupted
 from tightrope.simulation.stopping import _evidence, judged, sentence
 
 PROBLEM = tr.problems.Bernoulli([0.2, 0.8])

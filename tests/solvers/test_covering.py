@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tightrope as tr
 from naive import lipschitz_policies as naive
-from tightrope.solvers.covering import confusing_information
+from tightrope.solvers.programs import confusing_information
 
 
 def certified(means, reach, bound, kind=0, sigma=1.0):

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from tightrope.solvers.design import g_design, optimal_design, pair_directions, xy_design
-from tightrope.solvers.lp import OPTIMAL, OUTSIDE_SPAN, minimal_combination
+from tightrope.solvers.programs import OPTIMAL, OUTSIDE_SPAN, g_design, minimal_combination, optimal_design, pair_directions, xy_design
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 import tightrope as tr
-from tightrope.solvers.oracles import choose
-from tightrope.solvers.oracles.top import kth_largest, largest
+from tightrope.solvers.oracles import choose, kth_largest, largest
 
 scores_of = st.one_of(st.integers(-3, 3).map(float), st.floats(-5, 5, allow_nan=False))
 
@@ -240,10 +239,10 @@ def test_a_large_knapsack_lacks_at_most_what_its_page_says_and_prints_nothing(n,
 
 
 def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved_best(monkeypatch):
-    from tightrope.solvers.oracles import knapsack
+    from tightrope.solvers import oracles
 
-    proofs, lists = [], knapsack.meet_in_the_middle
-    monkeypatch.setattr(knapsack, "meet_in_the_middle", lambda *arguments: proofs.append(lists(*arguments)) or proofs[-1])
+    proofs, lists = [], oracles.meet_in_the_middle
+    monkeypatch.setattr(oracles, "meet_in_the_middle", lambda *arguments: proofs.append(lists(*arguments)) or proofs[-1])
     rng = np.random.default_rng(1)
     costs, scores = 1.0 + rng.random(10_000), rng.random(10_000)
     tr.oracles.Knapsack(costs, 0.5 * costs.sum())(scores)

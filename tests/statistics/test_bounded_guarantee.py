@@ -13,12 +13,11 @@ import tightrope as tr
 from tiers import thorough
 from tightrope.compiled.kernels import jit, lean
 from tightrope.core.fields import integer, real
-from tightrope.core.monitor import Monitor, monitor
-from tightrope.core.policy import Policy, inner_policy, policy
+from tightrope.core.policy import Monitor, Policy, inner_policy, monitor, policy
 from tightrope.core.types import State
 from tightrope.core.verbs import Arms, commit, event, init, mean, select, update
+from tightrope.policies.conservative.indices import ellipsoid_radius
 from tightrope.policies.conservative.ledger import PSI_SHARE, SLOPES, ZETA_3, premises, sum_bound
-from tightrope.policies.conservative.linear import ellipsoid_radius
 
 DELTA, K = 0.05, 10
 

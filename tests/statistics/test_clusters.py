@@ -13,7 +13,7 @@ TRIALS = 40
 @pytest.fixture(scope="module")
 def gains():
     """Value of every policy at an angle of 0.6 pi/2, by trial, under every tie rule."""
-    from tightrope.papers.semibandits.clusters import clustered_world
+    from tightrope_papers.semibandits.settings import clustered_world
 
     found = {}
     for rule in ("index", "random", "tiers"):
@@ -48,7 +48,7 @@ def test_perturbed_optimism_wins_by_its_tie_breaking(gains):
 
 
 def test_random_ties_spread_over_clusters_and_index_ties_do_not():
-    from tightrope.papers.semibandits.clusters import clustered_world
+    from tightrope_papers.semibandits.settings import clustered_world
 
     problem = clustered_world(0.5, seed=0, arms=1000, k=50)
     labels = np.arange(1000) // 100

@@ -11,10 +11,8 @@ from tightrope.compiled.kernels import jit
 from tightrope.core.policy import accepts, label
 from tightrope.core.streams import AUDIT, stream
 from tightrope.core.verbs import Context, begin, explain, propensity, select, update
-from tightrope.simulation.loops import fixed_horizon, new_log
+from tightrope.simulation.loops import AtOnce, fixed_horizon, new_log, prepare
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.simulation.pending_rewards import AtOnce
-from tightrope.simulation.replication import prepare
 
 DRAWS = 100_000
 MASK = np.array([True, False, True, True, True, False])

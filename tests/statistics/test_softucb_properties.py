@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
-from tightrope.numerics.radii import horizon_radius
+from tightrope.numerics.counts import horizon_radius
 from tightrope.simulation.training import _status
 
 

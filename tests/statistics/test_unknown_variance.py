@@ -9,7 +9,7 @@ from scipy import stats
 import tightrope as tr
 from tiers import thorough
 from tightrope.extend import Problem, jit, problem, vector
-from tightrope.numerics.student import student_root, student_width
+from tightrope.numerics.posterior import student_root, student_width
 
 
 @problem("unequal-gaussian")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import checks
 from ..core.extras import required
-from ..core.problem import Problem
+from ..core.policy import Problem
 from ..core.streams import NOISE, PROBLEM, stream
 from ..core.verbs import describe, observe, play, private, regret
 

@@ -7,12 +7,9 @@ import typer
 from .. import __version__
 from ..core.extras import MissingExtra
 from ..service import cli as service
-from .bound import bound
-from .catalogue import cite, policies
-from .evaluate import evaluate
-from .experiments import demo, report, run
 from .options import INTERRUPTED_CODE, console, errors
-from .reproduce import reproduce
+from .run import demo, evaluate, report, reproduce, run
+from .tools import bound, cite, policies
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip

@@ -46,7 +46,7 @@ class Meter:
     """Progress bars on a terminal, plain lines elsewhere, nothing when quiet."""
 
     def __init__(self, quiet: bool) -> None:
-        from ..simulation.runs.bars import Bars
+        from ..simulation.bars import Bars
 
         self.quiet, self.bars = quiet, Bars(errors)
 
@@ -83,7 +83,7 @@ def print_json(data: object) -> None:
 
 def print_summary(result: "Result | Identification") -> None:
     """The final table of a result."""
-    from ..pages.results import TABLES
+    from ..pages.page import TABLES
 
     summary = TABLES[result.kind](result)
     table = Table(*summary.headers, title=summary.caption, title_justify="left")

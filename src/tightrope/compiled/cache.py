@@ -41,6 +41,7 @@ from numba.core import serialize
 config: Any = _config
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = __name__.partition(".")[0]
+PACKAGES = (PACKAGE, "tightrope_papers", "tightrope_service")  # of one distribution, whose version says nothing between releases
 STARTED = time.time()
 MAGIC = b"tightrope kernel 1\n"
 DIGEST_BYTES = hashlib.sha256().digest_size
@@ -283,7 +284,7 @@ def closure(modules: frozenset[str], known: frozenset[str] = frozenset()) -> tup
 
     known: files that are left out, with what only they import.
     """
-    own = {PACKAGE, *(name.partition(".")[0] for name in modules)}
+    own = {*PACKAGES, *(name.partition(".")[0] for name in modules)}
     sources, libraries, waiting = set[str](), set[str](), list(modules)
     while waiting:
         name = waiting.pop()

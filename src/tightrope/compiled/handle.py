@@ -21,8 +21,7 @@ from numba.experimental import structref
 from numba.extending import box, intrinsic, overload, unbox
 from numba.np.numpy_support import as_dtype
 
-from .boxing import GENERATOR
-from .kernels import compiled_for, jit
+from .kernels import GENERATOR, compiled_for, jit
 
 if TYPE_CHECKING:
     from numba.core.base import BaseContext

@@ -1,6 +1,7 @@
-"""Writing files so that a crash, a full disk or a second writer never leaves half of one."""
+"""Files that appear at once or not at all, and tables for notebooks."""
 
 import contextlib
+import html
 import io
 import json
 import math
@@ -12,7 +13,7 @@ import struct
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -187,3 +188,23 @@ def plain(item: object) -> Any:
     if isinstance(item, float) and not math.isfinite(item):
         return None
     return item if isinstance(item, bool | int | float | str | None) else str(item)
+
+
+# Objects in a notebook: a heading, a table, a note, as HTML.
+
+
+def cell(value: object) -> str:
+    """A number to four digits, anything else as text."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def table(title: str, headers: Sequence[str], rows: Sequence[Sequence[object]], note: str = "") -> str:
+    """HTML of a table under its title; without headers only the title. note: a sentence below. All text is escaped."""
+    parts = [f"<p><b>{html.escape(title)}</b></p>"]
+    if headers:
+        head = "".join(f"<th>{html.escape(text)}</th>" for text in headers)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell(value))}</td>" for value in row) + "</tr>" for row in rows)
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    if note:
+        parts.append(f"<p>{html.escape(note)}</p>")
+    return "".join(parts)

@@ -1,33 +1,269 @@
 """`Policy`: what every policy answers, and `@policy`, which makes one of a class with parameters, a state and verbs."""
 
 import dataclasses
+import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, TypeVar, dataclass_transform
+import sys
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
-from . import checks, notebook
-from .declaration import check_methods, declared, named_tuple
-from .dispatch import Verb, required, verb
-from .fields import (
-    Declared,
-    Field,
-    arm_set,
-    checkpoints,
-    choice,
-    flag,
-    integer,
-    real,
-    reward_ends,
-    vector,
-)  # fmt: skip
-from .names import REGISTRY, add, check_free
-from .sampled import Sampled
-from .types import Stored
+from ..compiled.kernels import LEAN, PART, is_kernel, python_of, shared_overload
+from . import checks, files
+from .fields import Declared, DerivedField, Field, arm_set, checkpoints, choice, flag, integer, real, reward_ends, unchecked, vector
+from .types import Arguments, Sampled, Stored
+
+# names: Which policies, problems and problems of specs there are, by name. Classes enter themselves when their modules are imported.
+
 
 T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class ProblemRecipe:
+    """A problem that a YAML file can ask for: what makes it, and its parameters with their types and defaults (`...`: required)."""
+
+    kind: str
+    make: "Callable[..., Problem | Sequence[Problem]]"
+    parameters: Mapping[str, tuple[object, object]]
+
+
+REGISTRY: dict[str, Any] = {}  # policy classes and presets, by name
+PROBLEMS: dict[str, Any] = {}  # problem classes, by name
+RECIPES: dict[str, ProblemRecipe] = {}  # problems, by the kind that a spec names
+
+
+def check_free(names: Mapping[str, object], name: str, item: object) -> None:
+    """Refuse a name that another item has; the same definition may run again, as in a notebook."""
+    before = names.get(name)
+    if before is not None and _place(before) != _place(item):
+        where, what = _place(before)
+        raise ValueError(f"the name {name!r} is taken by {what} in {where}; call {_place(item)[1]} in {_place(item)[0]} something else.")
+
+
+def add(names: dict[str, T], name: str, item: T) -> None:
+    """Register a policy or a recipe under a free name; the same definition, run again, replaces itself."""
+    check_free(names, name, item)
+    names[name] = item
+
+
+def _place(item: object) -> tuple[str, str]:
+    origin: Any = getattr(item, "make", item)
+    file = getattr(sys.modules.get(origin.__module__), "__file__", None)
+    return file or origin.__module__, getattr(origin, "__qualname__", origin.__name__)
+
+
+# Verbs: functions whose answer is a method of their first argument's class, in plain Python and in compiled code alike.
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: its argument names, and the method that answers for classes without one of their own."""
+
+    name: str
+    signature: tuple[str, ...]  # after the object itself
+    default: Callable[..., object] | None  # None: a class must answer
+    compiled: bool  # loops call it; otherwise only Python does
+    optional: tuple[str, ...] = ()  # arguments after those of the signature, which a method may leave out
+
+    def of(self, cls: type) -> Callable[..., Any] | None:
+        """The method that answers for a class; None where there is none."""
+        method = getattr(cls, self.name, self.default)  # a bare NamedTuple may answer verbs, too
+        return None if getattr(method, "required", False) else method
+
+    def answers(self, instance: object) -> bool:
+        method = self.of(type(instance))
+        return method is not None and method is not self.default
+
+    def check(self, owner: str, method: Callable[..., object]) -> None:
+        arguments = tuple(inspect.signature(python_of(method)).parameters)[1:]
+        if arguments not in (self.signature, self.signature + self.optional):
+            raise TypeError(f"{owner}.{self.name} takes {list(arguments)} after self, but must take {list(self.signature)}.")
+
+
+def required(method: F) -> F:
+    """Decorator of a base class's method that every class must have itself."""
+
+    @functools.wraps(method)
+    def missing(self: object, *arguments: object, **named: object) -> object:
+        raise TypeError(f"{type(self).__name__} does not answer the verb '{method.__name__}'.")
+
+    missing.required = True  # type: ignore[attr-defined]
+    return cast(F, missing)
+
+
+def verb(method: Callable[..., object], *, compiled: bool = True, lean: bool = False) -> Any:
+    """The verb of a base class's method, or of a bare signature with a docstring, which every class must answer.
+
+    compiled: loops call it. lean: its kernels all are `lean` and so is every call.
+    """
+    parameters = list(inspect.signature(method).parameters.values())
+    names = tuple(each.name for each in parameters[1:] if each.default is each.empty)
+    optional = tuple(each.name for each in parameters[1:] if each.default is None)
+    default = None if getattr(method, "required", False) or "." not in method.__qualname__ else method
+    described = Verb(method.__name__, names, default, compiled, optional)
+    whole = len(names) + len(optional)
+
+    @functools.cache
+    def leaves_out(kernel: Callable[..., object]) -> bool:
+        return len(inspect.signature(python_of(kernel)).parameters) <= len(names) + 1
+
+    @functools.wraps(method)
+    def call(first: object, *rest: object) -> object:
+        kernel = described.of(type(first))
+        if kernel is None:
+            raise TypeError(f"{type(first).__name__} does not answer the verb '{described.name}'.")
+        if optional and len(rest) == whole and leaves_out(kernel):
+            rest = rest[: len(names)]
+        return kernel(first, *rest)
+
+    def choose(first: object, *rest: object) -> Callable[..., object] | None:
+        kernel = described.of(getattr(first, "instance_class", type(None)))
+        return None if kernel is None else python_of(kernel)
+
+    choose.__signature__ = inspect.Signature(parameters[: len(names) + 1])  # type: ignore[attr-defined]
+    if compiled:
+        shared_overload(call, PART | (LEAN if lean else {}), strict=False)(choose)
+    call.__dict__.pop("required", None)
+    call.verb, call.answers = described, described.answers  # type: ignore[attr-defined]
+    return call
+
+
+def lean_verb(method: Callable[..., object]) -> Any:
+    return verb(method, lean=True)
+
+
+# How an annotated class becomes a checked NamedTuple that keeps the class's methods.
+
+
+HOOKS = ("complete", "variant")  # static methods that a class may have beside its verbs, see `named_tuple`
+
+
+def declared(cls: type) -> tuple[dict[str, Field], dict[str, DerivedField]]:
+    """Parameters and derived values of an annotated class and of the classes it stands on."""
+    fields: dict[str, Field] = {}
+    others: dict[str, DerivedField] = {}
+    for parent in reversed(cls.__mro__):
+        for name in inspect.get_annotations(parent) if "DECLARES" not in vars(parent) else ():
+            item = parent.__dict__.get(name)
+            if isinstance(item, Field):
+                fields[name] = item
+            elif isinstance(item, DerivedField):
+                others[name] = item
+            else:
+                raise TypeError(f"{cls.__name__}.{name} needs a field such as real(default=1.0) as its value.")
+    return fields, others
+
+
+def check_methods(cls: type, verbs: dict[str, Verb], needed: Iterable[str]) -> None:
+    """Refuse methods that answer no verb or take other arguments, and a class that lacks a verb it must answer."""
+    for parent in cls.__mro__:
+        if parent is object or "DECLARES" in vars(parent):
+            continue
+        for name, method in vars(parent).items():
+            if name.startswith("_") or name in HOOKS or not (inspect.isfunction(method) or is_kernel(method)):
+                continue
+            if name not in verbs:
+                raise TypeError(
+                    f"{cls.__name__}.{name} is no verb of {', '.join(sorted(verbs))}.{checks.hint(name, verbs)} "
+                    "Put helpers outside the class, or begin their names with an underscore."
+                )
+            verbs[name].check(cls.__name__, method)
+    missing = [name for name in needed if verbs[name].of(cls) is None]
+    if missing:
+        raise TypeError(f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two stored values are the same; NaN, which stands for None, is itself."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other) or (isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other))
+
+
+def hashed(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def named_tuple(cls: type, marker: type, leading: list[str], complete: Callable[[Stored], Stored], more: Iterable[str] = ()) -> Any:
+    """The class of checked NamedTuples that `cls` declares; it stands on the classes that `cls` stands on.
+
+    marker: the base class, where `cls` names none. leading: parameters that may be given without a name. complete: turns the dict of
+    checked parameters into the dict of stored values. more: derived values that have no annotation. A static method `variant` of `cls`
+    may name another class that is made instead, by the parameters that were given (a dict, by name).
+    """
+    fields, others = declared(cls)
+    hints = {name: hint for parent in reversed(cls.__mro__) for name, hint in inspect.get_annotations(parent).items()}
+    stored_types = {name: hints[name] for name in [*(name for name, field in fields.items() if field.kept), *others]}
+    base: Any = namedtuple(cls.__name__, [*(name for name, field in fields.items() if field.kept), *others, *more])  # type: ignore[misc]
+
+    variant: Callable[[Arguments], Callable[..., object] | None] = getattr(cls, "variant", lambda arguments: None)
+
+    def make(klass: type, *unnamed: object, **arguments: object) -> object:
+        if len(unnamed) > len(leading) or any(name in arguments for name in leading[: len(unnamed)]):
+            raise TypeError(f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without a name; name the other parameters.")
+        arguments |= zip(leading, unnamed, strict=False)
+        other = variant(arguments)
+        if other is not None:
+            return other(**arguments)
+        unknown = [name for name in arguments if name not in fields]
+        if unknown:
+            raise TypeError(
+                f"{cls.__name__} has no parameter {unknown[0]!r}; it takes {', '.join(fields) or 'none'}.{checks.hint(unknown[0], fields)}"
+            )
+        missing = [name for name, field in fields.items() if field.required and name not in arguments]
+        if missing:
+            raise TypeError(f"{cls.__name__} needs {', '.join(missing)}.")
+        stored = {name: field.encode(name, arguments.get(name, field.default)) for name, field in fields.items()}
+        return base.__new__(klass, **complete(stored))
+
+    def __reduce__(self: Any) -> tuple[object, ...]:
+        return type(self)._make, (tuple(self),)
+
+    def __eq__(self: tuple[object, ...], other: object) -> bool:
+        return type(other) is type(self) and all(equal(one, another) for one, another in zip(self, other, strict=True))
+
+    def __ne__(self: object, other: object) -> bool:  # a tuple has its own
+        return not self == other
+
+    def __hash__(self: tuple[object, ...]) -> int:
+        return hash((type(self), *map(hashed, self)))
+
+    hidden = {*fields, *others, *HOOKS, "__dict__", "__weakref__", "__annotations__", "__module__", "__doc__", "__slots__"}
+    signature = inspect.Signature([
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD if name in leading else inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.required else field.default,
+        )
+        for name, field in sorted(fields.items(), key=lambda item: item[0] not in leading)
+    ])  # fmt: skip
+    members = {
+        "__slots__": (), "__new__": make,
+        "__reduce__": __reduce__, "__eq__": __eq__, "__ne__": __ne__, "__hash__": __hash__,
+        "__signature__": signature, "FIELDS": fields, "STORED": stored_types,
+        "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
+    }  # fmt: skip
+    members |= {name: value for name, value in vars(cls).items() if name not in hidden and name not in members}
+    parents = [parent for parent in cls.__bases__ if parent is not object]
+    if not any(issubclass(parent, marker) for parent in parents):
+        parents.append(marker)
+    return type(cls.__name__, (base, *parents), members)
+
+
+def parameters_of(declared_class: Any) -> dict[str, tuple[object, object]]:
+    """The parameters that a spec may give: types and defaults (`...`: required)."""
+    return {name: (field.schema, ... if field.required else field.default) for name, field in declared_class.FIELDS.items()}
+
 
 DRAWS = 1000  # of the Monte Carlo estimate behind a propensity that nobody computes exactly
 KINDS = ("arms", "features", "contexts", "points", "line", "sets", "sets of lasting arms")
@@ -173,7 +409,7 @@ class Policy:
         kind = type(self)
         what = (kind.__doc__ or "").strip().splitlines()[0]
         rows = [[name, repr(value), kind.FIELDS[name].words] for name, value in parameters(self).items()]
-        return notebook.table(f"{kind.__name__}: {what}", ["parameter", "value", "range"], rows, kind.TRAITS.paper)
+        return files.table(f"{kind.__name__}: {what}", ["parameter", "value", "range"], rows, kind.TRAITS.paper)
 
     if TYPE_CHECKING:  # what a NamedTuple of its parameters has
 
@@ -185,7 +421,7 @@ class Policy:
 
 
 update = verb(Policy.update)
-VERBS: dict[str, Verb] = {
+POLICY_VERBS: dict[str, Verb] = {
     name: verb(method, compiled=False).verb for name, method in vars(Policy).items() if inspect.isfunction(method) and name[0] != "_"
 }  # by name, to check classes against
 NEEDED = ("init", "select", "update")
@@ -285,7 +521,7 @@ def _policy_class(cls: type, traits: Traits) -> Any:
             raise ValueError(f"{cls.__name__} is compiled code, which cannot call {label(plain)}: its rounds are Python.")
         return stored
 
-    check_methods(cls, VERBS, NEEDED + (NEEDED_TO_STOP if traits.stops else ()))
+    check_methods(cls, POLICY_VERBS, NEEDED + (NEEDED_TO_STOP if traits.stops else ()))
     leading = [name for name, field in declared(cls)[0].items() if field.positional]
     policy_class = named_tuple(cls, Policy, leading, complete)
     policy_class.TRAITS = traits
@@ -364,3 +600,178 @@ def base_of(item: type[Policy]) -> type[Policy]:
 def parameter_lines(item: type[Policy]) -> list[str]:
     """A line for each parameter of a class: its name, default and range."""
     return [f"{name} = {'required' if field.required else repr(field.default)}   {field.words}" for name, field in item.FIELDS.items()]
+
+
+# `Problem`: what every problem answers.
+
+
+class Problem:
+    """The base of every problem class, which `@problem` makes a NamedTuple of its parameters with these verbs.
+
+    A problem must answer play; describe, observe, mean and regret have answers where it has `means`.
+    """
+
+    __slots__ = ()
+    DECLARES: ClassVar[bool] = True  # annotations here are no parameters
+    FIELDS: ClassVar[Mapping[str, Field]]
+    COMPILED: ClassVar[bool]  # whether its kernels are
+    WRITTEN: ClassVar[tuple[str, ...]] = ()  # arrays that `observe` writes into
+
+    @required
+    def describe(self):
+        """The `Arms` description (without horizon) that policies are told."""
+
+    def private(self):
+        """A copy for one replication: of a problem that writes into its own arrays, with copies of those."""
+        written, fields = getattr(self, "WRITTEN", ()), getattr(self, "_fields", ())
+        changes = {name: np.copy(getattr(self, name)) for name in written}
+        for name in fields:
+            value = getattr(self, name)
+            if name not in changes and isinstance(value, np.ndarray) and not value.flags.writeable and isinstance(value.base, np.ndarray):
+                changes[name] = value.base  # kernels that only read it are compiled for arrays that can be written
+        return self._replace(**changes) if changes else self
+
+    @required
+    def observe(self, t, rng):
+        """Context of round t = 0, 1, ..; draws from the problem's stream."""
+
+    @required
+    def play(self, context, action, rng):
+        """Reward of an action: a float, or an array with one entry per arm of a set; draws from the noise stream.
+
+        Where a set is looked at in its order and not to its end, the array has the rewards of its first arms only; no other is learned
+        from.
+        """
+
+    @required
+    def mean(self, context, arm):
+        """Expected reward of one arm in this round."""
+
+    @required
+    def regret(self, context, action):
+        """Pseudo-regret of an action: the best value of the round minus the action's."""
+
+    def lower_bound(self):
+        """(C, a): no policy that is good on every such problem has regret below C ln T + a T as T grows; None where no bound is known."""
+        return
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *unnamed: object, **parameters: object) -> None: ...
+
+        @property
+        def _fields(self) -> tuple[str, ...]: ...
+        def __iter__(self) -> Iterator[object]: ...
+        def _replace(self, **changes: object) -> Self: ...
+        def _asdict(self) -> dict[str, object]: ...
+
+
+# `Monitor`: what records a run besides regret and pulls, and `@monitor`, which makes one of a class.
+
+
+class Monitor:
+    """The base of every monitor class, which `@monitor` makes a NamedTuple of its parameters with these verbs."""
+
+    __slots__ = ()
+    DECLARES: ClassVar[bool] = True  # annotations here are no parameters
+    FIELDS: ClassVar[Mapping[str, Field]]
+
+    @required
+    def begin(self, arms, n_checkpoints):
+        """Fresh arrays for one replication, as a NamedTuple."""
+
+    @required
+    def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
+        """Record round t; `checkpoint` is the row to write at its end, or -1."""
+
+    def admit(self, tally, context):
+        """Raise ValueError where a round breaks what the monitor relies on."""
+        return
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *unnamed: object, **parameters: object) -> None: ...
+
+
+MONITOR_VERBS: dict[str, Verb] = {
+    name: verb(method, compiled=False).verb for name, method in vars(Monitor).items() if inspect.isfunction(method)
+}
+
+
+@dataclass_transform(field_specifiers=(real, integer, checkpoints, unchecked))
+def monitor(cls: type[T]) -> type[T]:
+    """Class decorator that makes a monitor.
+
+    Parameters
+    ----------
+    cls : class
+        Its annotated fields are the parameters; its methods answer the verbs of `Monitor`.
+
+    Returns
+    -------
+    class
+        A named tuple with checked parameters.
+
+    Raises
+    ------
+    TypeError
+        Where a method is misspelt, takes other arguments than its verb, or is missing.
+    """
+    check_methods(cls, MONITOR_VERBS, ("begin", "watch"))
+    monitor_class: type[T] = named_tuple(cls, Monitor, list(declared(cls)[0]), getattr(cls, "complete", dict))
+    return monitor_class
+
+
+# `Delay`: when the reward of a decision is learned, and `@delay`, which makes a delay of a class.
+
+
+class Delay:
+    """The base of every delay class, which `@delay` makes a NamedTuple of its parameters with these verbs.
+
+    A reward that is d rounds late is learned before the choice of the round that is d after the next.
+    """
+
+    __slots__ = ()
+    DECLARES: ClassVar[bool] = True  # annotations here are no parameters
+    FIELDS: ClassVar[Mapping[str, Field]]
+
+    @required
+    def lateness(self, t, reward, rng):
+        """How many rounds late, 0 at least, the reward of round t = 0, 1, .. is. reward: of a set its sum. rng: the delay's own stream."""
+
+    @required
+    def longest(self, horizon, in_order):
+        """The most rounds that a reward is open, which says for how many room is made; a run that needs more ends with an error."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *unnamed: object, **parameters: object) -> None: ...
+
+
+lateness = verb(Delay.lateness)
+longest = verb(Delay.longest, compiled=False)
+DELAY_VERBS: dict[str, Verb] = {"lateness": lateness.verb, "longest": longest.verb}
+
+
+@dataclass_transform(field_specifiers=(real, integer))
+def delay(cls: type[T]) -> type[T]:
+    """Class decorator that makes a delay.
+
+    Parameters
+    ----------
+    cls : class
+        Its annotated fields are the parameters; its methods answer the verbs of `Delay`.
+
+    Returns
+    -------
+    class
+        A named tuple with checked parameters.
+
+    Raises
+    ------
+    TypeError
+        Where a method is misspelt, takes other arguments than its verb, or is missing.
+    """
+    check_methods(cls, DELAY_VERBS, DELAY_VERBS)
+    delay_class: type[T] = named_tuple(cls, Delay, list(declared(cls)[0]), getattr(cls, "complete", dict))
+    return delay_class

@@ -8,18 +8,20 @@ import functools
 import importlib
 import inspect
 import pathlib
+import re
 import sys
 import traceback
 import typing
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import resources
 from importlib.metadata import entry_points
 from typing import TypeVar
 
 from . import checks
-from .names import RECIPES, REGISTRY, ProblemRecipe, add
-from .policy import Policy, is_policy, parameters
-from .problem import Problem
+from .policy import RECIPES, REGISTRY, Policy, Problem, ProblemRecipe, accepts, add, is_policy, parameters
+from .types import Arms
+from .verbs import reward_range
 
 Maker = TypeVar("Maker", bound="Callable[..., Problem | Sequence[Problem]]")
 
@@ -158,3 +160,71 @@ def examples(package: str = "", problem: Problem | None = None) -> dict[str, Pol
 def _defaults(module: str) -> list[Policy]:
     classes = [item for item in REGISTRY.values() if item.__module__ == module and item.TRAITS.base is None]
     return [cls() for cls in classes if not any(field.required for field in cls.FIELDS.values())]
+
+
+# Who is to be cited: the papers of the policies and the library itself, as BibTeX.
+
+
+POLICIES = re.compile(r"^% Policies: (?P<names>[^\n]+)\n(?P<entry>@\w+\{.+?^\}$)", flags=re.MULTILINE | re.DOTALL)
+
+
+@functools.cache
+def entries() -> dict[str, tuple[str, ...]]:
+    """BibTeX entries of every policy of the package, its own source first."""
+    references: dict[str, tuple[str, ...]] = {}
+    for match in POLICIES.finditer(resources.files(__package__).joinpath("references.bib").read_text()):
+        for name in match["names"].split(", "):
+            references[name] = (*references.get(name, ()), match["entry"])
+    return references
+
+
+YEAR = 2026  # of this version: BibTeX styles warn of an entry without one
+
+
+def library(version: str) -> str:
+    return (
+        f"@software{{tightrope,\n  author = {{{{the tightrope authors}}}},\n  title = {{tightrope: structured bandits for Python}},\n"
+        f"  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"
+    )
+
+
+# Which policy fits which arms.
+
+
+LARGEST_REWARD = 1e100  # that a regression takes in, so that squares of sums are numbers; rewards without bounds are no larger
+ORDERS = ("on arrival", "in order")  # of decisions: when rewards are learned that come late
+
+
+def offers(arms: Arms) -> tuple[str, ...]:
+    if arms.oracle is not None:
+        return ("sets",) if arms.dimension and arms.features is None else ("sets", "sets of lasting arms")
+    if arms.distances is not None:
+        return ("points", "line", "arms") if arms.points is not None and arms.points.ndim == 1 else ("points", "arms")
+    if arms.features is not None:
+        return ("features", "arms")
+    return ("contexts",) if arms.dimension else ("arms",)
+
+
+def takes_rewards(policy: Policy, arms: Arms) -> bool:
+    """Whether all rewards that these arms pay are in the policy's range."""
+    low, high = reward_range(policy)
+    return arms.rewards is None or (max(arms.rewards[0], -LARGEST_REWARD) >= low and min(arms.rewards[1], LARGEST_REWARD) <= high)
+
+
+def check_fit(policy: Policy, arms: Arms) -> None:
+    """Refuse a policy on arms it cannot play."""
+    if not takes_rewards(policy, arms):
+        low, high = reward_range(policy)
+        raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
+    fits, kinds = offers(arms), accepts(policy)
+    if not set(fits) & set(kinds):
+        raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")
+
+
+def check_question(policy: Policy, arms: Arms) -> None:
+    """Refuse to look for the best of fewer than two arms."""
+    if arms.number < 2:
+        name = type(policy).__name__
+        raise ValueError(
+            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single arm is the best without a sample."
+        )

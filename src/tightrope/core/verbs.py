@@ -17,13 +17,9 @@ One round is select (propose), commit (the action is taken), play, update (its r
 import numpy as np
 from numba import types
 
-from ..compiled.kernels import PART
-from ..compiled.parts import shared_overload
-from .dispatch import Verb, verb
-from .monitor import Monitor
-from .policy import DRAWS, Policy, update
-from .problem import Problem
-from .rounds import Arms, Context
+from ..compiled.kernels import PART, shared_overload
+from .policy import DRAWS, Monitor, Policy, Problem, Verb, update, verb
+from .types import Arms, Context
 
 __all__ = [
     "DRAWS",

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core import files, notebook
+from ..core import files
 from ..core.types import JsonObject
 from ..numerics import special
-from ..plots.digits import interval, with_error
-from .estimators import ValueEstimate
-from .sequences import Sequence
+from ..numerics.statistics import interval, with_error
+from .estimators import Sequence, ValueEstimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +156,7 @@ class Evaluation:
         return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g}{ends} by {self.estimator}; {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        return notebook.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
+        return files.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
 
     def record(self) -> JsonObject:
         """All of it as numbers, text, lists and dicts, ready for JSON.
@@ -273,8 +272,7 @@ class Evaluation:
         pathlib.Path
             The file.
         """
-        from ..plots.curves import save_figure
-        from ..plots.evaluation import sequence_figure
+        from ..plots.figures import save_figure, sequence_figure
 
         return save_figure(sequence_figure(self, title=title, log_rounds=log_rounds), pathlib.Path(path))
 
@@ -388,8 +386,7 @@ class Comparison:
         -------
         Path
         """
-        from ..plots.curves import save_figure
-        from ..plots.evaluation import comparison_figure
+        from ..plots.figures import comparison_figure, save_figure
 
         figure = comparison_figure({**self.evaluations, BASELINE: self.baseline}, title=title, log_rounds=log_rounds)
         return save_figure(figure, pathlib.Path(path))

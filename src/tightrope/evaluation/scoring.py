@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks
-from ..logs.arm_labels import check_order
-from ..logs.log import Log, Rows
+from ..logs.log import Log, Rows, check_order
 from ..numerics import special
-from ..numerics.mixture import constant
-from . import kernels
-from .estimators import ESTIMATORS, Sums, ValueEstimate
-from .models import Ridge
+from ..numerics.counts import constant
+from . import estimators as kernels
+from .estimators import ESTIMATORS, Ridge, Sequence, Sums, ValueEstimate, lower_bounds, shown_times
 from .results import Evaluation, Support, fixed_interval
-from .sequences import Sequence, lower_bounds, shown_times
 from .targets import Target
 
 LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 from ..core import checks
 from ..core.policy import Policy, is_policy, label
 from ..core.registry import policy_from_spec
-from ..logs.arm_labels import check_order
-from ..logs.log import TOLERANCE, Log, Rows
+from ..logs.log import TOLERANCE, Log, Rows, check_order
 from ..session.round_propensities import propensities_of_rounds
 from ..session.session import Session
-from .models import MOST_PRODUCTS
+from .estimators import MOST_PRODUCTS
 
 Chances: TypeAlias = Callable[..., ArrayLike]  # (context, eligible) -> (K,)
 Judged: TypeAlias = ArrayLike | str | Mapping[int, ArrayLike] | Chances | Session

@@ -4,18 +4,199 @@ A row is one arm that was played: its number, its reward, the probability with w
 slot where there are slots), and what the logger saw. Rows of the same round belong to one set of arms.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit
 from ..core import checks
-from .arm_labels import ArmLabels, Label
-from .tables import BadRows, Table, column_of, entry, is_missing
+from .tables import (
+    BadRows,
+    Columns,
+    Frame,
+    InFiles,
+    Table,
+    TableBatch,
+    column_names,
+    column_of,
+    entry,
+    is_missing,
+    label,
+    labels,
+    matrix,
+    number_of_columns,
+    numbers,
+    numbers_of_table,
+    open_table,
+    times,
+    whole_numbers,
+)
+from .tables import rewards as rewards_of
+
+# arm_labels: Labels of arms in a table, and their numbers: 0, 1, .., K - 1 everywhere else.
+
+
+Label: TypeAlias = int | str
+ArmsGiven: TypeAlias = int | Sequence[object] | np.ndarray | None  # K, or what all arms are called; None: what occurs
+
+
+class ArmLabels:
+    """The arms of a log: their number, and what they are called where that is not their number.
+
+    A whole number in a table is the arm that is called so, whether its label is a number or text. Where all labels are words it is the
+    arm's own number. Where all numbers of a column could be either, and not of the same arms, nothing is guessed: it is refused.
+    """
+
+    def __init__(self, count: int, called: Sequence[Label] | None = None) -> None:
+        plain = called is None or list(called) == list(range(count))
+        self.count = count
+        self.labels: tuple[Label, ...] | None = None if plain else tuple(called or ())
+        self._places = {} if self.labels is None else {each: k for k, each in enumerate(self.labels)}
+        self._by_text = {str(each): k for k, each in enumerate(self.labels or ())}
+        self._words = self.labels is not None and not any(_reads_as_number(each) for each in self.labels)
+
+    @classmethod
+    def from_argument(cls, arms: ArmsGiven) -> ArmLabels:
+        if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable) or (isinstance(arms, np.ndarray) and not arms.ndim):
+            return cls(checks.integer("arms", arms, least=1))
+        called: list[Label] = []
+        for k, each in enumerate(checks.ordered("arms", arms)):
+            one = label(each)
+            if one is None:
+                raise ValueError(f"arms[{k}] = {checks.show(each)} is neither a whole number nor a name.")
+            called.append(one)
+        if not called:
+            raise ValueError("arms is empty; give all arms' names or numbers, or leave it out: then it is those of the log.")
+        texts = list(map(str, called))
+        if len(set(texts)) < len(texts):
+            twice = next(each for k, each in enumerate(called) if str(each) in texts[:k])
+            raise ValueError(f"arms has {checks.show(twice)} twice; every arm needs a name of its own.")
+        return cls(len(called), called)
+
+    @classmethod
+    def from_columns(cls, columns: Iterable[tuple[np.ndarray, np.ndarray, int]], name: str, least: int = 0) -> ArmLabels:
+        """The arms that occur in a log: numbers in their order, or names in alphabetical order.
+
+        columns: the column of arms in parts, each with which of its rows are left out because they have no reward, which need no arm, and
+        with the number of its first row. least: K, where something else in the log has a place
+        for each arm; numbers below it are then the arms' own. Raises ValueError naming the first rows without an arm.
+        """
+        occurring: set[Label] = set()
+        for values, left_out, first in columns:
+            bad = BadRows(values.size if values.ndim == 1 else 0, left_out if left_out.shape == values.shape else None)
+            places, distinct = labels(values, name, bad)
+            if distinct and not bad.wrong.any():
+                _note_mixed(values, places, distinct, occurring, name, bad)
+                _note_negative(values, places, distinct, name, bad)
+            bad.refuse(np.arange(first, first + values.size))
+            occurring.update(distinct)
+        if not occurring:
+            raise ValueError("frame has no rows; give at least one.")
+        called = sorted(occurring)
+        numbers = [each for each in called if isinstance(each, int)]
+        if numbers and least and numbers[0] >= 0 and numbers[-1] < least:
+            return cls(least)
+        return cls(len(called), called)
+
+    def numbers(self, values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
+        """A column of labels as (n,) arm numbers, int64; -1 where there is no such arm, which is a bad row."""
+        if self.labels is None and values.dtype.kind in "iu" and values.ndim == 1 and values.size == bad.wrong.size:
+            arms = values.astype(np.int64)  # without looking for what is distinct: the arms are their numbers
+        else:
+            places, distinct = labels(values, name, bad)
+            self._refuse_two_meanings(name, distinct)
+            arms = np.array([*map(self._number, distinct), -1], dtype=np.int64)[places]
+        arms = np.where((arms >= 0) & (arms < self.count), arms, -1)
+        bad.note(arms < 0, lambda i: f"{name} = {entry(values, i)} is {self._unknown()}")
+        return arms
+
+    def number(self, argument: str, arm: object) -> int:
+        one = label(arm)
+        self._refuse_two_meanings(argument, [] if one is None else [one])
+        place = -1 if one is None else self._number(one)
+        if 0 <= place < self.count:
+            return place
+        if self.labels is None:
+            if isinstance(arm, str):
+                raise ValueError(f"{argument} = {arm!r} is not the name of an arm; arms have numbers only, from 0 to {self.count - 1}.")
+            return checks.integer(argument, arm, least=0, most=self.count - 1)
+        raise ValueError(f"{argument} = {checks.show(arm)} is not the name of an arm; arms are {checks.show(list(self.labels))}.")
+
+    def of(self, arm: int) -> Label:
+        return arm if self.labels is None else self.labels[arm]
+
+    def _number(self, one: Label) -> int:
+        if self.labels is None:
+            return one if isinstance(one, int) else -1
+        if one in self._places:
+            return self._places[one]
+        if self._words and isinstance(one, int):
+            return one
+        return self._by_text.get(str(one), -1)
+
+    def _refuse_two_meanings(self, name: str, distinct: list[Label]) -> None:
+        """Refuse whole numbers that each are the text of an arm's name and the number of an arm, where these are not the same arms."""
+        numbers = [one for one in distinct if isinstance(one, int) and one not in self._places]
+        pairs = [(one, self._by_text[str(one)]) for one in numbers if 0 <= one < self.count and str(one) in self._by_text]
+        other = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        if other is not None and len(pairs) == len(distinct):
+            one, place = other
+            raise ValueError(
+                f"{name} = {one} may be the arm that is called {str(one)!r}, number {place}, or arm number {one}, which is called "
+                f"{checks.show(self.of(one))}; write names as text (in a frame of decisions they are the column 'name')."
+            )
+
+    def _unknown(self) -> str:
+        return f"no arm from 0 to {self.count - 1}" if self.labels is None else f"not among arms = {checks.show(list(self.labels))}"
+
+
+def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
+    """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than they are numbered here.
+
+    Its numbers would be taken by their place. arms: what they are called, in the order of their numbers.
+    """
+    if isinstance(values, Mapping):
+        called = list(values)
+    elif (columns := getattr(values, "column_names", None)) is not None or (columns := getattr(values, "columns", None)) is not None:
+        called = list(columns)
+    elif (index := getattr(values, "index", None)) is not None and not callable(index):  # of a Series
+        called = list(index)
+    else:
+        return
+    if list(map(str, called)) not in (list(map(str, arms)), list(map(str, range(len(arms))))):
+        raise ValueError(
+            f"{argument} is labelled {checks.show(called)}, but the arms are {checks.show(list(arms))}, in this order; put it "
+            "in their order, or give its numbers as an array that is."
+        )
+
+
+def _reads_as_number(one: Label) -> bool:
+    return isinstance(one, int) or one.isdigit()
+
+
+def _note_mixed(values: np.ndarray, places: np.ndarray, distinct: list[Label], before: set[Label], name: str, bad: BadRows) -> None:
+    """Numbers among names: one of them is probably a mistake, and which is not for us to say."""
+    kinds = {type(each) for each in (*before, *distinct)}
+    if len(kinds) < 2:
+        return
+    first = type(next(iter(before))) if before else type(distinct[places[0]])
+    other = np.array([type(each) is not first for each in distinct])[places]
+    usual, another = ("numbers", "text") if first is int else ("names", "a number")
+    bad.note(other, lambda i: f"{name} = {entry(values, i)} is {another}, but the arms before it are {usual}; write all of them alike")
+
+
+def _note_negative(values: np.ndarray, places: np.ndarray, distinct: list[Label], name: str, bad: BadRows) -> None:
+    negative = np.array([isinstance(each, int) and each < 0 for each in distinct])[places]
+    words = "a negative number mostly stands for a missing arm; where it is one, list all arms in arms="
+    bad.note(negative, lambda i: f"{name} = {entry(values, i)} is no arm: {words}")
+
 
 CHUNK = 65_536  # rows of a chunk at most
 ENTRIES = 2**21  # numbers of a chunk's largest array at most
@@ -40,10 +221,10 @@ class Rows(NamedTuple):
     origin: np.ndarray | None = None  # (m,) int64, rows of the table they were given in; None: first, first + 1, ..
     first: int = 0  # row of the source at which the chunk begins
 
-    def part(self, begin: int, end: int) -> "Rows":
+    def part(self, begin: int, end: int) -> Rows:
         return self.map_arrays(lambda item: item[begin:end], self.first + begin)
 
-    def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> "Rows":
+    def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> Rows:
         return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
 
     @property
@@ -467,3 +648,240 @@ def whole(log: Log) -> Rows:
     parts = [part._replace(origin=part.given) for part in log.chunks()]
     joined = [None if item is None else np.concatenate([part[i] for part in parts]) for i, item in enumerate(parts[0][:-1])]
     return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]
+
+
+# `from_frame`: logs from tables, in memory or in files.
+
+
+IDS_AN_ARM = 10  # distinct values of a column, as a multiple of K, from which it may hold ids and not names of arms
+NO_PROPENSITY = (
+    "Without the probability of what was played no other policy can be judged: log it (Session.decide gives it), or give a number where "
+    "it never changed, such as propensity=1/K for arms drawn uniformly."
+)
+
+
+def from_frame(
+    frame: Frame, arm: str = "arm", reward: str = "reward", propensity: str | float | None = "propensity", *,
+    features: Columns | None = None, arm_features: ArrayLike | None = None, probabilities: Columns | None = None,
+    eligible: Columns | None = None, time: str | None = None, slot: str | None = None, round: str | None = None,
+    arms: ArmsGiven = None, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None,
+) -> Log:  # fmt: skip
+    """A log from a table with a row for each arm that was played.
+
+    Parameters
+    ----------
+    frame : table, or path
+        Of pandas, polars, pyarrow or DuckDB, a dict of arrays, a CSV file; or a Parquet file, a folder of them (in the order of their
+        names) or a `pyarrow.dataset`, which are read in batches. Where a decision comes several times keep its last state, as with
+        frame.drop_duplicates("id", keep="last").
+    arm, reward : str
+        Columns. Arms are called what they are called there: names, or whole numbers of any size. Rows without a reward (null or NaN:
+        decisions that are still open) are left out and counted (`Log.left_out`), of a set the whole round.
+    propensity : str, float or None
+        Column of the probability with which the logger played this arm in this row (in its slot); a number where it never changed; None
+        where `probabilities` are given.
+    features : str, list of str, array or table
+        Columns of the round's features, a column of arrays (d,) or (K, d), or an array (n, d) or (n, K, d); of a table of its own, such
+        as standardised columns, the numbers are taken in its order.
+    arm_features : (K, d) array
+        Where arms have features that never change.
+    probabilities, eligible : str, list of str or array
+        The logger's probabilities of all arms, and which arms could be played: K columns in the order of arms, a column of arrays, or an
+        array (n, K).
+    time : str
+        Column; rows are taken in its order, those of a round together where its first one belongs.
+    slot : str
+        Column of whole numbers: the position in which the arm was shown.
+    round : str
+        Column of whole numbers, the same for all arms of a set, whose rows follow each other (else they are refused) and whose
+        propensities are chances to be in the set.
+    arms : int or list
+        K, for arms 0 .. K - 1, or what all arms are called. By default those that occur, in increasing or alphabetical order; whole
+        numbers below the number of columns of `probabilities`, `eligible` or features of arms are the arms' own.
+    rewards : (float, float)
+        Lowest and highest reward there can be.
+    floor : float
+        A probability that every eligible arm had at least in every round.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    ValueError
+        For tables that hold no log, with the first bad rows.
+
+    Examples
+    --------
+    >>> import tightrope as tr
+    >>> tr.logs.from_frame({"arm": ["b", "a"], "reward": [1.0, 0.0], "propensity": [0.5, 0.5]})
+    Log(2 rows, 2 arms, rewards in [0, 1])
+    """
+    if propensity is None and probabilities is None:
+        raise ValueError(f"propensity is missing. {NO_PROPENSITY}")
+    if isinstance(propensity, (int, float, np.number)):
+        propensity = checks.real("propensity", propensity, above=0, most=1)
+    columns = LogColumns(
+        arm, reward, propensity, _column_list("features", features), _column_list("probabilities", probabilities),
+        _column_list("eligible", eligible), time, slot, round,
+    )  # fmt: skip
+    columns.check()
+    table = open_table(frame, arm=arm)
+    blocks = (columns.probabilities, columns.eligible)
+    least = max(*map(number_of_columns, blocks), _arms_of(columns.features), _rows_of(arm_features))
+    if isinstance(table, InFiles):
+        if any(isinstance(item, np.ndarray) for item in (*blocks, columns.features)):
+            raise ValueError("features, probabilities and eligible of a table in files must be names of its columns.")
+        columns.check_known(table)
+    if arms is not None:
+        labels = ArmLabels.from_argument(arms)
+    else:
+        parts = ((batch.column(arm), is_missing(batch.column(reward)), batch.first) for batch in table.batches([arm, reward], CHUNK))
+        labels = ArmLabels.from_columns(parts, arm, least)
+    source: Source
+    if isinstance(table, InFiles):
+        source = RowsInFiles(table, columns, labels)
+    else:
+        (batch,) = table.batches(columns.names(narrow=False))
+        rows = columns.rows(batch, labels, narrow=False)
+        source = RowsInMemory(in_order(rows))
+    log = new_log(source, labels.count, labels.labels, rewards=rewards, floor=floor, arm_features=arm_features)
+    return replace(log, table=table, repeated="" if isinstance(table, InFiles) else _repeated_ids(batch, columns, rows))
+
+
+def _repeated_ids(batch: TableBatch, columns: LogColumns, rows: Rows) -> str:
+    import pandas as pd
+
+    use = np.flatnonzero(~np.isnan(rows.reward))
+    arm, surprise = rows.arm[use], -np.log(rows.propensity[use])
+    for name in column_names(batch.frame):
+        if name in columns.names(narrow=False):
+            continue
+        values = batch.column(name)
+        if values.shape != rows.arm.shape or values.dtype.kind not in "iuOST":
+            continue
+        try:
+            places, distinct = pd.factorize(values[use])
+        except TypeError:  # of lists and dicts
+            continue
+        if len(distinct) < IDS_AN_ARM * (int(arm.max()) + 1) or (places < 0).any():
+            continue
+        _, first = np.unique(places, return_index=True)
+        if (arm == arm[first][places]).all() and surprise.sum() - surprise[first].sum() > -np.log(CHANCE):
+            return name
+    return ""
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """The columns of a table by role."""
+
+    arm: str
+    reward: str
+    propensity: str | float | None
+    features: Columns | None
+    probabilities: Columns | None
+    eligible: Columns | None
+    time: str | None
+    slot: str | None
+    round: str | None
+
+    def check(self) -> None:
+        for argument in ("arm", "reward", "time", "slot", "round"):
+            name = getattr(self, argument)
+            if not isinstance(name, str) and (name is not None or argument in ("arm", "reward")):
+                raise ValueError(f"{argument} = {checks.show(name)} is not the name of a column; give text.")
+        if not isinstance(self.propensity, (str, float)) and self.propensity is not None:
+            raise ValueError(f"propensity = {checks.show(self.propensity)} is neither the name of a column nor a number.")
+
+    def check_known(self, table: InFiles) -> None:
+        try:
+            table.check(self.names(narrow=False))
+        except ValueError as error:
+            lacking = isinstance(self.propensity, str) and f"no column {self.propensity!r}" in str(error)
+            raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
+
+    def names(self, narrow: bool) -> list[str]:
+        listed: list[str] = []
+        columns = (self.arm, self.reward, self.propensity, self.probabilities, self.eligible, self.time, self.slot, self.round)
+        for item in (*columns, None if narrow else self.features):
+            listed += [item] if isinstance(item, str) else item if isinstance(item, list) else []
+        return list(dict.fromkeys(listed))
+
+    def rows(self, batch: TableBatch, labels: ArmLabels, narrow: bool) -> Rows:
+        """The rows of a table or of a part of one. Raises ValueError with the first bad rows."""
+        reward, bad = rewards_of(batch.column(self.reward), self.reward)
+        n = reward.size
+        arm = labels.numbers(batch.column(self.arm), self.arm, bad)
+
+        def block(argument: str, columns: Columns | None) -> np.ndarray | None:
+            return None if columns is None else matrix(batch, argument, columns, bad)
+
+        H, mask = block("probabilities", self.probabilities), block("eligible", self.eligible)
+        features = None if narrow else block("features", self.features)
+        if isinstance(self.propensity, str):
+            try:
+                values = batch.column(self.propensity)
+            except ValueError as error:
+                raise ValueError(f"{error} {NO_PROPENSITY}") from None
+            h = numbers(values, self.propensity, bad)
+        elif self.propensity is not None:
+            h = np.full(n, self.propensity)
+        else:
+            assert H is not None
+            h = of_arms("probabilities", H, n, labels.count)[np.arange(n), np.clip(arm, 0, labels.count - 1)]
+
+        def column(read: Callable[[np.ndarray, str, BadRows], np.ndarray], name: str | None) -> np.ndarray | None:
+            return None if name is None else read(batch.column(name), name, bad)
+
+        time, slot, round = column(times, self.time), column(whole_numbers, self.slot), column(whole_numbers, self.round)
+        if mask is not None:
+            known = np.isfinite(mask).reshape(n, -1).all(axis=1)
+            bad.note(~known, lambda i: f"eligible = {checks.show(mask[i].tolist())} has an entry that is missing; write 1 or 0")
+        bad.refuse(np.arange(batch.first, batch.first + n))
+        return Rows(arm, reward, h, features, None if mask is None else mask != 0.0, H, time, slot, round, first=batch.first)
+
+
+@dataclass(frozen=True)
+class RowsInFiles:
+    """Rows of a table in files, read a batch at a time."""
+
+    table: InFiles
+    columns: LogColumns
+    labels: ArmLabels
+
+    def read(self, size: int, narrow: bool) -> Iterator[Rows]:
+        """Batches. Raises ValueError where time falls."""
+        latest = None
+        for batch in self.table.batches(self.columns.names(narrow), size):
+            rows = self.columns.rows(batch, self.labels, narrow)
+            if rows.time is not None:
+                if (latest is not None and rows.time[0] < latest) or (rows.time[1:] < rows.time[:-1]).any():
+                    where = batch.source or self.table.name
+                    raise ValueError(f"{self.columns.time} falls in {where}; sort the log by it, or give a frame, which is sorted here.")
+                latest = rows.time[-1]
+            yield rows
+
+
+def _column_list(argument: str, columns: Columns | None) -> Columns | None:
+    if columns is None or isinstance(columns, (str, np.ndarray)):
+        return columns
+    if isinstance(columns, Mapping) or column_names(columns):
+        if argument != "features":
+            check_order(argument, columns, range(len(column_names(columns))))
+        return numbers_of_table(columns)
+    if isinstance(columns, pathlib.PurePath) or not hasattr(columns, "__iter__"):
+        raise ValueError(f"{argument} = {checks.show(columns)} is neither a column, a list of columns nor an array.")
+    listed = list(checks.ordered(argument, columns))
+    if listed and not all(isinstance(name, str) for name in listed):
+        return checks.floats(argument, columns)
+    return listed
+
+
+def _arms_of(features: Columns | None) -> int:
+    return int(features.shape[1]) if isinstance(features, np.ndarray) and features.ndim == 3 else 0
+
+
+def _rows_of(features: ArrayLike | None) -> int:
+    return 0 if features is None else len(np.atleast_1d(np.asarray(features)))

@@ -10,7 +10,7 @@ from ..core import checks
 from ..core.policy import Policy, compiled
 from ..core.types import State
 from ..core.verbs import Arms, Context, admit, inform
-from .arm_labels import ArmLabels
+from .log import ArmLabels
 from .tables import BadRows, Columns, InMemory, NamedColumns, matrix, open_table, rewards
 
 CHUNK = 100_000  # rows between two chances to interrupt

@@ -17,12 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.kinds import Count, Finite, NonNegative
-from .cholesky import OUT_OF_DIGITS, PIVOT_TOLERANCE
+from ..core.fields import Count, Finite, NonNegative
+from .linalg import OUT_OF_DIGITS, PIVOT_TOLERANCE, check_digits
 from .noise import DIGITS, PRIOR, Noise, enter_all, new_noise
-from .ridge import REFRESH, size_of
-from .ridge.factors import mean_square
-from .scaling import check_digits
+from .ridge import REFRESH, mean_square, size_of
 
 LANES = 64  # rows solved together: d x LANES numbers stay in the first cache
 THREAD_WORK = 2e8  # arms x d^2 that keep one thread busy for some 8 ms

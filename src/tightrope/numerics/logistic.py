@@ -19,9 +19,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.kinds import Count, Derived, Finite, Scratch
+from ..core.fields import Count, Derived, Finite, Scratch
 from ..core.verbs import Arms
-from .scaling import check_digits
+from .linalg import check_digits
 
 STEPS = 100  # of a search for the mode: more than bisection needs
 LEAST_STEP = 1e-13  # of log odds: steps of that search which change nothing

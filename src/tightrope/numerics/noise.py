@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.kinds import Count, Finite, NonNegative, Record
+from ..core.fields import Count, Finite, NonNegative, Record
 from .ridge import Ridge, learn, penalty, regained
 
 PRIOR = 2.0  # rewards that the prior counts for

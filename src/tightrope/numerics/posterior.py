@@ -6,7 +6,41 @@ import numpy as np
 
 from ..compiled.kernels import jit, lean
 from . import special
-from .student import student_root
+
+# student: How far a mean of Gaussian rewards with an unknown variance may be off: quantiles of Student's distribution, from above.
+
+
+LONGEST = 700.0  # of ln(1 / b), so that its exponential is a number
+STUDENT_STEPS = 44  # of a bisection
+
+
+@lean
+def student_root(log_level, freedom):
+    """An x with P(|T| > x) <= exp(log_level) <= 1/2, for T of Student's distribution with so many degrees of freedom."""
+    a = 0.5 * freedom
+    constant = math.lgamma(a + 0.5) - math.lgamma(a + 1.0) - 0.5 * math.log(math.pi)
+    low, high = 0.0, LONGEST
+    for _ in range(STUDENT_STEPS):
+        u = 0.5 * (low + high)  # ln(1 / b)
+        if constant - a * u - 0.5 * math.log(-math.expm1(-u)) > log_level:
+            low = u
+        else:
+            high = u
+    return math.sqrt(freedom * math.expm1(high))
+
+
+@lean
+def student_width(pulls, spread, delta):
+    """Half of an interval that holds the mean for every number of pulls with probability 1 - delta; infinite before two different rewards.
+
+    spread: sum of squared deviations from the mean of the rewards. delta is shared out as delta / (n (n - 1)) over n = 2, 3, ..
+    """
+    if pulls < 2.0 or not spread > 0.0:
+        return math.inf
+    freedom = pulls - 1.0
+    root = student_root(math.log(delta) - math.log(pulls * freedom), freedom)
+    return root * math.sqrt(spread / freedom / pulls)
+
 
 FLAT = 1e-12  # slopes that are zero but for rounding
 EQUAL = 1e-12  # differences of roots that are zero but for rounding, in units of the largest
@@ -485,3 +519,78 @@ def integrate_students(low, high, mean, scale, freedom, log_constant, below, den
         add_wins(density, share, below, weights, partial, mass)
         following = left + width
         left = following if following > left else high
+
+
+# Draws for posterior sampling, from uniform and normal variates alone so that they cost little in a compiled loop, and random
+# arms.
+
+
+@lean
+def gamma_draw(shape, rng):
+    """Gamma(shape, 1), shape >= 1: Marsaglia, Tsang 2000; one normal and one uniform, accepted with probability > 0.95."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = rng.standard_normal()
+        v = 1.0 + c * x
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        u = rng.random()
+        squared = x * x
+        if u < 1.0 - 0.0331 * squared * squared:
+            return d * v
+        if math.log(u) < 0.5 * squared + d * (1.0 - v + math.log(v)):
+            return d * v
+
+
+@lean
+def beta_draw(a, b, rng):
+    """Beta(a, b) for a, b > 0; shapes below 1 by NumPy's own sampler, which stays exact where a power of a uniform underflows."""
+    if a < 1.0 or b < 1.0:
+        return rng.beta(a, b)
+    x = gamma_draw(a, rng)
+    return x / (x + gamma_draw(b, rng))
+
+
+@lean
+def log_gamma_draw(shape, rng):
+    """Logarithm of a Gamma(shape, 1) draw, shape > 0; below 1 as Gamma(shape + 1) U^(1 / shape), which alone would underflow."""
+    if shape >= 1.0:
+        return math.log(gamma_draw(shape, rng))
+    return math.log(gamma_draw(shape + 1.0, rng)) + math.log(1.0 - rng.random()) / shape
+
+
+@lean
+def beta_logit_draw(a, b, rng):
+    """ln(x / (1 - x)) of a Beta(a, b) draw x, for a, b > 0 so small that x itself would round to 0 or 1."""
+    x = log_gamma_draw(a, rng)
+    return x - log_gamma_draw(b, rng)
+
+
+@lean
+def student_draw(freedom, rng):
+    """Student's distribution with so many degrees of freedom, > 0: a normal over the root of a chi-square by its freedom."""
+    x, half = rng.standard_normal(), 0.5 * freedom
+    y = gamma_draw(half, rng) if half >= 1.0 else math.exp(log_gamma_draw(half, rng))
+    return x / math.sqrt(y / half)
+
+
+@lean
+def categorical(weights, total, rng):
+    """An index with probability weights / total (weights >= 0, total their sum); one uniform. O(K)."""
+    left = rng.random() * total
+    last = 0
+    for k in range(weights.shape[0]):
+        if weights[k] > 0.0:
+            last = k
+            left -= weights[k]
+            if left < 0.0:
+                return k
+    return last
+
+
+def unit_rows(rng: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
+    """(rows, dimension) vectors spread evenly over the unit sphere."""
+    drawn = rng.standard_normal((rows, dimension))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))

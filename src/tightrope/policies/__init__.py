@@ -1,8 +1,7 @@
 """Policies, one algorithm a file."""
 
 from ..core import registry
-from ..core.policy import Policy
-from ..core.problem import Problem
+from ..core.policy import Policy, Problem
 from .classic.betathompson import BetaThompson
 from .classic.epsilongreedy import EpsilonGreedy
 from .classic.gaussianthompson import GaussianThompson

@@ -4,17 +4,19 @@ from typing import TYPE_CHECKING
 
 from ..core import checks
 from . import data
-from .bernoulli import Bernoulli
-from .cascade import Cascade
-from .classification import Classification, classification
-from .drifting import Drifting
-from .function import FromFunction, from_function
-from .gaussian import Gaussian
-from .linear import ContextualLinear, Linear
-from .lipschitz import ContextualLipschitz, Lipschitz
-from .promotions import Promotions
-from .semibandit import SemiBandit
-from .spread import ContextualSpread, spread_arms
+from .arms import Bernoulli, Cascade, Drifting, FromFunction, Gaussian, from_function
+from .structured import (
+    Classification,
+    ContextualLinear,
+    ContextualLipschitz,
+    ContextualSpread,
+    Linear,
+    Lipschitz,
+    Promotions,
+    SemiBandit,
+    classification,
+    spread_arms,
+)
 
 __all__ = [
     "Bernoulli",
@@ -35,10 +37,6 @@ __all__ = [
     "from_function",
     "spread_arms",
 ]
-
-
-for _module in ("bernoulli", "cascade", "drifting", "gaussian", "linear", "lipschitz", "promotions", "semibandit"):
-    del globals()[_module]  # `problems.bernoulli([0.3])` asks for the class, and a module cannot say so
 
 
 def __dir__() -> list[str]:

@@ -13,11 +13,9 @@ import numpy as np
 from numba import typeof, types
 
 from ..compiled.handle import KINDS, Handle, Stream, can_be_held
-from ..compiled.kernels import PART, compiled_for, is_kernel, jit
-from ..compiled.parts import shared_overload
+from ..compiled.kernels import PART, compiled_for, is_kernel, jit, shared_overload
 from ..core.policy import Policy, compiled
-from ..core.rounds import PLAIN
-from ..core.types import Action, State
+from ..core.types import PLAIN, Action, State
 from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
 from ..numerics.states import copied
 from .decisions import Reward

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks
-from ..core.rounds import PLAIN
-from ..core.types import Action
+from ..core.types import PLAIN, Action
 from ..core.verbs import Context, admit
 from .agent import REWARDS, WITHDRAWN
 from .decisions import Decision, Entry, Held, Reward

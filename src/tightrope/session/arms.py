@@ -6,8 +6,8 @@ from typing import cast
 import numpy as np
 
 from ..core import checks
-from ..core.matching import offers
 from ..core.policy import Policy, accepts
+from ..core.registry import offers
 from ..core.types import Oracle
 from ..core.verbs import Arms
 from ..solvers.oracles import set_size

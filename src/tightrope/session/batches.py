@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled.kernels import jit
 from ..core import checks
-from ..core.rounds import PLAIN
+from ..core.types import PLAIN
 from ..core.verbs import Context, admit
 from ..policies.bases import RegressionPolicy
 from .agent import DECIDED, REWARDS, CompiledAgent, learn_many, propose_many

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..core import checks
-from ..core.rounds import PLAIN
+from ..core.types import PLAIN
 from ..core.verbs import Context
 from .decisions import Answers, Batch, Book, Chance, Decision, Entry, Name, locked, reason
 from .ids import Id

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import checks
-from ..core.rounds import PLAIN
-from ..core.sampled import draws_of
-from ..core.types import Action
+from ..core.types import PLAIN, Action, draws_of
 from ..core.verbs import Context, admit, event, propensity, recommend
 from ..numerics.states import copied
 from .agent import DECIDED, UNPLAYABLE, Agent

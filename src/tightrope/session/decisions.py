@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..core.rounds import PLAIN
-from ..core.types import Action
+from ..core.types import PLAIN, Action
 from ..core.verbs import Context
 from .arms import Names
 from .ids import AUTOMATIC, Id

@@ -16,7 +16,7 @@ from ..core import checks
 from ..core.policy import Policy
 from ..core.types import JsonObject, Oracle
 from ..core.verbs import Context
-from ..logs.journal import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
+from ..logs.formats import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
 from .book_columns import plain_chance
 from .decisions import Decision
 from .encoders import Transformer

@@ -19,10 +19,9 @@ from ..core.types import JsonObject, Oracle
 from ..core.verbs import merge
 from ..logs.tables import InFiles, Piece, open_table
 from ..numerics.states import copied
-from ..simulation.replication import Interrupted, Progress, Slices, Stopped
-from ..simulation.runs.orchestrator import run_experiment
-from ..simulation.runs.plan import Rows
-from ..simulation.runs.progress import showing
+from ..simulation.loops import Interrupted, Progress, Slices, Stopped
+from ..simulation.run import run_experiment, showing
+from ..simulation.store import Rows
 from .codec import flatten, restore
 from .session import Session
 

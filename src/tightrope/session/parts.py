@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike
 
 from ..compiled.handle import Stream
 from ..core import checks, streams
-from ..core.durations import LONGEST, seconds_of
-from ..core.matching import ORDERS, check_fit, check_question
+from ..core.extras import LONGEST, seconds_of
 from ..core.policy import Policy, is_policy
-from ..core.rounds import PLAIN
-from ..core.types import Action, Oracle, State
+from ..core.registry import ORDERS, check_fit, check_question
+from ..core.types import PLAIN, Action, Oracle, State
 from ..core.verbs import Arms, Context, admit, init, propensity, recommend, reward_range, with_rewards
-from ..numerics.growth import carried
-from ..numerics.states import same_form
+from ..numerics.states import carried, same_form
 from .agent import DECIDED, PLAYED, REWARDS, Agent, agent, new_tally
 from .arms import Names, check_features, checked_names, describe_arms, named_arms
 from .decisions import Book, Reward

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.policy import Policy
-from ..core.rounds import PLAIN
+from ..core.types import PLAIN
 from ..core.verbs import Arms, Context
 from .arms import Names, checked_names
 

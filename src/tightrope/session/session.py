@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiled.handle import Stream
-from ..core import checks, files, notebook, streams
+from ..core import checks, files, streams
 from ..core.policy import Policy, label
-from ..core.rounds import PLAIN
-from ..core.types import Explanation, Oracle, State
+from ..core.types import PLAIN, Explanation, Oracle, State
 from ..core.verbs import (
     admit,
     commit,
@@ -142,7 +141,7 @@ class Session(DecidingSession):
         columns = [name for name in ("mean", "lower", "upper", "index", "probability") if name in known]
         called = self._rounds.names
         rows = [[called.of(k), *(float(known[name][k]) for name in columns)] for k in range(self.arms.number)] if columns else []
-        return notebook.table(repr(self).strip("<>"), ["arm", *columns] if columns else [], rows)
+        return files.table(repr(self).strip("<>"), ["arm", *columns] if columns else [], rows)
 
     # Deciding ------------------------------------------------------------------------------------------------------------
 

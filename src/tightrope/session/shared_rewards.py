@@ -3,8 +3,7 @@
 from ..core import streams
 from ..core.types import State
 from ..core.verbs import merge
-from ..numerics.merging import negative
-from ..numerics.states import copied
+from ..numerics.states import copied, negative
 from .codec import flatten
 from .parts import SessionParts
 from .past import Base, Past, digest

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.kinds import Kind, Limit, Record, StateOf, kind_of
+from ..core.fields import Kind, Limit, Record, StateOf, kind_of
 from ..core.policy import Policy, is_policy, label
 from ..core.types import State
 from ..core.verbs import Arms, reward_range

@@ -21,7 +21,7 @@ from ..core.policy import Policy, accepts, is_policy
 from ..core.registry import policy_from_spec, policy_to_spec
 from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init
-from ..numerics.growth import carried
+from ..numerics.states import carried
 from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
 from .book_columns import pack_book, unpack_book
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle

@@ -11,12 +11,10 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from ..compiled.cache import PACKAGES
 from ..compiled.kernels import OPTIONS, returns_views
-from ..core.policy import Policy, is_policy
-from ..core.problem import Problem
+from ..core.policy import Policy, Problem, is_policy
 from ..core.verbs import Arms, allowed, commit, event, mean, observe, play, regret, select, stopped, update
-
-HERE = __name__.partition(".")[0]
 
 
 class BrokenContract(Exception):
@@ -76,7 +74,7 @@ class CheckedProblem(NamedTuple):
 
 def is_foreign(item: object) -> bool:
     """Whether a policy or problem is defined outside this package."""
-    return type(item).__module__.partition(".")[0] != HERE
+    return type(item).__module__.partition(".")[0] not in PACKAGES
 
 
 def foreign_within(policy: Policy) -> Policy | None:

@@ -4,8 +4,8 @@ import math
 
 from ..compiled.kernels import lean
 from ..core import checks
-from ..core.delay import Delay, delay, longest
 from ..core.fields import integer, real
+from ..core.policy import Delay, delay, longest
 
 __all__ = ["Batched", "ByReward", "Fixed", "Geometric"]
 

@@ -1,13 +1,356 @@
 """The two loops, written once for every policy, problem and monitor. Compiled by default; `python_of` gives the interpreted twin."""
 
-from typing import NamedTuple
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
-from ..compiled.kernels import PART, jit
-from ..compiled.parts import shared_overload
-from ..core.verbs import commit, observe, play, regret, select, stopped, update, watch
-from .pending_rewards import deliver, send
+from ..compiled.kernels import PART, jit, python_of, returns_views, shared_overload
+from ..core import checks
+from ..core.policy import Delay, Monitor, Policy, Problem, compiled, is_policy, is_policy_class, label, lateness
+from ..core.registry import check_fit
+from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
+from ..core.types import State, Tally
+from ..core.verbs import (
+    Arms,
+    Context,
+    admit,
+    begin,
+    commit,
+    describe,
+    entry_or_none,
+    init,
+    observe,
+    play,
+    private,
+    regret,
+    select,
+    stopped,
+    update,
+    watch,
+)
+from ..problems.arms import read_only
+from .checked import BrokenContract, checked, foreign_within, sentence
+from .delays import most_open
+from .monitors import NoMonitor
+
+# arguments: Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every replication, sizes.
+
+
+T = TypeVar("T")
+Policies: TypeAlias = Mapping[str, Policy | Callable[..., Policy]] | Sequence[Policy] | Policy
+Monitors: TypeAlias = Mapping[str, Monitor | Callable[..., Monitor] | None] | Monitor | Callable[..., Monitor] | None
+
+
+@dataclass(frozen=True)
+class PerProblem(Generic[T]):
+    """A policy or monitor for every problem, made once: the same for all, or what a function of the problem returned."""
+
+    function: str | None  # its name; None: the same for all
+    items: Sequence[T]
+
+    @staticmethod
+    def of(source: T | Callable[[Problem], T], problems: Sequence[Problem], is_item: Callable[[object], TypeGuard[T]]) -> "PerProblem[T]":
+        if is_item(source) or is_policy_class(source) or not callable(source):
+            return PerProblem(None, [cast(T, source)])
+        return PerProblem(getattr(source, "__qualname__", repr(source)), [source(_locked(problem)) for problem in problems])
+
+    def __getitem__(self, replication: int) -> T:
+        return self.items[replication % len(self.items)]
+
+
+def _locked(problem: Problem) -> Problem:
+    """The problem as a function of it may read it: what its kernels write into is a copy, everything else is read-only."""
+    written = getattr(problem, "WRITTEN", ())
+    return problem._replace(**{name: read_only(getattr(problem, name)) for name in written}) if written else problem
+
+
+def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
+    several = isinstance(problem, list | tuple) and not hasattr(problem, "_fields")
+    problems: list[Problem] = list(problem) if several else [problem]  # type: ignore[list-item, arg-type]
+    if not problems:
+        raise ValueError("problem is an empty list; it needs at least one problem.")
+    for item in problems:
+        if not describe.answers(item):
+            raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
+    if len({type(item) for item in problems}) > 1:
+        raise ValueError("problem is a list of different kinds; all of them must be of one class.")
+    numbers = {describe(item).number for item in problems}
+    if len(numbers) > 1:
+        raise ValueError(f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have as many.")
+    return problems
+
+
+def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | None) -> dict[str, PerProblem[Policy]]:
+    """Names and policies, given or made by functions of the problem, checked against what the problems offer and first show."""
+    if is_policy(policies):
+        policies = [policies]
+    if isinstance(policies, list | tuple) and policies and all(map(is_policy, policies)):
+        policies = _by_class(policies)
+    if is_policy_class(policies):
+        raise ValueError(f"policies = {policies.__name__} is a class; pass an instance: {policies.__name__}().")
+    if isinstance(policies, list | tuple) and any(map(is_policy_class, policies)):
+        k = next(k for k, item in enumerate(policies) if is_policy_class(item))
+        called = policies[k].__name__
+        raise ValueError(f"policies[{k}] = {called} is a class; pass an instance: {called}().")
+    if not isinstance(policies, Mapping) or not policies:
+        forms = "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and policies such as {'UCB': UCB()}"
+        raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")
+    chosen = {}
+    for name, policy in policies.items():
+        if not isinstance(name, str):
+            raise ValueError(f"policies has the name {name!r}, but names must be text.")
+        if is_policy_class(policy):
+            called = policy.__name__
+            raise ValueError(f"policies[{name!r}] = {called} is a class; pass an instance: {called}().")
+        chosen[name] = PerProblem.of(policy, problems, is_policy)
+        for item, problem in zip(chosen[name].items, problems, strict=False):
+            if not is_policy(item):
+                what = checks.show(item)
+                fault = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
+                raise ValueError(f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB().")
+            check_fit(item, describe(problem))
+            if admit.answers(item) and not type(item).TRAITS.stops:  # whose `init` may take minutes: see `prepare`
+                admit(item, init(item, describe(private(problem))._replace(horizon=horizon)), first_round(problem))
+    return chosen
+
+
+def _by_class(policies: Sequence[Policy]) -> dict[str, Policy]:
+    """Policies by the names of their classes, and by their parameters too where several are of one class."""
+    classes = [type(item).__name__ for item in policies]
+    names = [name if classes.count(name) == 1 else label(item) for name, item in zip(classes, policies, strict=True)]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"policies has {name} twice; give a dict with a name for each, such as {{'first': UCB(), 'second': UCB()}}.")
+    return dict(zip(names, policies, strict=True))
+
+
+def first_round(problem: Problem) -> Context:
+    """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may raise cannot be fast."""
+    return observe(private(problem), 0, stream(0, 0, PROBLEM))
+
+
+def as_monitors(monitor: Monitors, names: Sequence[str], problems: Sequence[Problem]) -> dict[str, PerProblem[Monitor]]:
+    """A monitor, given or made by a function of the problem, for every policy."""
+    by_name = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
+    if by_name.keys() != set(names):
+        raise ValueError(
+            f"monitor has {', '.join(map(checks.show, by_name))}, but must have the names of the policies, {', '.join(names)}."
+        )
+    monitors = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in by_name.items()}
+    for item in itertools.chain.from_iterable(per_problem.items for per_problem in monitors.values()):
+        if not begin.answers(item):
+            raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
+    for per_problem in monitors.values():
+        for item, problem in zip(per_problem.items, problems, strict=False):
+            if admit.answers(item):
+                admit(item, begin(item, describe(private(problem)), 1), first_round(problem))
+    return monitors
+
+
+def as_rounds(name: str, value: object) -> int:
+    return checks.integer(name, value, least=1, most=checks.MOST_ROUNDS)
+
+
+# Rewards between their round and the update that learns from them. A run without a delay pays nothing for it.
+
+
+class AtOnce(NamedTuple):
+    """Every reward is learned in its own round."""
+
+    unused: int = 0
+
+
+COUNTS = np.dtype(
+    [
+        ("open", "i8"),  # rewards that are awaited
+        ("latest", "i8"),  # when the last of them is due, where they are taken in by order of decision
+        ("lost", "i8"),  # rewards there was no room for; the run is then void
+    ],
+    align=True,
+)
+
+
+class PendingRewards(NamedTuple):
+    """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each round showed."""
+
+    delay: Delay
+    in_order: bool
+    counts: np.ndarray  # (1,) COUNTS
+    heap: np.ndarray  # (n,) slots: first the `open` taken ones as a heap, then the free ones
+    due: np.ndarray  # (n,) round before whose choice it is learned
+    decided: np.ndarray  # (n,) round of the decision
+    arm: np.ndarray  # (n,)
+    reward: np.ndarray  # (n,)
+    features: np.ndarray | None  # (n, K, d) of its round, None where rounds show none; likewise:
+    eligible: np.ndarray | None  # (n, K)
+    baseline: np.ndarray | None  # (n,)
+    baseline_mean: np.ndarray | None  # (n,)
+    segment: np.ndarray | None  # (n,)
+
+
+def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Problem) -> "Pending":
+    """Room for the rewards that a run of so many rounds awaits."""
+    if describe(problem).oracle is not None:
+        return PendingSets(delay, in_order, [])
+    n = most_open(delay, horizon, in_order)
+    room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in first_round(problem)]
+    counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
+    due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
+    return PendingRewards(delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
+
+
+def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
+    """Refuse a delay whose open rounds this machine cannot hold."""
+    each = 40 + sum(np.asarray(value).nbytes for value in shown if value is not None)
+    checks.fits_in_memory("delay: rewards open at once", most_open(delay, horizon, in_order), each)
+
+
+@returns_views
+def keep(kept, slot, value):
+    if kept is not None:
+        kept[slot] = value
+
+
+@jit
+def sooner(pending, one, other):
+    if pending.due[one] != pending.due[other]:
+        return pending.due[one] < pending.due[other]
+    return pending.decided[one] < pending.decided[other]
+
+
+@jit
+def rise(pending, place):
+    heap = pending.heap
+    while place > 0 and sooner(pending, heap[place], heap[(place - 1) // 2]):
+        above = (place - 1) // 2
+        heap[place], heap[above] = heap[above], heap[place]
+        place = above
+
+
+@jit
+def take_first(pending):
+    """Take the first slot out of the heap; it is free from now on, and what it holds stays until it is used again."""
+    heap, counts = pending.heap, pending.counts[0]
+    counts.open -= 1
+    last, place = counts.open, 0
+    heap[0], heap[last] = heap[last], heap[0]
+    while True:
+        below = 2 * place + 1
+        if below + 1 < last and sooner(pending, heap[below + 1], heap[below]):
+            below += 1
+        if below >= last or not sooner(pending, heap[below], heap[place]):
+            return heap[last]
+        heap[place], heap[below] = heap[below], heap[place]
+        place = below
+
+
+@jit
+def deliver_pending(pending, policy, state, t):
+    while pending.counts[0].open > 0 and pending.due[pending.heap[0]] <= t:
+        slot = take_first(pending)
+        context = Context(
+            entry_or_none(pending.features, slot),
+            entry_or_none(pending.eligible, slot),
+            entry_or_none(pending.baseline, slot),
+            entry_or_none(pending.baseline_mean, slot),
+            entry_or_none(pending.segment, slot),
+        )
+        state = update(policy, state, context, pending.arm[slot], pending.reward[slot])
+    return state
+
+
+@jit
+def send_pending(pending, policy, state, context, action, reward, t, rng):
+    counts = pending.counts[0]
+    due = t + 1 + lateness(pending.delay, t, reward, rng)
+    if pending.in_order:
+        due = max(due, counts.latest)
+        counts.latest = due
+    if counts.open == pending.heap.shape[0]:
+        counts.lost += 1
+        return state
+    slot = pending.heap[counts.open]
+    pending.due[slot], pending.decided[slot], pending.arm[slot], pending.reward[slot] = due, t, action, reward
+    keep(pending.features, slot, context.features)
+    keep(pending.eligible, slot, context.eligible)
+    keep(pending.baseline, slot, context.baseline)
+    keep(pending.baseline_mean, slot, context.baseline_mean)
+    keep(pending.segment, slot, context.segment)
+    counts.open += 1
+    rise(pending, counts.open - 1)
+    return state
+
+
+class _PendingSets(NamedTuple):
+    delay: Delay
+    in_order: bool
+    waiting: list[tuple[int, int, Context, np.ndarray, np.ndarray]]
+
+
+class PendingSets(_PendingSets):
+    """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
+
+    __slots__ = ()
+    COMPILED = False
+
+
+Pending: TypeAlias = AtOnce | PendingRewards | PendingSets
+
+
+def deliver_sets(pending, policy, state, t):
+    while pending.waiting and pending.waiting[0][0] <= t:
+        state = update(policy, state, *pending.waiting.pop(0)[2:])
+    return state
+
+
+def send_sets(pending, policy, state, context, action, reward, t, rng):
+    due, waiting = t + 1 + int(lateness(pending.delay, t, float(np.sum(reward)), rng)), pending.waiting
+    if pending.in_order and waiting:
+        due = max(due, waiting[-1][0])
+    place = len(waiting)
+    while place and waiting[place - 1][0] > due:  # decided later, so behind all that are due in the same round
+        place -= 1
+    kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
+    waiting.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
+    return state
+
+
+def deliver(pending, policy, state, t):
+    """State after the rewards that are due before round t, those of earlier decisions first."""
+    if isinstance(pending, PendingRewards):
+        return python_of(deliver_pending)(pending, policy, state, t)
+    return deliver_sets(pending, policy, state, t) if isinstance(pending, PendingSets) else state
+
+
+@shared_overload(deliver, PART, inline="always")  # a call that returned the state would count references to all its arrays
+def _deliver(pending, policy, state, t):
+    if pending.instance_class is AtOnce:
+        return lambda pending, policy, state, t: state
+    return lambda pending, policy, state, t: deliver_pending(pending, policy, state, t)
+
+
+def send(pending, policy, state, context, action, reward, t, rng):
+    """State after round t, whose reward is learned now or kept until it is due."""
+    if isinstance(pending, PendingRewards):
+        return python_of(send_pending)(pending, policy, state, context, action, reward, t, rng)
+    if isinstance(pending, PendingSets):
+        return send_sets(pending, policy, state, context, action, reward, t, rng)
+    return update(policy, state, context, action, reward)
+
+
+@shared_overload(send, PART, inline="always")
+def _send(pending, policy, state, context, action, reward, t, rng):
+    if pending.instance_class is AtOnce:
+        return lambda pending, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)
+
+    def later(pending, policy, state, context, action, reward, t, rng):
+        return send_pending(pending, policy, state, context, action, reward, t, rng)
+
+    return later
 
 
 class RunLog(NamedTuple):
@@ -98,3 +441,131 @@ def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, 
         state = update(policy, state, context, rewarded_arms(action, reward), reward)
         t += 1
     return state, t
+
+
+# One replication: what it starts from, and how its rounds are played in slices that can be interrupted.
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+SLICE_SECONDS = 0.1  # how long a compiled loop runs before it looks up: progress, interruption
+FIRST_SLICE = 64
+
+Progress = Callable[[int, int], None]
+Play = Callable[[int, int], int]  # (first, last) -> the round after the last one played
+
+
+class Stopped(Exception):
+    """Raised inside a worker after an interruption."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was stopped.
+
+    Attributes
+    ----------
+    result : Result, Identification, TrainedBeta or None
+        The replications that every policy had finished; None if there is none.
+    """
+
+    def __init__(self, result: object) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+class Slices:
+    """Hands out loop ends so that one call lasts about SLICE_SECONDS; shared by the workers of one policy."""
+
+    def __init__(self, stopping: Callable[[], bool], advance: Callable[[int], None]) -> None:
+        self.size, self.stopping, self.advance = FIRST_SLICE, stopping, advance
+
+    def run(self, play: Play, rounds: int) -> int:
+        """Call play until `rounds` are done or it plays fewer than asked; returns how many were played."""
+        first = 0
+        while first < rounds:
+            if self.stopping():
+                raise Stopped
+            last = min(first + self.size, rounds)
+            started = time.perf_counter()
+            played = play(first, last)
+            elapsed = time.perf_counter() - started
+            self.advance(played - first)
+            if elapsed < SLICE_SECONDS / 2 and last - first == self.size:
+                self.size *= 4 if elapsed < SLICE_SECONDS / 8 else 2
+            elif elapsed > 2 * SLICE_SECONDS:
+                self.size = max(FIRST_SLICE, self.size // 2)
+            first = played
+            if played < last:
+                break
+        return first
+
+
+@dataclass
+class Replication:
+    """Everything one replication of one policy starts from; `state` is the current one."""
+
+    policy: Policy
+    state: State
+    problem: Problem
+    arms: Arms
+    streams: tuple[np.random.Generator, np.random.Generator, np.random.Generator]  # problem, noise, policy
+    late: np.random.Generator  # stream of the delays
+
+
+def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horizon: int | None) -> Replication:
+    """A fresh state, a private copy of the problem and the streams."""
+    world = private(problem)
+    described = describe(world)._replace(horizon=horizon)
+    own = described
+    if foreign_within(policy) is not None:  # which may write into arrays that replications share
+        own = described._replace(**{name: value.copy() for name, value in described._asdict().items() if isinstance(value, np.ndarray)})
+    state = init(policy, own)
+    if type(policy).TRAITS.stops and admit.answers(policy):
+        admit(policy, state, first_round(problem))
+    return Replication(
+        policy, state, world, described,
+        (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
+        stream(seed, replication, DELAY),
+    )  # fmt: skip
+
+
+def loop_for(loop: F, policy: Policy, problem: Problem, pending: Pending | None = None) -> F:
+    """The compiled loop, or the interpreted one where the policy, the problem or the pending rewards ask for it."""
+    fits = compiled(policy) and all(getattr(type(item), "COMPILED", True) for item in (problem, pending))
+    return loop if fits else cast(F, python_of(loop))
+
+
+def to_horizon(run: Replication, monitor: Monitor, rounds: np.ndarray, pending: Pending | None = None) -> tuple[RunLog, Tally, Play]:
+    """The log, the monitor's tally and the function that plays rounds of a fixed horizon; pending: the rewards that are
+    awaited, by default none."""
+    pending = AtOnce() if pending is None else pending
+    log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
+    policy, problem = checked(run.policy, run.problem, run.arms)
+    loop = loop_for(fixed_horizon, run.policy, run.problem, pending)
+
+    def play(first: int, last: int) -> int:
+        try:
+            run.state = loop(policy, run.state, problem, pending, monitor, tally, log, first, last, *run.streams, run.late)
+        except BrokenContract as broken:
+            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
+        if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
+            raise RuntimeError(f"delay had more than {pending.heap.size} rewards open at once, its `longest`; run it with another seed.")
+        return last
+
+    return log, tally, play
+
+
+def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
+    """The log and the function that plays rounds until the policy has its answer."""
+    log = new_log(np.zeros(0, dtype=np.int64), run.arms.number)
+    policy, problem = checked(run.policy, run.problem, run.arms)
+    loop = loop_for(until_stop, run.policy, run.problem)
+
+    def play(first: int, last: int) -> int:
+        try:
+            run.state, played = loop(policy, run.state, problem, log, first, last, may_stop, *run.streams)
+        except BrokenContract as broken:
+            raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
+        return int(played)
+
+    return log, play

@@ -6,14 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiled.kernels import PART, lean
-from ..compiled.parts import shared_overload
+from ..compiled.kernels import PART, lean, shared_overload
 from ..core import checks
 from ..core.fields import checkpoints, real, unchecked
-from ..core.monitor import Monitor, monitor
+from ..core.policy import Monitor, monitor
 from ..core.types import Given, Stored
 from ..core.verbs import event, mean, value_or
-from ..numerics.checkpoints import is_checkpoint
+from ..numerics.counts import is_checkpoint
 
 EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
 BASELINE = 2

@@ -17,10 +17,7 @@ import yaml
 
 from ..core import checks
 from ..core.fields import Matrix
-from ..core.monitor import Monitor
-from ..core.names import RECIPES, ProblemRecipe
-from ..core.policy import Policy
-from ..core.problem import Problem
+from ..core.policy import RECIPES, Monitor, Policy, Problem, ProblemRecipe
 from ..core.registry import load_module, load_plugins, policy_from_spec
 from ..core.types import Arguments
 from .monitors import Budget, SetValue

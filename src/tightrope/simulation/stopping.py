@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import checks
-from ..core.problem import Problem
+from ..core.policy import Problem
 from ..core.types import JsonObject
 from ..core.verbs import describe
-from ..numerics.mixture import log_mixture
+from ..numerics.counts import log_mixture
 from ..numerics.statistics import holm
-from ..results.summary import ranking_sentence as sentence
+from ..results.results import ranking_sentence as sentence
 from ..solvers.oracles import set_size
 
 __all__ = ["Ranking", "sentence"]

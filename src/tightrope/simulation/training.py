@@ -12,19 +12,16 @@ from typing import Any, cast
 import numpy as np
 
 from ..core import checks
-from ..core.matching import check_fit
-from ..core.policy import label
-from ..core.problem import Problem
+from ..core.policy import Problem, label
+from ..core.registry import check_fit
 from ..core.verbs import describe
+from ..numerics.counts import horizon_radius
 from ..numerics.noise import bounded
-from ..numerics.radii import horizon_radius
 from ..policies.softucb.softucb import SoftUCB, SoftUCBState, diverged
-from .arguments import as_rounds
+from .loops import Interrupted, Progress, Slices, as_rounds, prepare, to_horizon
 from .monitors import NoMonitor
-from .replication import Interrupted, Progress, Slices, prepare, to_horizon
-from .runs.orchestrator import run_experiment
-from .runs.plan import Rows
-from .runs.progress import showing
+from .run import run_experiment, showing
+from .store import Rows
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
 SETTLED_SHARE = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns

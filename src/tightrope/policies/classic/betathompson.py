@@ -16,8 +16,7 @@ from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import counts_that_may_fade
-from ...numerics.posterior import best_of_betas
-from ...numerics.sampling import beta_draw, beta_logit_draw
+from ...numerics.posterior import best_of_betas, beta_draw, beta_logit_draw
 from ..bases import CountPolicy
 
 SMALL_PARAMETER = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter

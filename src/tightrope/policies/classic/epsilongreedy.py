@@ -16,8 +16,7 @@ from ...compiled.kernels import jit, lean
 from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.counts import intervals, means, new_counts
-from ...numerics.selection import count_eligible, uniform_arm
+from ...numerics.counts import count_eligible, intervals, means, new_counts, uniform_arm
 from ..bases import CountPolicy
 
 

@@ -20,15 +20,12 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
-from ...core.matching import LARGEST_REWARD
 from ...core.policy import Policy, policy
+from ...core.registry import LARGEST_REWARD
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
-from ...numerics.growth import longer_moments
-from ...numerics.merging import merged_arm_moments
-from ...numerics.moments import common_deviation, new_moments, note_reward
-from ...numerics.posterior import best_of_students
-from ...numerics.sampling import student_draw
+from ...numerics.posterior import best_of_students, student_draw
+from ...numerics.states import common_deviation, longer_moments, merged_arm_moments, new_moments, note_reward
 
 
 @policy("arms", paper="Honda, Takemura 2014")

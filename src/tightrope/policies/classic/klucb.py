@@ -17,9 +17,7 @@ from ...core.fields import choice, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed
-from ...numerics.counts import means, new_counts
-from ...numerics.kl import DIVERGENCES, divergence, exploration, upper_root
-from ...numerics.selection import argmax, next_in_line, one_hot
+from ...numerics.counts import DIVERGENCES, argmax, divergence, exploration, means, new_counts, next_in_line, one_hot, upper_root
 from ..bases import CountPolicy
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for

@@ -17,14 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import Count, Finite
-from ...core.matching import LARGEST_REWARD
+from ...core.fields import Count, Finite, real
 from ...core.policy import Policy, policy
+from ...core.registry import LARGEST_REWARD
 from ...core.verbs import allowed
-from ...numerics.counts import intervals
-from ...numerics.growth import pad_with_zeros
-from ...numerics.selection import argmax, next_in_line, one_hot
+from ...numerics.counts import argmax, intervals, next_in_line, one_hot
+from ...numerics.states import pad_with_zeros
 
 LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays below 90
 

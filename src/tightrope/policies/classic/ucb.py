@@ -17,8 +17,7 @@ from ...compiled.kernels import jit
 from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.counts import counts_that_may_fade, intervals, means, per_pull
-from ...numerics.selection import argmax, next_in_line, one_hot
+from ...numerics.counts import argmax, counts_that_may_fade, intervals, means, next_in_line, one_hot, per_pull
 from ..bases import CountPolicy
 
 

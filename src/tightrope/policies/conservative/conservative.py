@@ -22,13 +22,13 @@ from ...compiled.kernels import jit, lean
 from ...core.fields import choice
 from ...core.policy import policy, preset
 from ...core.types import Given
-from ...numerics.selection import argmax, largest, one_hot
-from .explanation import explanation
+from ...numerics.counts import argmax, largest, one_hot
 from .guarantee import (
     Guaranteed,
     bound_round,
     check_round,
     close_round,
+    explanation,
     fall_back,
     first_of,
     is_safe,

@@ -8,15 +8,12 @@ import numpy as np
 from ...core.types import Explanation, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import solve
-from .explanation import ArmLedger, open_decisions
-from .guarantee import Guaranteed, bound_round
-from .independent import Independent
+from .guarantee import ArmLedger, Guaranteed, bound_round, open_decisions
+from .indices import Independent, LinearLedger, TrivialLedger, martingale_and_open
 from .ledger import CONFIDENCE, COUNT_NOTHING, LOWER, MARTINGALE, SUBGAUSSIAN, baseline_of, budget_bound, value_of
-from .linear import LinearLedger, martingale_and_open
 from .safe import SafeState
 from .safesegments import SafeSegments, SegmentState, segment_ledger
 from .set_guarantee import GuardsSets, SetState, norm, set_beta, sets_bound
-from .trivial import TrivialLedger
 
 
 def ledger_of(state: State) -> ArmLedger | SetState | None:

@@ -16,9 +16,9 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.dispatch import lean_verb, verb
-from ...core.kinds import ArmIndexOrNone, Count, Derived, Extended, Finite, Kind, NonNegative, Record, Scratch
-from ...core.matching import LARGEST_REWARD
+from ...core.fields import ArmIndexOrNone, Count, Derived, Extended, Finite, Kind, NonNegative, Record, Scratch
+from ...core.policy import lean_verb, verb
+from ...core.registry import LARGEST_REWARD
 from ...core.verbs import reward_range, value_or
 
 MARTINGALE, CONFIDENCE, ORACLE = range(3)

@@ -16,11 +16,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.kinds import StateOf
+from ...core.fields import StateOf
 from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
 from ...core.registry import find
-from ...core.sampled import Sampled
-from ...core.types import Arguments, State
+from ...core.types import Arguments, Sampled, State
 from ...core.verbs import (
     admit,
     commit,
@@ -34,13 +33,13 @@ from ...core.verbs import (
     withdraw,
 )
 from ..bases import Wrapper
-from .explanation import explanation
 from .guarantee import (
     TOLERANCE,
     Guaranteed,
     bound_round,
     check_round,
     close_round,
+    explanation,
     fall_back,
     is_safe,
     longer_state,
@@ -49,11 +48,9 @@ from .guarantee import (
     why_instead,
     withdraw_round,
 )
-from .independent import Independent
+from .indices import Independent, LinearLedger, TrivialLedger
 from .ledger import BASELINE, OWN, learn_reward
-from .linear import LinearLedger
 from .safesets import SafeSets
-from .trivial import TrivialLedger
 
 DRAWS, LEAST_DRAWS, DRAWN_SCORES = 800, 100, 2_400_000  # behind one propensity: fewer of them for many arms
 

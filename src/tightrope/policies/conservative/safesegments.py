@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import derived, integer, vector
-from ...core.kinds import Kind, StateOf
+from ...core.fields import Kind, StateOf, derived, integer, vector
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
 from ...core.types import Given, State, Stored
@@ -38,13 +37,12 @@ from ...core.verbs import (
     with_rewards,
     withdraw,
 )
-from ...numerics.growth import pad_with_zeros
+from ...numerics.states import pad_with_zeros
 from ..bases import Wrapper
 from .guarantee import check_means, check_round, longer_state, new_state
-from .independent import Independent
+from .indices import Independent, TrivialLedger
 from .ledger import MARTINGALE, Bounds, in_segment
 from .safe import Safe, SafeState
-from .trivial import TrivialLedger
 
 
 class SegmentState(NamedTuple):

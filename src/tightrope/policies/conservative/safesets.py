@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike
 from ...core.fields import arm_set, checkpoints, choice, integer, real, reward_ends
 from ...core.policy import Policy, inner_policy, policy
 from ...core.registry import find
-from ...core.sampled import Sampled
 from ...core.streams import same
-from ...core.types import Given, Stored
+from ...core.types import Given, Sampled, Stored
 from ...core.verbs import Context, admit, commit, explain, grow, inform, init, select, update, withdraw
 from ...numerics.batch_ridge import check_features, learn_batch, new_batch_ridge, predict_solved
 from ...solvers.oracles import set_size

@@ -16,15 +16,15 @@ from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ...core.kinds import Count, Derived, Finite, NonNegative, Record, StateOf
+from ...core.fields import Count, Derived, Finite, NonNegative, Record, StateOf
 from ...core.types import Oracle, State
 from ...core.verbs import Context
 from ...numerics.batch_ridge import BatchRidge, predict_solved, solve
-from ...numerics.checkpoints import remaining
+from ...numerics.counts import remaining
 from ...solvers.oracles import choose
 from .guarantee import TOLERANCE
+from .indices import ellipsoid_radius
 from .ledger import BASELINE, OWN, SAFE_OTHER, SUBGAUSSIAN, UNSAFE, Checkpoint, Event, add, martingale_radius, sum_bound, value_of
-from .linear import ellipsoid_radius
 
 LEDGER = np.dtype(
     [

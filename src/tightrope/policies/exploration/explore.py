@@ -13,11 +13,10 @@ from typing import Annotated, NamedTuple
 
 from ...compiled.kernels import jit, lean
 from ...core import types
-from ...core.fields import real
-from ...core.kinds import StateOf
+from ...core.fields import StateOf, real
 from ...core.policy import Policy, inner_policy, label, policy
 from ...core.registry import find
-from ...core.sampled import Sampled, draws_of
+from ...core.types import Sampled, draws_of
 from ...core.verbs import (
     allowed,
     commit,
@@ -32,7 +31,7 @@ from ...core.verbs import (
     update,
     withdraw,
 )
-from ...numerics.selection import count_eligible, uniform_arm
+from ...numerics.counts import count_eligible, uniform_arm
 from ..bases import Wrapper
 
 

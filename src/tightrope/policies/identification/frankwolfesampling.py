@@ -18,18 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.kinds import Extended, Scratch
+from ...core.fields import Extended, Scratch
 from ...core.policy import policy
 from ...core.verbs import select
-from ...numerics.selection import one_hot
-from .coordinates import checked_features, coordinates
-from .game import Game, answer, exclusion_rate, mix, new_game
-from .gap_bound import GapStop, decide, gap_report
-from .gap_ridge import GapRidge, new_gap_ridge
-from .matrix_game import MatrixGame, new_matrix_game, solve_game
-from .ridge import learn
+from ...numerics.counts import one_hot
+from .game import Game, MatrixGame, answer, exclusion_rate, mix, new_game, new_matrix_game, solve_game
+from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import furthest_behind
-from .stopping import Answer, new_answer
+from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 NEAR = 0.9  # exponent of what counts as near the least rate
 
@@ -65,7 +61,7 @@ class FrankWolfeSampling(GapStop):
     def update(self, state, context, action, reward):
         learn(state.model, action, reward)
         if state.model.progress[0]["unpulled"] == 0.0:
-            decide(self, state)
+            decide_by_gaps(self, state)
             if not state.answer[0]["broken"]:
                 climb(self, state)
         return state

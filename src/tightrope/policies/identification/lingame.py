@@ -18,16 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.kinds import Extended, Scratch
+from ...core.fields import Extended, Scratch
 from ...core.policy import policy
 from ...core.verbs import allowed, select
-from ...numerics.selection import one_hot
-from .coordinates import checked_features, coordinates
+from ...numerics.counts import one_hot
 from .game import Game, hardest_answer, hedge, mix, mixability_gap, new_game
-from .gap_bound import GapStop, decide, gap_report
-from .gap_ridge import GapRidge, new_gap_ridge
-from .ridge import learn
-from .stopping import Answer, new_answer
+from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
+from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 
 @policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
@@ -68,7 +65,7 @@ class LinGame(GapStop):
     def update(self, state, context, action, reward):
         learn(state.model, action, reward)
         if state.model.progress[0]["unpulled"] == 0.0:
-            decide(self, state)
+            decide_by_gaps(self, state)
             if not state.answer[0]["broken"]:
                 play_round(self, state)
         return state

@@ -16,13 +16,10 @@ from ...core.fields import choice, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import select
-from ...numerics.selection import one_hot
-from .comparing import Greedy, Ratio, compare, new_rule, next_arm
-from .coordinates import checked_features, coordinates
-from .gap_bound import GapStop, decide, gap_report
-from .gap_ridge import GapRidge, new_gap_ridge
-from .ridge import learn
-from .stopping import Answer, new_answer
+from ...numerics.counts import one_hot
+from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
+from .sampling import Greedy, Ratio, compare, new_rule, next_arm
+from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
@@ -71,7 +68,7 @@ def learn_and_decide(policy, state, arm, reward):
     if progress["unpulled"] > 0.0:
         rule.scores[arm] = 0.0
     elif progress["rounds"] >= answer["next_decision"]:
-        decide(policy, state)
+        decide_by_gaps(policy, state)
         answer["next_decision"] = progress["rounds"] * (1.0 + policy.batch_growth)
         compare(rule, model, answer["leader"], answer["challenger"])
 

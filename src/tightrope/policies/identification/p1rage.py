@@ -20,14 +20,13 @@ from typing import Annotated, NamedTuple, TypeAlias
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import ArmIndex, Count, Extended, Record
+from ...core.fields import ArmIndex, Count, Extended, Record, real
 from ...core.policy import policy
 from ...core.verbs import evidence
 from ...numerics import special
-from ...numerics.sampling import categorical
-from ...numerics.selection import argmax
-from .coordinates import checked_features, coordinates
+from ...numerics.counts import argmax
+from ...numerics.posterior import categorical
+from .models import checked_features, coordinates
 from .stopping import NO_ESTIMATES, Answering, error_estimate, new_answer, refuse_broken, report, settle
 from .virtual_phases import Designs, best_value, new_designs, replan
 

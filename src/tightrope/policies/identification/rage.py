@@ -17,17 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real, scale_bound
-from ...core.kinds import Extended, Finite, Flag
+from ...core.fields import Extended, Finite, Flag, real, scale_bound
 from ...core.policy import policy
 from ...core.verbs import evidence, select
-from ...numerics.selection import argmax, one_hot
-from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
-from .coordinates import checked_features, coordinates
-from .elimination import eliminate, leads_over_survivors
-from .pair_ridge import PairRidge, new_pair_ridge
-from .ridge import count_reward, drop_data, refactorise
-from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, report, support
+from ...numerics.counts import argmax, one_hot
+from ...solvers.programs import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
+from .models import PairRidge, checked_features, coordinates, count_reward, drop_data, new_pair_ridge, refactorise
+from .stopping import NO_ESTIMATES, Answer, Answering, eliminate, leads_over_survivors, new_answer, report, support
 
 ACCURACY = 0.01  # of the designs: far below `rounding`
 

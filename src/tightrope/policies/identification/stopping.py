@@ -7,15 +7,18 @@ Kernels that run every round do not raise themselves: it would keep Numba from l
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.kinds import ArmIndex, Record
+from ...core.fields import ArmIndex, Record, choice, flag, real, scale_bound
 from ...core.policy import Policy
-from ...numerics.counts import intervals
-from ...numerics.radii import determinant_radius, static_factor
+from ...core.types import Explanation, Given, Stored
+from ...core.verbs import allowed, evidence
+from ...numerics.counts import DIVERGENCES, argmax, bernoulli_divergence, determinant_radius, intervals, static_factor
+from ...solvers.programs import minimal_combination
+from .models import GapRidge, PairRidge, measure_from
 
 SQRT8 = 2.0 * math.sqrt(2.0)  # the constant of the static bound
 
@@ -153,3 +156,311 @@ def report(
     """The per-arm part of an explanation, of width radius sqrt(square); without estimates the intervals are infinite."""
     width = radius * np.sqrt(square) if known else np.full(mean.size, math.inf)
     return intervals(np.where(known, mean, math.nan), width) | {"index": index.copy(), "probability": probability}
+
+
+# The stop of policies that sample in phases: after each they drop the arms that are clearly beaten, until one is left.
+
+
+@lean
+def eliminate(model, answer, survivors, C, epsilon):
+    """Drop every survivor that another beats by more than its width, or that cannot beat the best of them by more than epsilon.
+
+    Widths are C ||x_i - x_j||_{A^-1}. Writes the best survivor, C and B, and certifies if it is the only one left. O(K^2)
+    """
+    K = model.mean.shape[0]
+    best, bound, beaten, checksum = argmax(model.mean, survivors), -math.inf, model.projection, C
+    for j in range(K):
+        beaten[j] = -math.inf
+        checksum += model.mean[j]
+        for i in range(j):
+            checksum += model.pair_square[i, j]
+        if survivors[j] and j != best:
+            lead = model.mean[best] - model.mean[j] - C * math.sqrt(model.pair_square[best, j])
+            bound = max(bound, -lead)
+            beaten[j] = lead + epsilon
+            for i in range(K):
+                if survivors[i] and i != j:
+                    beaten[j] = max(beaten[j], model.mean[i] - model.mean[j] - C * math.sqrt(model.pair_square[i, j]))
+    left = 0
+    for j in range(K):
+        survivors[j] = survivors[j] and not beaten[j] > 0.0
+        if survivors[j]:
+            left += 1
+    answer["leader"], answer["radius"], answer["bound"] = best, C, bound
+    settle(answer, checksum, left == 1)
+
+
+def leads_over_survivors(model, survivors: np.ndarray, leader: int) -> np.ndarray:
+    others = survivors.copy()
+    others[leader] = False
+    return np.asarray(model.mean[leader] - model.mean[others])
+
+
+# Chernoff's stop for arms without features: how clearly the data tell two arms apart, and how clearly they must.
+
+
+ROOT_TOLERANCE = 1e-14
+MOST_STEPS = 100
+
+
+class Chernoff(Answering):
+    """Parameters of these policies, and the rewards they take."""
+
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
+    noise: float = scale_bound(default=1.0, above=0)
+    threshold: Given[Literal["proven", "heuristic"], int] = choice("proven", "heuristic", default="proven")
+
+    @staticmethod
+    def complete(stored: Stored) -> Stored:
+        """Means of Bernoulli arms are within 1 of each other, so that there is nothing to ask."""
+        if stored["rewards"] == 0 and stored["epsilon"] >= 1.0:
+            raise ValueError(
+                f"epsilon = {stored['epsilon']:g} is no question to Bernoulli arms, whose means are in [0, 1]: any arm is within 1 of the "
+                "best. Give epsilon in [0, 1), or rewards='gaussian' for rewards in another unit."
+            )
+        return stored
+
+    def reward_range(self):
+        return (0.0, 1.0) if self.rewards == 0 else (-math.inf, math.inf)
+
+
+class ChernoffQuestion(NamedTuple):
+    """The same without the policy's class, so that kernels which Python calls are compiled once for all of them."""
+
+    epsilon: float
+    delta: float
+    rewards: int
+    noise: float
+    threshold: int
+
+
+def question_of(policy: Chernoff) -> ChernoffQuestion:
+    return ChernoffQuestion(policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold)
+
+
+def answer_without_data(**more: Any) -> np.ndarray:
+    """(1,) ANSWER with the evidence against the challenger (`information`) and what is `required` of it. more: numbers of one's own."""
+    return new_answer(information=0.0, required=math.inf, **more)
+
+
+@lean
+def meeting_point(p, n, q, m, epsilon):
+    """argmin_x n d(p, x) + m d(q, x + epsilon) of Bernoulli arms, p + epsilon > q: the root of a cubic, by Newton's steps kept between
+    the ends at which it changes sign."""
+    if epsilon == 0.0:
+        return (n * p + m * q) / (n + m)
+    low, high = max(q - epsilon, 0.0), min(p, 1.0 - epsilon)
+    x = min(max((n * p + m * (q - epsilon)) / (n + m), low), high)
+    for _ in range(MOST_STEPS):
+        y = x + epsilon
+        value = n * (x - p) * y * (1.0 - y) + m * (y - q) * x * (1.0 - x)
+        slope = n * (y * (1.0 - y) + (x - p) * (1.0 - 2.0 * y)) + m * (x * (1.0 - x) + (y - q) * (1.0 - 2.0 * x))
+        if value > 0.0:
+            high = x
+        else:
+            low = x
+        new = x - value / slope if slope > 0.0 else -1.0
+        if abs(new - x) <= ROOT_TOLERANCE:
+            break
+        x = new if low < new < high else 0.5 * (low + high)
+    return x
+
+
+@lean
+def transportation_cost(policy, p, n, q, m, epsilon):
+    """Z for an arm of mean p after n pulls and a rival of mean q after m; 0 where the rival looks better by epsilon."""
+    gap = p - q + epsilon
+    if gap <= 0.0:
+        return 0.0
+    if policy.rewards == 0:
+        x = meeting_point(p, n, q, m, epsilon)
+        return n * bernoulli_divergence(p, x) + m * bernoulli_divergence(q, x + epsilon)
+    return gap * gap * (n / (n + m)) * m / (2.0 * policy.noise * policy.noise)
+
+
+@lean
+def required(policy, n, m, rounds, K):
+    """The least Z after n and m pulls of `rounds`. Proven as above; the heuristic is that of Garivier, Kaufmann 2016, section 6."""
+    if policy.threshold == 1:
+        return math.log(1.0 + math.log(rounds)) - math.log(policy.delta)
+    error = math.log(K - 1) - math.log(policy.delta)
+    if policy.rewards == 0:
+        return error + 0.5 * math.log(16.0 * n * m)
+    return (1.0 + 1.0 / min(n, m)) * (error + 0.5 * math.log((1.0 + n) * (1.0 + m)))
+
+
+@lean
+def decide_by_chernoff(policy, state):
+    """Name the arm of the largest mean; certified once Z exceeds what is required of it for every rival. O(K)."""
+    counts, answer = state.counts, state.answer[0]
+    K, mean = counts.pulls.shape[0], counts.scores
+    for k in range(K):
+        mean[k] = counts.sums[k] / counts.pulls[k]
+    i = argmax(mean, None)
+    challenger, least, checksum = i, math.inf, mean[i]
+    answer["information"], answer["required"] = math.inf, 0.0
+    for j in range(K):
+        if j != i:
+            cost = transportation_cost(policy, mean[i], counts.pulls[i], mean[j], counts.pulls[j], policy.epsilon)
+            wanted = required(policy, counts.pulls[i], counts.pulls[j], counts.rounds[0], K)
+            checksum += mean[j] + cost
+            if cost - wanted < least:
+                challenger, least = j, cost - wanted
+                answer["information"], answer["required"] = cost, wanted
+    answer["leader"], answer["challenger"] = i, challenger
+    settle(answer, checksum, least > 0.0)
+
+
+@lean
+def hardest_rival(policy, counts, leader, eligible):
+    """argmin_j Z_leader,j, the eligible rival that is hardest to tell from an arm; -1 if there is none. O(K).
+
+    Rivals that look better by epsilon all have Z = 0: of them the one that looks best.
+    """
+    best, least = -1, math.inf
+    p, n = counts.sums[leader] / counts.pulls[leader], counts.pulls[leader]
+    for j in range(counts.pulls.shape[0]):
+        if j != leader and allowed(eligible, j):
+            q = counts.sums[j] / counts.pulls[j]
+            cost = p - q + policy.epsilon
+            if cost > 0.0:
+                cost = transportation_cost(policy, p, n, q, counts.pulls[j], policy.epsilon)
+            if cost < least or best < 0:
+                best, least = j, cost
+    return best
+
+
+# How many samples a policy still needs if the gaps it estimates are the true ones.
+
+
+MOST_CONTENDERS = 32  # arms whose comparison the forecast plans for
+STEPS = 6
+MOST_SAMPLES = 2.0**46  # beyond it nobody waits, and designs are singular to rounding
+
+
+def forecast(
+    model: GapRidge | PairRidge,
+    mean: np.ndarray,
+    leader: int,
+    epsilon: float,
+    radius: Callable[[float, np.ndarray], float],
+    shares: np.ndarray | None = None,
+) -> float:
+    """Samples still needed if the estimated gaps are the true ones; infinite if a gap is not positive, or needs more than MOST_SAMPLES.
+
+    Telling arm j from the leader asks for radius * ||x_leader - x_j||_{A^-1} <= gap_j + epsilon; radius(log det(A / R), pulls) is
+    taken where the forecast ends. model: a GapRidge or PairRidge. mean: (K,). shares: (K,) if the policy samples in fixed shares.
+    Otherwise samples in the optimal ratio w of a difference (Xu, Honda, Sugiyama 2018, Eqs 10-11) add 1 / |w|_1^2 each to its
+    inverse square width, and the samples for different j are shared arm by arm. O(K) linear programs, at most MOST_CONTENDERS.
+    """
+    features, pulls = model.features, model.pulls
+    lead = mean[leader] - mean + epsilon
+    contenders = [int(j) for j in np.argsort(lead) if j != leader][:MOST_CONTENDERS]
+    if not contenders:
+        return 0.0
+    if lead[contenders[0]] <= 0.0:
+        return math.inf
+    differences, lead = features[leader] - features[contenders], lead[contenders]
+
+    def after(extra: np.ndarray) -> tuple[np.ndarray, float]:
+        A = np.diag(model.ridge) + features.T @ ((pulls + extra)[:, None] * features)
+        log_det = float(np.linalg.slogdet(A)[1]) - model.ridge_log_det
+        return np.einsum("ij,ji->i", differences, np.linalg.solve(A, differences.T)), radius(log_det, pulls + extra)
+
+    if shares is None:
+        return _in_optimal_ratios(features, differences, lead, pulls.size, after)
+
+    def enough(samples: float) -> bool:
+        squares, C = after(samples * shares)
+        return bool((C * np.sqrt(squares) <= lead).all())
+
+    low, high = 0.0, 1.0
+    while high < MOST_SAMPLES and not enough(high):  # the first power of two that is enough, then bisection to a thousandth
+        low, high = high, 2.0 * high
+    if high >= MOST_SAMPLES:
+        return math.inf
+    while high - low > max(1.0, high / 1024.0):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return math.ceil(high)
+
+
+def _in_optimal_ratios(
+    features: np.ndarray, differences: np.ndarray, lead: np.ndarray, K: int, after: Callable[[np.ndarray], tuple[np.ndarray, float]]
+) -> float:
+    designs = [minimal_combination(features, y) for y in differences]
+    extra = np.zeros(K)
+    squares, C = after(extra)
+    for _ in range(STEPS):
+        wanted = np.zeros(K)
+        for need, square, design in zip(lead, squares, designs, strict=True):
+            if square > 0.0:
+                gain = max((C / need) ** 2 - 1.0 / square, 0.0)  # of the inverse square; costs |w|_1^2 samples, |w| / |w|_1 of each arm
+                np.maximum(wanted, gain * design.value * np.abs(design.weights), out=wanted)
+        extra = wanted
+        if extra.sum() > MOST_SAMPLES:
+            return math.inf
+        C = after(extra)[1]
+    return float(np.ceil(extra).sum())
+
+
+def least_squares_means(model: GapRidge | PairRidge) -> np.ndarray:
+    """Means without the ridge parameter, which early on hides gaps from a forecast: (K,)."""
+    roots = np.sqrt(model.pulls)
+    means = np.divide(model.sums, roots, out=np.zeros_like(model.sums), where=model.pulls > 0)
+    return np.asarray(model.features @ np.linalg.lstsq(roots[:, None] * model.features, means)[0])
+
+
+# The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which fits every sampling rule: LinGapE, Uniform and the linear games
+# share it.
+
+
+class GapStop(Answering):
+    """Parameters of policies with this stop, and the grounds of their answer."""
+
+    epsilon: float = real(default=0.0, least=0)
+    delta: float = real(default=0.05, above=0, below=1)
+    lam: float = real(default=1.0, above=0)
+    noise: float = scale_bound(default=1.0, above=0)
+    theta_bound: float = real(default=1.0, least=0)
+    union: bool = flag(default=True)
+
+    def evidence(self, state):
+        return gap_evidence(self, state)
+
+
+@lean
+def decide_by_gaps(policy, state):
+    """Leader i, challenger j, C and B (Eqs 3 and 8); certified once B <= epsilon. O(K), or O(K d^2) for a new leader."""
+    model, answer = state.model, state.answer[0]
+    i = argmax(model.mean, None)
+    measure_from(model, i)
+    C = gap_radius(policy, model.progress[0]["log_det"], model.mean.shape[0])
+    checksum = compare_with_leader(answer, model.mean, model.gap_square, i, C)
+    settle(answer, checksum, answer["bound"] <= policy.epsilon)
+
+
+def gap_evidence(policy: Question, state: Any, shares: np.ndarray | None = None) -> dict[str, float]:
+    """`evidence` under this stop. shares: (K,) if the policy samples in fixed shares."""
+    model = state.model
+    if model.progress[0]["unpulled"] > 0:
+        return NO_ESTIMATES
+
+    def left() -> float:
+        mean = least_squares_means(model)
+        return forecast(
+            model, mean, int(np.argmax(mean)), policy.epsilon, lambda log_det, pulls: gap_radius(policy, log_det, mean.size), shares
+        )
+
+    return support(policy, state, model.mean, model.gap_square, left)
+
+
+def gap_report(policy: Question, state: Any, index: np.ndarray, probability: np.ndarray) -> Explanation:
+    """`explain` under this stop. index: (K,) what the sampling rule compares; probability: (K,) of every arm to be sampled now."""
+    model, answer = state.model, state.answer[0]
+    known = model.progress[0]["unpulled"] == 0
+    return report(model.mean, answer["radius"], model.square, index, probability, known) | evidence(policy, state) | {
+        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
+    }  # fmt: skip

@@ -8,13 +8,10 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import real
 from ...numerics import special
-from ...numerics.counts import Counts, count_reward, means, new_counts
+from ...numerics.counts import Counts, count_reward, first_unpulled, means, new_counts, one_hot
 from ...numerics.posterior import NODES, WEIGHTS, best_of_betas
-from ...numerics.selection import first_unpulled, one_hot
-from .chernoff import Chernoff, answer_without_data, decide, hardest_rival, question_of
-from .proportions import fill_shares
-from .stopping import Answer
-from .support import chernoff_evidence, chernoff_report
+from .sampling import chernoff_evidence, chernoff_report, fill_shares
+from .stopping import Answer, Chernoff, answer_without_data, decide_by_chernoff, hardest_rival, question_of
 
 REACH = 8.5  # standard deviations beyond which a normal density is left out
 NEGLIGIBLE_CHANCE = 1e-18  # chances that add nothing to a chance of 1 / K
@@ -37,7 +34,7 @@ class TopTwo(Chernoff):
     def update(self, state, context, action, reward):
         count_reward(state.counts, action, reward)
         if state.counts.rounds[0] >= state.counts.pulls.shape[0] and first_unpulled(state.counts.pulls, None) < 0:
-            decide(self, state)
+            decide_by_chernoff(self, state)
         return state
 
     def propensity(self, state, context, action, rng):

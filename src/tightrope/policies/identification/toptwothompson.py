@@ -19,10 +19,9 @@ from ...compiled.kernels import jit, lean
 from ...core.fields import integer
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.counts import means
-from ...numerics.sampling import beta_draw
-from ...numerics.selection import count_eligible, next_untried
-from .chernoff import hardest_rival
+from ...numerics.counts import count_eligible, means, next_untried
+from ...numerics.posterior import beta_draw
+from .stopping import hardest_rival
 from .top_two import TopTwo, chance_to_lead, chances
 
 

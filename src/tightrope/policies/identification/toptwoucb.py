@@ -19,9 +19,8 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.kl import upper_root
-from ...numerics.selection import next_untried, one_hot
-from .chernoff import hardest_rival
+from ...numerics.counts import next_untried, one_hot, upper_root
+from .stopping import hardest_rival
 from .top_two import TopTwo, chances
 
 

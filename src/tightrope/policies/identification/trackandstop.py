@@ -18,17 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import Extended
+from ...core.fields import Extended, real
 from ...core.policy import policy
 from ...core.verbs import allowed, evidence, select
-from ...numerics.counts import Counts, count_reward, new_counts
-from ...numerics.selection import first_unpulled, one_hot
-from .chernoff import Chernoff, answer_without_data, decide
-from .proportions import fill_shares
-from .sampling import fewest_pulls
-from .stopping import Answer
-from .support import chernoff_evidence, chernoff_report
+from ...numerics.counts import Counts, count_reward, first_unpulled, new_counts, one_hot
+from .sampling import chernoff_evidence, chernoff_report, fewest_pulls, fill_shares
+from .stopping import Answer, Chernoff, answer_without_data, decide_by_chernoff
 
 
 @policy("arms", paper="Garivier, Kaufmann 2016", stops=True)
@@ -66,7 +61,7 @@ class TrackAndStop(Chernoff):
         counts, answer = state.counts, state.answer[0]
         count_reward(counts, action, reward)
         if counts.rounds[0] >= counts.pulls.shape[0] and first_unpulled(counts.pulls, None) < 0:
-            decide(self, state)
+            decide_by_chernoff(self, state)
             if counts.rounds[0] >= answer["next_plan"] and not answer["broken"]:
                 fill_shares(self, counts.scores, answer["leader"], 0.0, state.shares)  # `decide` left the means there
                 answer["next_plan"] = counts.rounds[0] * (1.0 + self.plan_growth)

@@ -18,16 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import Extended, NonNegative
+from ...core.fields import Extended, NonNegative, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed, evidence, select
-from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
-from ...numerics.selection import first_unpulled, next_untried, one_hot
-from ...numerics.student import student_width
-from .forecast import STEPS
-from .stopping import NO_ESTIMATES, Answer, Answering, new_answer, settle, support
+from ...numerics.counts import Counts, count_reward, first_unpulled, intervals, means, new_counts, next_untried, one_hot
+from ...numerics.posterior import student_width
+from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle, support
 
 
 @policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)

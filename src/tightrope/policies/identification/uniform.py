@@ -12,13 +12,10 @@ import numpy as np
 from ...compiled.kernels import jit
 from ...core.policy import policy
 from ...core.verbs import select
-from ...numerics.selection import one_hot
-from .coordinates import checked_features, coordinates
-from .gap_bound import GapStop, decide, gap_evidence, gap_report
-from .gap_ridge import GapRidge, new_gap_ridge
-from .ridge import learn
+from ...numerics.counts import one_hot
+from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import fewest_pulls
-from .stopping import Answer, new_answer
+from .stopping import Answer, GapStop, decide_by_gaps, gap_evidence, gap_report, new_answer
 
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
@@ -43,7 +40,7 @@ class Uniform(GapStop):
     def update(self, state, context, action, reward):
         learn(state.model, action, reward)
         if state.model.progress[0]["unpulled"] == 0.0:
-            decide(self, state)
+            decide_by_gaps(self, state)
         return state
 
     def evidence(self, state):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import lean
-from ...core.kinds import Finite, Flag
-from ...numerics.cholesky import solve_lower_transposed
-from ...numerics.selection import argmax
-from ...solvers.design import MOST_ITERATIONS, Workspace, design_kernel, g_design, new_workspace, pair_directions, whiten
+from ...core.fields import Finite, Flag
+from ...numerics.counts import argmax
+from ...numerics.linalg import solve_lower_transposed
+from ...solvers.programs import MOST_ITERATIONS, Workspace, design_kernel, g_design, new_workspace, pair_directions, whiten
 
 ACCURACY = 0.01  # of the designs
 MOST_PHASES = 15

@@ -16,17 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real, scale_bound
-from ...core.kinds import Flag
+from ...core.fields import Flag, real, scale_bound
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import evidence
-from .coordinates import checked_features, coordinates
-from .elimination import eliminate, leads_over_survivors
-from .pair_ridge import PairRidge, new_pair_ridge
-from .ridge import drop_data, learn
+from .models import PairRidge, checked_features, coordinates, drop_data, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
-from .stopping import SQRT8, Answer, Answering, new_answer, report, static_radius, support
+from .stopping import SQRT8, Answer, Answering, eliminate, leads_over_survivors, new_answer, report, static_radius, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)

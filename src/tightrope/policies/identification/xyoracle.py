@@ -14,20 +14,15 @@ from numpy.typing import ArrayLike
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import flag, real, scale_bound, vector
-from ...core.kinds import Finite
+from ...core.fields import Finite, flag, real, scale_bound, vector
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import evidence, select
-from ...numerics.radii import static_factor
-from ...numerics.selection import first_unpulled, one_hot
-from ...solvers.design import GAP, optimal_design
-from .coordinates import checked_features, coordinates
-from .forecast import forecast
-from .gap_ridge import GapRidge, new_gap_ridge
-from .ridge import learn
+from ...numerics.counts import first_unpulled, one_hot, static_factor
+from ...solvers.programs import GAP, optimal_design
+from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import furthest_behind
-from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leader, new_answer, report, settle, support
+from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leader, forecast, new_answer, report, settle, support
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)

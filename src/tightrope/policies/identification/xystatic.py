@@ -14,17 +14,25 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit
-from ...core.fields import real, scale_bound
-from ...core.kinds import Flag
+from ...core.fields import Flag, real, scale_bound
 from ...core.policy import policy
 from ...core.verbs import evidence
-from ...numerics.selection import argmax
-from .coordinates import checked_features, coordinates
-from .forecast import forecast
-from .pair_ridge import PairRidge, new_pair_ridge
-from .ridge import learn
+from ...numerics.counts import argmax
+from .models import PairRidge, checked_features, coordinates, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
-from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leader, new_answer, report, settle, static_radius, support
+from .stopping import (
+    NO_ESTIMATES,
+    SQRT8,
+    Answer,
+    Answering,
+    compare_with_leader,
+    forecast,
+    new_answer,
+    report,
+    settle,
+    static_radius,
+    support,
+)
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)

@@ -17,10 +17,9 @@ from ...core.fields import flag, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import Context, allowed
-from ...numerics.counts import intervals
+from ...numerics.counts import argmax, count_eligible, intervals, uniform_arm
 from ...numerics.noise import Noise, new_noise, take_in
 from ...numerics.ridge import Ridge, new_model, predict
-from ...numerics.selection import argmax, count_eligible, uniform_arm
 from ..bases import RidgePolicy
 
 

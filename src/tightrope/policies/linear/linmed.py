@@ -18,19 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import Count, Scratch
+from ...core.fields import Count, Scratch, real
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...core.verbs import allowed
-from ...numerics.cholesky import cholesky, solve_lower
-from ...numerics.counts import intervals
-from ...numerics.growth import longer_ridge
-from ...numerics.merging import merged_ridge
-from ...numerics.radii import determinant_radius
+from ...numerics.counts import argmax, count_eligible, determinant_radius, fill_proportions, intervals
+from ...numerics.linalg import cholesky, solve_lower
+from ...numerics.posterior import categorical
 from ...numerics.ridge import ALIKE, Ridge, check_context, correlate, learn, new_ridge, predict
-from ...numerics.sampling import categorical
-from ...numerics.selection import argmax, count_eligible, fill_proportions
+from ...numerics.states import longer_ridge, merged_ridge
 
 ENOUGH = 2.0  # times d: the largest ||x||^2 that a design may leave in its own information
 STEPS = 8  # times d, at most

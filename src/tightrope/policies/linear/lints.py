@@ -20,13 +20,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import flag, real
-from ...core.kinds import Count, Scratch
+from ...core.fields import Count, Scratch, flag, real
 from ...core.policy import policy
-from ...core.sampled import Sampled
-from ...core.types import Given, Stored
+from ...core.types import Given, Sampled, Stored
 from ...core.verbs import Context
-from ...numerics.counts import intervals
+from ...numerics.counts import count_eligible, intervals
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
 from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import (
@@ -40,9 +38,7 @@ from ...numerics.ridge import (
     untried_first,
     win_chances,
 )
-from ...numerics.selection import count_eligible
-from ..bases import RidgePolicy
-from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
+from ..bases import RidgePolicy, by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 0.7  # standard deviations of the posterior
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016

@@ -21,13 +21,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, flag, real
-from ...core.kinds import Extended, Scratch
+from ...core.fields import Extended, Scratch, choice, flag, real
 from ...core.policy import policy, preset
 from ...core.types import Given, Stored
-from ...numerics.counts import intervals
+from ...numerics.counts import argmax, determinant_radius, horizon_radius, intervals, one_hot
 from ...numerics.noise import Noise, bounded, current_scale, new_noise, reported_noise, take_in
-from ...numerics.radii import determinant_radius, horizon_radius
 from ...numerics.ridge import (
     Ridge,
     best_arm,
@@ -37,9 +35,7 @@ from ...numerics.ridge import (
     remembered,
     untried_first,
 )
-from ...numerics.selection import argmax, one_hot
-from ..bases import RidgePolicy
-from .width import by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
+from ..bases import RidgePolicy, by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
 
 WIDTH = 2.5  # standard errors
 ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised

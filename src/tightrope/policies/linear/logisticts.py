@@ -17,14 +17,13 @@ import numpy as np
 from ...compiled.kernels import jit
 from ...core.fields import flag, real
 from ...core.policy import Policy, policy
-from ...core.sampled import Sampled
-from ...core.types import Given
+from ...core.types import Given, Sampled
 from ...core.verbs import value_or
+from ...numerics.counts import argmax
+from ...numerics.linalg import check_digits
 from ...numerics.logistic import Logistic, draw_scores, learn_reward, log_odds, longer_logistic, new_logistic, regression_of
 from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import ALIKE, REFRESH
-from ...numerics.scaling import check_digits
-from ...numerics.selection import argmax
 
 WIDTH = 0.3  # standard deviations of the posterior
 DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016

@@ -13,11 +13,8 @@ taken over the eligible arms and S_k sums over all. Usually O(K) a round, at wor
 from ...compiled.kernels import jit
 from ...core.fields import flag
 from ...core.policy import policy
-from ...numerics.selection import argmax
-from .indices import index, least_played_above
-from .pool import learn, new_pool
-from .pooled import Pooled, evidence_level, explanation, must_play
-from .proof import prove, unrivalled
+from ...numerics.counts import argmax
+from .pooled import Pooled, evidence_level, explanation, index, learn, least_played_above, must_play, new_pool, prove, unrivalled
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 2")

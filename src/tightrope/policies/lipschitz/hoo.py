@@ -14,13 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import Count, Derived, Finite, Flag, RewardSum, Scratch
+from ...core.fields import Count, Derived, Finite, Flag, RewardSum, Scratch, real
 from ...core.policy import Policy, policy
 from ...core.verbs import select
-from ...numerics.counts import intervals
-from ...numerics.selection import one_hot
-from .intervals import arm_in_cell, cells, has_eligible, line_of
+from ...numerics.counts import intervals, one_hot
+from .pooled import arm_in_cell, cells, has_eligible, line_of
 
 
 @policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011")

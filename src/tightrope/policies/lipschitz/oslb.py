@@ -13,12 +13,8 @@ from ...compiled.kernels import jit
 from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.selection import argmax
-from .indices import least_played_above
-from .pool import first_below
-from .pooled import PooledWithRates, evidence_level
-from .proof import prove, unrivalled
-from .rates import solve_rates
+from ...numerics.counts import argmax
+from .pooled import PooledWithRates, evidence_level, first_below, least_played_above, prove, solve_rates, unrivalled
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 1")

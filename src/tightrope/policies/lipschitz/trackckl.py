@@ -18,12 +18,8 @@ from ...compiled.kernels import jit, lean
 from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.kl import divergence
-from ...numerics.selection import argmax
-from .indices import index, least_played_above
-from .pooled import PooledWithRates, evidence_level, must_play
-from .proof import prove, unrivalled
-from .rates import solve_rates
+from ...numerics.counts import argmax, divergence
+from .pooled import PooledWithRates, evidence_level, index, least_played_above, must_play, prove, solve_rates, unrivalled
 
 
 @policy("points", paper="extension of Magureanu, Combes, Proutiere 2014")

@@ -14,13 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import real
-from ...core.kinds import Derived, Extended, Scratch
+from ...core.fields import Derived, Extended, Scratch, real
 from ...core.policy import Policy, policy
 from ...core.verbs import allowed, select
-from ...numerics.counts import Counts, count_reward, intervals, means, new_counts
-from ...numerics.selection import argmax, one_hot
-from .intervals import line_of, nearest
+from ...numerics.counts import Counts, argmax, count_reward, intervals, means, new_counts, one_hot
+from .pooled import line_of, nearest
 
 
 @policy("line", paper="Kleinberg, Slivkins, Upfal 2008")

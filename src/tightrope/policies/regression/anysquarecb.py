@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.fields import unchecked
-from ...core.kinds import Count, Scratch
+from ...core.fields import Count, Scratch, unchecked
 from ...core.policy import Policy, policy
 from ...core.types import Stored
 from ...numerics.noise import Noise, enter, new_noise, noise_scale, note
+from ...numerics.posterior import categorical
 from ...numerics.ridge import learn, predict
-from ...numerics.sampling import categorical
-from .gaps import Gaps, current_gamma, fixed_gamma, weigh
-from .regressions import ACCEPTED, Outside, kind_of, new_outside
+from .regressions import ACCEPTED, Gaps, Outside, current_gamma, fixed_gamma, kind_of, new_outside, weigh
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020", compiled=False, public=False)

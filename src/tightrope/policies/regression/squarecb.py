@@ -19,18 +19,16 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import flag, real, unchecked
-from ...core.kinds import Count, Scratch
+from ...core.fields import Count, Scratch, flag, real, unchecked
 from ...core.policy import Policy, policy
 from ...core.types import Arguments, Given
-from ...numerics.counts import intervals
+from ...numerics.counts import fill_proportions, intervals
 from ...numerics.noise import Noise, new_noise, noise_scale, take_in
+from ...numerics.posterior import categorical
 from ...numerics.ridge import Ridge, new_model, predict, regained, regressions
-from ...numerics.sampling import categorical
-from ...numerics.selection import fill_proportions
 from ..bases import RidgePolicy
 from .anysquarecb import SquareCB as AnySquareCB
-from .gaps import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
+from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")

@@ -18,10 +18,8 @@ from ...compiled.kernels import lean
 from ...core.fields import choice, real
 from ...core.policy import policy
 from ...core.types import Given
-from ...numerics.counts import means
-from ...numerics.kl import bernoulli_upper, exploration
-from .counts import IndexPolicy, unseen_first
-from .sets import Scoring
+from ...numerics.counts import bernoulli_upper, exploration, means
+from .sets import IndexPolicy, Scoring, unseen_first
 
 
 @policy(

@@ -21,8 +21,7 @@ from ...core.fields import choice, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...numerics.counts import means, per_pull
-from .counts import IndexPolicy, unseen_first
-from .sets import Scoring
+from .sets import IndexPolicy, Scoring, unseen_first
 
 
 @policy(

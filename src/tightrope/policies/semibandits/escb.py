@@ -19,10 +19,8 @@ import numpy as np
 from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import Context
-from ...numerics.counts import intervals, means, per_pull
-from ...numerics.kl import exploration
-from .counts import CountingPolicy, CountState, unseen_first
-from .sets import best_set
+from ...numerics.counts import exploration, intervals, means, per_pull
+from .sets import CountingPolicy, CountState, best_set, unseen_first
 
 CALLS = 8  # of the oracle in search of the least bound
 CLOSED = 1e-12  # relative difference of bound and best line at which no call can lower the bound

@@ -23,18 +23,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ...compiled.kernels import jit, lean
-from ...core.fields import choice, flag, integer, real
-from ...core.kinds import Extended, Finite, Scratch
+from ...core.fields import Extended, Finite, Scratch, choice, flag, integer, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed
-from ...numerics.counts import intervals
-from ...numerics.growth import grown
+from ...numerics.counts import argmax, fill_proportions, horizon_radius, intervals, largest
 from ...numerics.noise import Noise, current_scale, new_noise, reported_noise, take_in
-from ...numerics.radii import horizon_radius
+from ...numerics.posterior import categorical
 from ...numerics.ridge import Ridge, new_model, predict
-from ...numerics.sampling import categorical
-from ...numerics.selection import argmax, fill_proportions, largest
+from ...numerics.states import grown
 from ..bases import RegressionPolicy
 
 WIDTH, WIDTH_OF_FIXED = 1.25, 2.0  # standard errors; the slack of an arm has two of them. Where features are new in every round, and not

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from ...core.types import JsonObject
-from ...evaluation.sequences import bounds_of
+from ...evaluation.estimators import bounds_of
 from .history import History, SegmentHistory
 from .observations import BARS, ERROR, at_worst
 from .rounds import baselines_of

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from typing import NamedTuple, Self
 
 from ...core.types import JsonObject
-from ...evaluation.sequences import ConfidenceSequence
+from ...evaluation.estimators import ConfidenceSequence
 
 LEAST_ESS, LEAST_SHARE, MOST_UNREACHABLE = 100.0, 0.01, 0.05  # as in `tr.evaluate`: with less overlap nothing is said
 

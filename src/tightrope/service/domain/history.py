@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...core.types import JsonObject
-from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from ...evaluation.estimators import ConfidenceSequence, bounds_of
 from . import events
 from .features import FeatureReader, numbers_of
 from .masks import left_out

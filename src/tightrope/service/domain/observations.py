@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...evaluation.sequences import ConfidenceSequence, bounds_of
+from ...evaluation.estimators import ConfidenceSequence, bounds_of
 from .features import Numbers
 from .rounds import longest_row
 from .times import MICROSECONDS

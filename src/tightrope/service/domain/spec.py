@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from ...core import checks
-from ...core.durations import LONGEST, seconds_of
+from ...core.extras import LONGEST, seconds_of
 from ...core.policy import Policy, accepts
 from ...core.registry import find, policy_from_spec
 from ...core.types import JsonObject, Oracle

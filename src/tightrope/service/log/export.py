@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from ... import logs
 from ...core import files
 from ...core.types import JsonObject
-from ...logs import dsjson
+from ...logs import formats
 from ..domain.events import Cancelled, Decided, Expired, Rewarded
 from ..domain.experiment import Experiment
 from ..domain.features import Numbers, is_raw_row, numbers_of
@@ -124,10 +124,10 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
             context = event.asked.get("context")
             shared, own = split(context, arms, columns)
             names = list(own) if arms is None else arms
-            actions = [dsjson.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None)) for one in names]
+            actions = [formats.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None)) for one in names]
             played = names.index(str(event.name))
-            line = dsjson.decision(event.decision, played, reward, float(event.propensity))
-            line |= {"a": dsjson.played_first(played, len(names)), "Timestamp": timestamp(time), "c": shared | {"_multi": actions}}
+            line = formats.decision(event.decision, played, reward, float(event.propensity))
+            line |= {"a": formats.played_first(played, len(names)), "Timestamp": timestamp(time), "c": shared | {"_multi": actions}}
             file.write(to_json(line) + b"\n")
     return path
 

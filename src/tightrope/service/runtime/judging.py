@@ -54,8 +54,7 @@ def _judge(connection: Connection, log: Log, request: EvaluationRequest, baselin
 
 def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonObject:
     from ...core.policy import is_policy, label
-    from ...evaluation.evaluate import evaluate
-    from ...evaluation.learners import evaluate_learner
+    from ...evaluation.evaluate import evaluate, evaluate_learner
     from ...evaluation.targets import policy_to_judge
     from ...session.session import Session
 

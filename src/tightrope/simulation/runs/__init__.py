@@ -1,1 +1,0 @@
-"""Experiments as chunks of replications: on disk, in threads, processes and clusters."""

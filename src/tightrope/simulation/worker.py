@@ -1,0 +1,219 @@
+"""The recipe of a run and those who compute its chunks: threads of this process, or workers that unpack it once."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import pickle
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..compiled.cache import cache_directory
+from ..core import files
+from .loops import Slices, Stopped
+from .store import CODE, Chunk, Replicable, Rows, Store
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+Advance = Callable[[int], None]  # is told how many rounds more were played
+Answer = Rows | Exception | None  # rows, None where they are in the store, or what went wrong
+WRITES = 3  # how often a chunk whose file cannot be written is tried
+POLL_SECONDS = 0.05  # how often a worker that waits for another one looks up
+
+
+@dataclass(frozen=True)
+class RunRecipe:
+    """All that a worker needs to compute any chunk of an experiment."""
+
+    experiment: Replicable
+    chunks: list[Chunk]
+    store: Store | None
+
+    def compute(self, number: int, slices: Slices) -> Rows:
+        """Play a chunk's replications and keep the rows in the store if there is one, unless someone else has done so meanwhile."""
+        chunk = self.chunks[number]
+        if self.store is not None and (stored := self.store.read(chunk, warn=False)) is not None:
+            return stored
+        each = [self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)]
+        rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
+        if self.store is not None:
+            self.store.write(chunk, rows, [self.experiment.label(chunk.name, r) for r in range(chunk.first, chunk.last)])
+        return rows
+
+    def rounds(self, number: int) -> int:
+        return (self.chunks[number].last - self.chunks[number].first) * self.experiment.rounds
+
+
+@dataclass(frozen=True)
+class PackedRecipe:
+    """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes, by which a worker knows them.
+    data: the bytes, or the file that has them. driver: the process that sends it.
+    """
+
+    engine: str
+    code: tuple[str, ...]
+    key: str
+    data: bytes | pathlib.Path
+    driver: tuple[str, int]
+
+    @staticmethod
+    def of(engine: str, recipe: RunRecipe) -> "PackedRecipe":
+        """A recipe as bytes; ValueError where a part of it has no name that another process could find."""
+        store = None if recipe.store is None else Store(recipe.store.out.absolute())  # workers have folders of their own to be in
+        try:
+            data = pickle.dumps(replace(recipe, store=store))
+        except Exception as error:
+            raise ValueError(
+                f"engine = {engine!r} sends the experiment to other processes, but a part of it cannot be sent ({error}); "
+                "define its functions and classes in a module, or use engine = 'threads'."
+            ) from None
+        return PackedRecipe(engine, tuple(CODE), hashlib.sha256(data).hexdigest(), data, (platform.node(), os.getpid()))
+
+
+@dataclass(frozen=True)
+class WorkerPool:
+    """Workers that are there.
+
+    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends what they play within a slice; None
+    where nobody can tell them. played: rounds that they have counted so far; None where they only say when a chunk is done. broken:
+    exceptions that say that workers ended too often.
+    """
+
+    executor: Executor
+    send: Callable[[PackedRecipe], Any] = lambda packed: packed
+    stop: "Event | threading.Event | None" = None
+    played: Callable[[], int] | None = None
+    broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+
+@dataclass(frozen=True)
+class Reports:
+    """How a worker and its driver speak with each other while a chunk runs. On a cluster they do not: a chunk is done or not."""
+
+    stopping: Callable[[], bool] = lambda: False
+    advance: Advance = lambda rounds: None
+
+
+reports = Reports()  # of this worker; a process of a driver's own pool has others
+
+
+@dataclass
+class _Adopted:
+    """The recipe of this worker. turns: by name, held until this worker has compiled what the name needs."""
+
+    key: str
+    recipe: RunRecipe
+    slices: dict[str, Slices] = field(default_factory=dict)
+    turns: dict[str, contextlib.ExitStack] = field(default_factory=dict)
+
+    def compute(self, number: int) -> Rows:
+        """Play a chunk. The first slice of a name compiles its loops, so that the workers of a machine play it one after the other."""
+        name = self.recipe.chunks[number].name
+        if name not in self.turns:
+            self.turns[name] = turn = contextlib.ExitStack()
+
+            def advance(rounds: int) -> None:
+                turn.close()
+                reports.advance(rounds)
+
+            self.slices[name] = Slices(reports.stopping, advance)
+            turn.enter_context(_turn_of(f"{self.key[:24]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"))
+        try:
+            return self.recipe.compute(number, self.slices[name])
+        finally:
+            self.turns[name].close()
+
+
+_adopted: _Adopted | None = None
+_lock = threading.Lock()
+
+
+def compute(packed: PackedRecipe, number: int) -> Answer:
+    """Play a chunk. Errors are returned, so that all engines hand them over in the same way."""
+    for attempt in range(WRITES):
+        try:
+            adopted = _adopt(packed)
+            rows = adopted.compute(number)
+            return None if adopted.recipe.store is not None else rows
+        except OSError as error:
+            if attempt == WRITES - 1:
+                return error
+        except Exception as error:
+            return error
+    raise AssertionError("unreachable")
+
+
+def _adopt(packed: PackedRecipe) -> _Adopted:
+    global _adopted
+    with _lock:
+        if _adopted is None or _adopted.key != packed.key:
+            if packed.driver != (platform.node(), os.getpid()):
+                _prepare(packed)
+            _adopted = _Adopted(packed.key, _unpacked(packed))
+        return _adopted
+
+
+def _prepare(packed: PackedRecipe) -> None:
+    """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine writes to."""
+    import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(1)
+    if platform.node() != packed.driver[0]:
+        os.environ.setdefault("TIGHTROPE_CACHE", str(cache_directory() / platform.node()))
+    if tuple(CODE) != packed.code:
+        raise ValueError(
+            f"engine = {packed.engine!r}: a worker on {platform.node()} has {', '.join(CODE)}, but the driver has "
+            f"{', '.join(packed.code)}; their numbers may differ, so install the same versions on all of them."
+        )
+
+
+def _unpacked(packed: PackedRecipe) -> RunRecipe:
+    data = packed.data if isinstance(packed.data, bytes) else packed.data.read_bytes()
+    try:
+        recipe: RunRecipe = pickle.loads(data)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"engine = {packed.engine!r}: a worker on {platform.node()} does not find a part of the experiment ({error}); "
+            "put its functions and classes into a module that the workers can import (PYTHONPATH), not into the script itself."
+        ) from None
+    if recipe.store is not None and not (recipe.store.out / "plan.json").exists():
+        raise ValueError(
+            f"engine = {packed.engine!r}: out = {str(recipe.store.out)!r} is not there on {platform.node()}; pass a folder that all "
+            "machines share under the same name, or call without out, so that rows come back through the engine."
+        )
+    return recipe
+
+
+@contextlib.contextmanager
+def _turn_of(what: str) -> Iterator[None]:
+    """One process of this machine at a time, until one of them has been here once: the kernels it compiled are then on disk.
+
+    A process that ends lets the next one in. Where files cannot be locked nobody waits.
+    """
+    with contextlib.ExitStack() as leaving:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            folder = cache_directory() / "turns"
+            folder.mkdir(parents=True, exist_ok=True)
+            files.remove_older(folder, files.DAY)
+            file = leaving.enter_context(open(folder / what, "a+"))
+            while not os.fstat(file.fileno()).st_size:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    leaving.callback(file.write, "compiled\n")
+                    break
+                except BlockingIOError:
+                    if reports.stopping():
+                        raise Stopped from None
+                    time.sleep(POLL_SECONDS)
+        yield

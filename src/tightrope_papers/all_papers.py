@@ -1,0 +1,202 @@
+"""All papers in one call: a folder for each, what it is expected to take, and a front page that counts claims by verdict.
+
+`costs.json`, written by benchmarks/costs.py from folders that `reproduce` made, has the core-seconds of every figure as they were measured.
+"""
+
+import functools
+import json
+import math
+import os
+import pathlib
+import urllib.parse
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import markupsafe
+
+from tightrope.core import checks, files
+from tightrope.core.types import JsonObject
+from tightrope.pages.page import Section, Table, write_page
+from tightrope.simulation import store
+
+from . import names
+from .experiment import (
+    SCALES,
+    FigureOutcome,
+    Run,
+    as_shown,
+    claim_standings,
+    figure_records,
+    figures,
+    find_paper,
+    paper_workers,
+    records_of,
+    reproduce,
+    rewrite_report,
+    sentence,
+    time_taken,
+)
+from .register import STANDINGS, counts
+from .scoring import Row
+
+COLUMNS_OF_VERDICTS = STANDINGS
+COSTS_FILE = pathlib.Path(__file__).with_name("costs.json")
+RECORD = "all.json"
+TITLE = "Structured bandits: the papers' claims, run again"
+Say = Callable[[str], None]
+
+
+def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
+    """Run every figure of every paper under run.out, each paper in a folder of its name, and write run.out/index.html.
+
+    run: as for `reproduce`. say: is told the expected time before anything runs, and each paper.
+    What the folder holds of an earlier call is found again; the front page is written after each paper. Returns its path. Raises
+    ValueError where the folder holds another scale or seed.
+    """
+    checks.choice("scale", run.scale, SCALES)
+    record, wanted = run.out / RECORD, {"scale": run.scale, "seed": run.seed}
+    if record.exists() and (recorded := json.loads(record.read_text())) != wanted:  # one front page would sum them up as if they were one
+        content = f"scale {recorded['scale']!r} with seed {recorded['seed']}"
+        raise ValueError(f"out = {str(run.out)!r} holds all papers at {content}; choose another folder or remove it.")
+    files.write_json(record, wanted)
+    for line in plan(run):
+        say(line)
+    with paper_workers(run) as shared:
+        for paper in names():
+            say(f"{paper}: {find_paper(paper).TITLE}")
+            try:
+                reproduce(paper, None, replace(shared, out=run.out / paper))
+            finally:
+                page = front_page(run)
+    return page
+
+
+# What it takes ---------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def stored_costs() -> JsonObject:
+    """costs.json: core-seconds by scale and figure."""
+    return dict(json.loads(COSTS_FILE.read_text()))
+
+
+def expected_seconds(paper: str, run: Run) -> dict[str, float]:
+    """Seconds that every figure of a paper took where it was measured, shared by the workers; nan where nobody has measured it."""
+    known, share = stored_costs()["core seconds"][run.scale], 1.0 / (run.workers or os.cpu_count() or 1)
+    return {figure: known.get(f"{paper} {figure}", math.nan) * share for figure in figures(paper)}
+
+
+def in_words(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "not known"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def sum_in_words(seconds: Iterable[float]) -> str:
+    times = list(seconds)
+    known = [time for time in times if not math.isnan(time)]
+    unknown = len(times) - len(known)
+    if not unknown:
+        return in_words(sum(known))
+    return f"{in_words(sum(known)) + ' and ' if known else ''}{unknown} figure{'s' if unknown > 1 else ''} whose time is not known"
+
+
+def plan(run: Run) -> list[str]:
+    """The expected time in words: in all, at paper scale by figure, else by paper."""
+    costs = {paper: expected_seconds(paper, run).values() for paper in names()}
+    total = sum_in_words(seconds for each in costs.values() for seconds in each)
+    lines = [f"Scale {run.scale!r} takes about {total}; what the folder holds already is not played again."]
+    for paper, seconds in costs.items():
+        lines.append(f"  {paper}: {sum_in_words(seconds)}")
+        lines += hours(paper, run) if run.scale == "paper" else ()
+    return lines
+
+
+def hours(paper: str, run: Run, chosen: Collection[str] | None = None) -> list[str]:
+    """The expected time of a paper's figures (default: all) in words, a line each."""
+    return [
+        f"  {paper} {figure}: {'not known' if math.isnan(seconds) else f'{seconds / 3600:.2f} h'}"
+        for figure, seconds in expected_seconds(paper, run).items()
+        if chosen is None or figure in chosen
+    ]
+
+
+# What there is ---------------------------------------------------------------------------------------------------------
+
+
+class PaperState(NamedTuple):
+    """The content of a paper's folder. counts: of its claims by verdict. seconds: of all cores, for its figures."""
+
+    title: str
+    counts: Mapping[str, int]
+    seconds: float
+    figures: Mapping[str, str]  # name -> "12 rows in 3 s", "not run: ..." or "not yet"
+
+
+def state_of(paper: str, run: Run) -> PaperState:
+    folder = run.out / paper
+    records = records_of(run, folder)
+    outcomes = {name: FigureOutcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in records.items()}
+    states = dict.fromkeys(figures(paper), "not yet")
+    for name in states.keys() & outcomes.keys():
+        states[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', math.nan))}"
+        if not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
+            states[name] = outcomes[name].notes
+    seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in records)
+    return PaperState(find_paper(paper).TITLE, counts(claim_standings(paper, as_shown(outcomes, run.scale))), seconds, states)
+
+
+def verdicts(run: Run) -> JsonObject:
+    return {"scale": run.scale, "claims": {paper: dict(state_of(paper, run).counts) for paper in names()}}
+
+
+def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
+    """Write run.out/index.html (or path) from what the folder holds."""
+    path = path or run.out / "index.html"
+    states = {paper: state_of(paper, run) for paper in names()}
+    total = {key: sum(one.counts[key] for one in states.values()) for key in next(iter(states.values())).counts}
+
+    def link(paper: str, words: str) -> str:
+        page = run.out / paper / "report.html"
+        if not page.exists():
+            return words
+        place = pathlib.Path(os.path.relpath(page.resolve(), path.parent.resolve())).as_posix()
+        return markupsafe.Markup('<a href="{}">{}</a>').format(urllib.parse.quote(place), words)
+
+    def row(words: str, number_of: Mapping[str, int], seconds: float) -> list[str]:
+        time = in_words(seconds).replace(" ", "\N{NO-BREAK SPACE}") if seconds else "–"
+        return [words, *(str(number_of[key]) for key in ("all", *COLUMNS_OF_VERDICTS)), time]
+
+    rows = [row(link(paper, one.title), one.counts, one.seconds) for paper, one in states.items()]
+    rows.append(row("all papers", total, sum(one.seconds for one in states.values())))
+    detail = [[link(paper, paper), name, state] for paper, one in states.items() for name, state in one.figures.items()]
+    missing = sum(state == "not yet" for *_, state in detail)
+    lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
+    if run.scale == "smoke":
+        lead += " This scale only checks that the experiments run, so nothing is judged."
+    if missing:
+        lead += f" {missing} of {len(detail)} figures are not there yet: the same command goes on from here."
+    note = "The worst row decides about a claim, of those that count; a paper's page has every row with its test."
+    note += " Core time is that of all cores together."
+    columns = ["paper", "claims", *COLUMNS_OF_VERDICTS, "core time"]
+    sections = [
+        Section("Papers", note, [], [Table(columns, rows, aligned=False, stacked=True)]),
+        Section("Figures and tables", "", [], [Table(["paper", "figure", "what there is"], detail, aligned=False)]),
+    ]
+    origin: dict[str, object] = {"command": store.command(), "seed": run.seed}
+    return write_page(path, title or TITLE, lead, sections, origin | store.versions() | store.machine())
+
+
+def rewrite_reports(folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
+    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose path is returned.
+
+    title: of the front page. path: where it is written, with links to the papers' pages, which stay in the folder.
+    """
+    record = json.loads((folder / RECORD).read_text())
+    for paper in names():
+        if figure_records(folder / paper):
+            rewrite_report(folder / paper)
+    return front_page(Run(record["scale"], folder, seed=record["seed"]), title, path)

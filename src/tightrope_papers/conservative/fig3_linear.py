@@ -1,0 +1,260 @@
+"""Figure 3, bottom: linear rewards and fixed arms. Figure 7 draws the same runs; `other_draws` draws features in other ways."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tightrope import problems
+from tightrope.core.policy import Policy
+from tightrope.results.results import Result
+
+from ..experiment import Run
+from ..scoring import OURS, Estimate, Row, above, near, paired_mean, rare, row_of
+from .measures import (
+    BoundConstants,
+    allowance,
+    budget_order,
+    budget_panels,
+    clucb2_plays,
+    clucb2_regret,
+    even_checkpoints,
+    extreme_models,
+    final,
+    lower,
+    lower_in_draws,
+    panels,
+    reduced_in_draws,
+    reduction,
+    relative,
+    safety,
+    summary,
+    worst_models_of_draws,
+)
+from .settings import ALPHA, DELTA, DRAW, LINEAR, Instance, budget_monitor, line_up, linear_models, ranked_baseline, told_baseline
+
+RANK = 6
+IMPROVEMENT = 38.0  # per cent, of the paper's worst model
+MATCH_SHARE = 0.1  # two regrets match if they differ by no more than this share
+
+
+class LinearRuns(NamedTuple):
+    """The runs of one draw, how many models they go round, which of them the paper would show, and what the bounds depend on.
+
+    pool: at paper scale the algorithms that are compared on a worst model, on more models, with how many.
+    """
+
+    result: Result
+    models: int
+    picked: dict[str, int]
+    world: BoundConstants
+    pool: tuple[Result, int] | None = None
+
+    def on_most_models(self) -> tuple[Result, int]:
+        return self.pool or (self.result, self.models)
+
+
+def line_of(draw: str) -> Mapping[str, Callable[[Instance], Policy]]:
+    """All algorithms of the figure, and other forms of CLUCB-S and CLUCB2.
+
+    "shifted": Eq 4 is clipped at 0 as a whole, and the radius knows the norms of the vectors. The other draws take Eq 4 as printed and 1
+    for all norms.
+    """
+    common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
+    players = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))
+    players["CLUCB2"] = told_baseline("CLUCB2", RANK, **common)
+    players["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **common, clip="paper")
+    players["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **common, martingale="subgaussian")
+    other, clip = ("CLUCB-S, literal", "paper") if draw == DRAW else ("CLUCB-S, clipped", "both")
+    players[other] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip=clip)
+    return players
+
+
+def play(run: Run, draw: str) -> LinearRuns:
+    models, runs = run.at(smoke=(2, 2), laptop=(35, 4), paper=(70, 120))
+    horizon = run.at(smoke=600, laptop=20_000, paper=20_000)
+    players = line_of(draw)
+    worlds = linear_models(models, run.seed, draw)
+    result = run.simulate(
+        f"fig3-linear-{draw}", worlds, players, horizon=horizon, replications=models * runs,
+        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
+    )  # fmt: skip
+    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(worlds, draw))
+
+
+def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
+    """The constants that the bounds of Theorem 1 depend on, the worst over models."""
+    floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
+    if draw != DRAW:
+        return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor)
+    B = max(float(np.linalg.norm(problem.theta)) for problem in worlds)
+    D = max(float(np.linalg.norm(problem.features, axis=1).max()) for problem in worlds)
+    return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor, B=B, D=D)
+
+
+def data(run: Run) -> LinearRuns:
+    """The runs of the primary reading; what differs between draws of models is then played on more of them, without curves."""
+    runs = play(run, DRAW)
+    more, repeats = run.at(smoke=(4, 2), laptop=(0, 0), paper=(700, 12))
+    if not more:
+        return runs
+    horizon = int(runs.result.rounds[-1])
+    players = {name: policy for name, policy in line_of(DRAW).items() if name in ("CLUCB", "CLUCB-Or", "CLUCB-S", "CLUCB2")}
+    pool = run.simulate(
+        "fig3-linear-pool", linear_models(more, run.seed, DRAW), players, horizon=horizon, replications=more * repeats,
+        checkpoints=[horizon],
+    )  # fmt: skip
+    return runs._replace(pool=(pool, more))
+
+
+def score(runs: LinearRuns) -> list[Row]:
+    """CLUCB2 and constrained selection against CLUCB, on the worst model and on average; the promise and the bounds of Theorem 1."""
+    return [
+        *score_draw(DRAW, runs),
+        *score_models_chosen_by(runs, "CLUCB-M"),
+        *safety(runs.result, "LinUCB", f" ({DRAW})"),
+        *theorem_1({DRAW: runs}),
+    ]
+
+
+def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
+    """The numbers of the worst model where another algorithm's gain says which is the worst, as in the authors' scripts."""
+    result, models = runs.result, runs.models
+    worst = extreme_models(result, improved, "CLUCB", models)["worst"]
+    return [
+        reduction(
+            OURS, f"{name} lowers CLUCB's regret, worst model for {improved}", IMPROVEMENT, relative(result, name, "CLUCB", worst, models)
+        )
+        for name in ("CLUCB-S", "CLUCB2")
+    ]
+
+
+def score_draw(draw: str, runs: LinearRuns) -> list[Row]:
+    """The figure's claims, for one reading of the draw of features."""
+    result, models, worst = runs.result, runs.models, runs.picked["worst"]
+    other = f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
+    joint = other + " Eq 4's joint minimum admits arms that point away from all that was played."
+
+    def on_worst(name: str, rival: str) -> Estimate:
+        return relative(result, name, rival, worst, models)
+
+    forms = ((OURS, name, other) for name in ("CLUCB-S, clipped", "CLUCB-S, literal") if name in result.policies)
+    key = OURS if draw == DRAW else "linear-improvement"  # there the draws of models are judged
+    rows = [
+        reduction(whose, f"{name} lowers CLUCB's regret, worst model ({draw})", IMPROVEMENT, on_worst(name, "CLUCB"), remark=remark)
+        for whose, name, remark in ((key, "CLUCB-S", joint), (key, "CLUCB2", other), *forms)
+    ]
+    if draw == DRAW:
+        rows += improvement(runs)
+    for rival in ("CLUCB2", "CLUCB-Or"):
+        ours = on_worst("CLUCB-S", rival)
+        text = f"CLUCB-S matches {rival}, worst model ({draw}) (ratio)"
+        rows.append(row_of("linear-s-matches", text, "matches", ours, near(ours, 1.0, MATCH_SHARE), remark=joint))
+    for name in ("CLUCB-M", "CLUCB-S", "CLUCB2"):
+        text = f"{name} has less regret than CLUCB, average over models ({draw})"
+        rows.append(lower("linear-average", text, final(result, name), final(result, "CLUCB"), remark=other))
+    half = paired_mean(final(result, "CLUCB"), 0.5 * final(result, "CLUCB2"))
+    text = f"as printed: CLUCB has at least half of CLUCB2's regret ({draw})"
+    return [
+        *rows,
+        row_of("plays-bound-half", text, "at least half", half, above(half), remark="A weaker statement than the one before it."),
+    ]
+
+
+def improvement(runs: LinearRuns) -> list[Row]:
+    """The paper's number beside the worst of 70 models over draws of 70."""
+    pool, models = runs.on_most_models()
+    worst = worst_models_of_draws(pool, "CLUCB2", "CLUCB", models, runs.models)
+    return [
+        reduced_in_draws(
+            "linear-improvement", f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})", f"{IMPROVEMENT:g} %",
+            IMPROVEMENT, pool, name, "CLUCB", models, worst,
+        )
+        for name in ("CLUCB-S", "CLUCB2")
+    ]  # fmt: skip
+
+
+def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
+    """Runs of CLUCB2 that break the constraint, and those above the bounds of Theorem 1 and Lemma 1; over all draws of features."""
+    broken = over = more = total = 0
+    regret = plays = horizon = 0.0
+    for one in draws.values():
+        watched, horizon = one.result.watched["CLUCB2"], float(one.result.rounds[-1])
+        regret, plays = clucb2_regret(one.world, int(horizon)), clucb2_plays(one.world)
+        broken += int((watched["violations"] > 0).sum())
+        over += int((final(one.result, "CLUCB2") > regret).sum())
+        more += int((watched["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
+        total += one.result.replications
+    above_bound = "runs of CLUCB2 above " + allowance("the bound of Theorem 1", regret, int(horizon))
+    off_arm = "runs of CLUCB2 off the optimistic arm more often than " + allowance("Lemma 1 allows", plays, int(horizon))
+    return [
+        row_of(key, f"{text} ({', '.join(draws)})", f"at most {DELTA:g}", f"{count} of {total}", rare(count, total, DELTA))
+        for key, text, count in (
+            ("thm1-safe", "runs of CLUCB2 that break the constraint", broken),
+            ("thm1-regret", above_bound, over),
+            ("lemma1-plays", off_arm, more),
+        )
+    ]
+
+
+def tables(runs: LinearRuns) -> dict[str, pd.DataFrame]:
+    return {"policies": summary(runs.result, runs.models, "CLUCB", runs.picked)}
+
+
+def plot(runs: LinearRuns) -> dict[str, Figure]:
+    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret")}
+
+
+def notes(runs: LinearRuns) -> str:
+    pool, more = runs.on_most_models()
+    drawn = (
+        f" What is said of draws of {runs.models} models is judged on {more}, {pool.replications // more} runs each." if runs.pool else ""
+    )
+    return sizes(runs) + (
+        " Features are Gaussian, those with a negative mean drawn again, their norms shortened by factors uniform on [.5, 1]; then the "
+        "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. Eq 4 is clipped at 0 as a whole; beta uses the "
+        f"largest norm and ||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 and 7 are printed.{drawn}"
+    )
+
+
+def sizes(runs: LinearRuns) -> str:
+    result, models = runs.result, runs.models
+    return (
+        f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 30, d = 100, noise 0.1, lambda 0.5, "
+        "baseline: 6th best arm."
+    )
+
+
+# Figure 7: budgets with linear rewards, to the end and at the beginning, of the runs of Figure 3 (bottom).
+
+
+fig7_data = data
+
+
+def fig7_score(runs: LinearRuns) -> list[Row]:
+    """The worst model beside the oracle and the martingale bound; the order of the final budgets. Safety is judged in Figure 3."""
+    result, models, worst = runs.result, runs.models, runs.picked["worst"]
+    oracle = final(result, "CLUCB-Or", worst, models)
+    martingale = relative(result, "CLUCB-M", "CLUCB", worst, models)
+    average = "CLUCB-M has less regret than CLUCB, average over models"
+    same = "CLUCB-M's regret is CLUCB's, worst model (ratio)"
+    pool, more = runs.on_most_models()
+    drawn = worst_models_of_draws(pool, "CLUCB2", "CLUCB", more, models)
+    rows = []
+    for name in ("CLUCB-S", "CLUCB2"):
+        text = f"{name} has less regret than CLUCB-Or, worst model"
+        over = f"worst model over draws of {models}: {name} has less regret than CLUCB-Or (ratio)"
+        rows.append(lower_in_draws("linear-s-beats-oracle", over, pool, name, "CLUCB-Or", more, drawn))
+        rows.append(lower(OURS, text, final(result, name, worst, models), oracle))
+    return [
+        *rows,
+        row_of("linear-m-on-average-only", same, "no significant improvement", martingale, near(martingale, 1.0, MATCH_SHARE)),
+        lower("linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB")),
+        budget_order(result),
+    ]
+
+
+def fig7_plot(runs: LinearRuns) -> dict[str, Figure]:
+    return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")

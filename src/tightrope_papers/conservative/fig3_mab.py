@@ -1,0 +1,250 @@
+"""Figure 3, top: Bernoulli arms, regret of the conservative algorithms and their ablations. Figures 1 and 6 draw the same runs.
+
+`other_indices` has other readings of what is promising and of what the baseline's index is.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tightrope.plots.figures import regret_figure
+from tightrope.results.results import Result
+
+from ..experiment import Run, palette
+from ..scoring import OURS, Estimate, Row, above, below, everywhere_above, in_reading, near, paired_mean, row_of
+from .measures import (
+    budget_panels,
+    budgets,
+    by_model,
+    even_checkpoints,
+    extreme_models,
+    final,
+    in_per_cent,
+    lower,
+    panels,
+    parallel,
+    reduced_in_draws,
+    relative,
+    summary,
+    worst_models_of_draws,
+)
+from .settings import SIGMA, bernoulli_models, budget_monitor, line_up, told_baseline
+
+RANK = 4
+SCALE = 0.5  # of psi: rewards in [0, 1] are 1/2-sub-Gaussian
+OTHER_SCALE = math.sqrt(0.5)
+OTHER = "psi 1/sqrt 2"
+SCALED = ("CUCB-M", "CUCB2")  # whose bound has the scale of psi
+NUMBERS = {"CUCB-M": ("mab-m", 43.0), "CUCB-S": ("mab-s", 12.0), "CUCB2": ("mab-cucb2-half", 51.0)}  # the paper's, of its worst model
+DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2")
+SLACK_SHARE = 0.05  # "never worse" is read as: by no more than this share of CUCB's regret
+
+
+class BernoulliRuns(NamedTuple):
+    """The runs, how many models they go round, which of them the paper would show; and at paper scale two sets of runs beside them.
+
+    shown: on the worst and the best of the models, many each. pool: the improvements on more models, the same among them, with how many.
+    """
+
+    result: Result
+    models: int
+    picked: dict[str, int]
+    shown: Result | None = None
+    pool: tuple[Result, int] | None = None
+
+    def on_extremes(self) -> tuple[Result, dict[str, int], int]:
+        """The runs that say most about the worst and the best model, which models of them these are, and how many models they have."""
+        return (self.result, self.picked, self.models) if self.shown is None else (self.shown, {"worst": 0, "best": 1}, 2)
+
+    def on_most_models(self) -> tuple[Result, int]:
+        return self.pool or (self.result, self.models)
+
+
+def data(run: Run) -> BernoulliRuns:
+    """All algorithms on the same models; then what decides, without curves: the extreme models again, and more models."""
+    models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
+    more, repeats, of_extremes = run.at(smoke=(4, 2, 2), laptop=(0, 0, 0), paper=(210, 40, 1000))
+    worlds = bernoulli_models(max(models, more), run.seed)
+    horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
+    common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
+    players = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
+    papers = dict(players)
+    players[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
+    players[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
+    result = run.simulate(
+        "fig3-mab-rounds", worlds[:models], players, horizon=horizon, replications=models * runs,
+        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
+    )  # fmt: skip
+    picked = extreme_models(result, "CUCB2", "CUCB", models)
+    if not more:
+        return BernoulliRuns(result, models, picked)
+    extremes = [worlds[picked[label]] for label in ("worst", "best")]
+    shown = run.simulate(
+        "fig3-mab-extremes", extremes, papers, horizon=horizon, replications=len(extremes) * of_extremes, checkpoints=[horizon]
+    )
+    improved = {name: players[name] for name in ("CUCB", *NUMBERS, *(f"{one}, {OTHER}" for one in SCALED))}
+    pool = run.simulate("fig3-mab-pool", worlds, improved, horizon=horizon, replications=more * repeats, checkpoints=[horizon])
+    return BernoulliRuns(result, models, picked, shown, (pool, more))
+
+
+def score(runs: BernoulliRuns) -> list[Row]:
+    """The gain of each improvement, alone and together; what is said of every model; the cost of safety."""
+    plain = {name: name for name in NUMBERS}
+    other = plain | {name: f"{name}, {OTHER}" for name in SCALED}
+    result, models = runs.result, runs.models
+    shown, which, number = runs.on_extremes()
+    worst = extreme_models(result, other["CUCB2"], "CUCB", models)["worst"]
+    return [
+        *numbers(runs, plain, "psi with 1/2"),
+        *orders(lambda name: final(shown, name, which["worst"], number), plain["CUCB2"], "psi with 1/2"),
+        *every_model(runs),
+        *costs(runs),
+        *in_reading(OTHER, [
+            *numbers(runs, other, "psi with 1/sqrt 2"),
+            *orders(lambda name: final(result, name, worst, models), other["CUCB2"], "psi with 1/sqrt 2"),
+        ]),
+    ]  # fmt: skip
+
+
+def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]:
+    """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
+    result, models = runs.result, runs.models
+    pool, more = runs.on_most_models()
+    worst = worst_models_of_draws(pool, names["CUCB2"], "CUCB", more, models)
+    chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
+    rows = []
+    for name, (key, paper) in NUMBERS.items():
+        one_sided = name == "CUCB2"
+        words = f"{'more than ' if one_sided else ''}{paper:g} %"
+        text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
+        rows.append(reduced_in_draws(key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided))
+        for label, model in chosen.items():
+            ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
+            rows.append(row_of(OURS, f"{name} lowers CUCB's regret, {label} model ({where})", words, ours, above(ours)))
+    return rows
+
+
+def orders(on_worst: Callable[[str], np.ndarray], both: str, where: str) -> list[Row]:
+    """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both: the name of CUCB2."""
+    few = "The worst of other models, with other runs."
+    farther = distance_left(on_worst(both), on_worst("CUCB"), on_worst("CUCB-Or"))
+    closer = f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)"
+    return [
+        lower("mab-s-below-l", f"CUCB-S has less regret than CUCB-L, worst model ({where})", on_worst("CUCB-S"), on_worst("CUCB-L"),
+              remark=few),
+        row_of("mab-cucb2-near-oracle", closer, "much closer", farther, below(farther), remark=few),
+        lower(OURS, f"CUCB-Or has less regret than CUCB2, worst model ({where})", on_worst("CUCB-Or"), on_worst(both), remark=few),
+    ]  # fmt: skip
+
+
+def distance_left(both: np.ndarray, plain: np.ndarray, oracle: np.ndarray) -> Estimate:
+    """How much farther from the oracle CUCB2 is than half of CUCB's distance, on whichever side of it."""
+    gap, half = both - oracle, 0.5 * (plain - oracle)
+    return max(paired_mean(gap, half), paired_mean(-gap, half))
+
+
+def every_model(runs: BernoulliRuns) -> list[Row]:
+    pool, models = runs.on_most_models()
+    shown, which, number = runs.on_extremes()
+    better = by_model(pool, "CUCB2", "CUCB", models)
+    never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(pool, "CUCB-S", "CUCB", models)]
+    best, least = (in_per_cent(relative(shown, "CUCB2", "CUCB", which[label], number)) for label in ("best", "worst"))
+    middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
+    skew = Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se))
+    near_best = "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst - 2 average, per cent)"
+    all_models, no_worse = (
+        "CUCB2 has less regret than CUCB on every model",
+        f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB",
+    )
+    return [
+        row_of("mab-every-model", all_models, "every model", f"{sum(one.value > 0 for one in better)} of {models} models",
+               everywhere_above(better)),
+        row_of("selection-never-worse", f"{no_worse} (its least gain)", "never worse",
+               f"{min(one.value for one in never) - SLACK_SHARE:+.1%}", everywhere_above(never)),
+        row_of("mab-best-near-average", near_best, "very similar", skew, below(skew)),
+    ]  # fmt: skip
+
+
+def costs(runs: BernoulliRuns) -> list[Row]:
+    """The cost of safety: every conservative algorithm against UCB; the oracle, which is told the means, apart."""
+    free = final(runs.result, "UCB")
+    names = [name for name in runs.result.policies if name not in ("UCB", "CUCB-Or")]
+    paid = {name: paired_mean(final(runs.result, name), free) for name in (*names, "CUCB-Or")}
+    cheaper = [name for name in names if paid[name].value < 0]
+    text = "every conservative algorithm that is not told the means has more regret than UCB"
+    return [
+        row_of("safety-costs", text, "all above", f"below UCB: {', '.join(cheaper)}" if cheaper else "all above",
+               everywhere_above([paid[name] for name in names])),
+        row_of(OURS, "CUCB-Or has more regret than UCB (difference)", "above", paid["CUCB-Or"], above(paid["CUCB-Or"])),
+    ]  # fmt: skip
+
+
+def tables(runs: BernoulliRuns) -> dict[str, pd.DataFrame]:
+    return {"policies": summary(runs.result, runs.models, "CUCB", runs.picked)}
+
+
+def plot(runs: BernoulliRuns) -> dict[str, Figure]:
+    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
+
+
+def notes(runs: BernoulliRuns) -> str:
+    further = ""
+    if runs.shown is not None and runs.pool is not None:
+        pool, more = runs.pool
+        further = (
+            f" What is said of every model and of draws of models is judged on {more} models, {pool.replications // more} runs each; "
+            f"orders on the worst model, and how the worst and the best compare, on {runs.shown.replications // 2} runs of each."
+        )
+    return sizes(runs.result, runs.models) + (
+        " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are those of Wu et al. with sigma = 1, "
+        "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index without the constraint. A number of the worst of 70 models is "
+        f"compared with its 5 to 95 % range over draws of 70, with replacement.{further}"
+    )
+
+
+def sizes(result: Result, models: int) -> str:
+    return (
+        f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, "
+        "alpha 0.05, delta 0.01."
+    )
+
+
+# Figure 1: the price of the confidence bound in CUCB: UCB, CUCB and CUCB with the true condition, on the runs of Figure 3 (top).
+
+
+fig1_data = data
+
+
+def fig1_score(runs: BernoulliRuns) -> list[Row]:
+    """The exact condition costs little, its estimate much."""
+    result = runs.result
+    exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
+    remark = "UCB here is the same index without the constraint; the paper gives no number for “almost the same”."
+    text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
+    return [
+        lower("fig1-cucb-above-oracle", "CUCB with the exact condition has less regret than CUCB", exact, plain, paper="much lower"),
+        row_of("fig1-oracle-near-ucb", text, "almost the same", relative(result, "CUCB-Or", "UCB"),
+               near(relative(result, "CUCB-Or", "UCB"), 1.0, 0.2), remark=remark),
+    ]  # fmt: skip
+
+
+def fig1_plot(runs: BernoulliRuns) -> dict[str, Figure]:
+    return {"fig1": regret_figure(runs.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}
+
+
+# Figure 6: budgets on Bernoulli arms, to the end and at the beginning, of the runs of Figure 3 (top).
+
+
+fig6_data = data
+
+
+def fig6_score(runs: BernoulliRuns) -> list[Row]:
+    return [*budgets(runs.result, "UCB"), parallel(runs.result)]
+
+
+def fig6_plot(runs: BernoulliRuns) -> dict[str, Figure]:
+    return budget_panels(runs.result, runs.models, runs.picked, "UCB", DRAWN_POLICIES)

@@ -1,0 +1,137 @@
+"""Figure 4: the constraint verified at checkpoints only, regret of CUCB2T relative to UCB as a function of T."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tightrope.plots import style
+from tightrope.results.results import Result
+
+from ..experiment import Run
+from ..scoring import OURS, Estimate, Row, above, below, differs, estimate, falls, paired_mean, rare, row_of
+from .measures import final, safety
+from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, told_baseline, unconstrained
+
+RANK = 4
+RANKS = (2, 4, 8)  # baselines, the stronger first
+
+
+class CheckpointRuns(NamedTuple):
+    """The runs, the values of T, how many models they go round, and T = 1 and T = n beside baselines of other ranks."""
+
+    result: Result
+    lengths: list[int]
+    models: int
+    ranks: dict[int, Result]
+
+    def extra(self, T: int) -> np.ndarray:
+        """Regret of CUCB2T minus UCB's, run by run."""
+        return final(self.result, f"T = {T}") - final(self.result, "UCB")
+
+
+def data(run: Run) -> CheckpointRuns:
+    """CUCB2T for many T, and UCB."""
+    horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
+    models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
+    lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
+    players = {f"T = {T}": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=T) for T in lengths}
+    players["UCB"] = told_baseline("CUCB", RANK, unconstrained, sigma=SIGMA)
+    monitors = {f"T = {T}": budget_monitor(RANK, ALPHA, T) for T in lengths} | {"UCB": budget_monitor(RANK)}
+    result = run.simulate(
+        "fig4", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs, checkpoints=[horizon],
+        monitor=monitors,
+    )  # fmt: skip
+    ends = {"T = 1": 1, "T = n": horizon}
+    ranks = {
+        rank: run.simulate(
+            f"fig4-rank-{rank}", bernoulli_models(models, run.seed),
+            {name: told_baseline("CUCB2T", rank, sigma=SIGMA, checkpoint=T) for name, T in ends.items()},
+            horizon=horizon, replications=models * runs, checkpoints=[horizon],
+        )
+        for rank in RANKS
+    }  # fmt: skip
+    return CheckpointRuns(result, lengths, models, ranks)
+
+
+def score(runs: CheckpointRuns) -> list[Row]:
+    """The whole curve: does it fall, and what is left at T = n; what a better baseline leaves to gain; the promise of Theorem 2."""
+    result, lengths = runs.result, runs.lengths
+    extra = [runs.extra(T) for T in lengths]
+    left = estimate(extra[-1])
+    curve = f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last minus first)"
+    drop = paired_mean(extra[-1], extra[0])
+    half = extra[: len(extra) // 2 + 1]
+    part = paired_mean(half[-1], half[0])
+    peak = lengths[int(np.argmax([one.mean() for one in extra]))]
+    flat = f"it falls from T = 1 to {lengths[len(half) - 1]}, too (last minus first; it is highest at T = {peak})"
+    end = "fig4-end-differs"
+    return [
+        row_of("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
+        row_of(OURS, flat, "decreases", part, falls(steps(half), part)),
+        row_of(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
+        row_of(OURS, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
+               remark="A period grants its leeway at once; discarding UCB's arm for a safe one can also lower the regret."),
+        stronger_baseline(runs),
+        *baseline_rounds(runs),
+        *promise(runs),
+        safety(result, "UCB")[0],
+    ]  # fmt: skip
+
+
+def steps(curve: list[np.ndarray]) -> list[Estimate]:
+    return [paired_mean(after, before) for before, after in itertools.pairwise(curve)]
+
+
+def stronger_baseline(runs: CheckpointRuns) -> Row:
+    """The gain of T = n over T = 1 beside every baseline, as the baseline becomes weaker."""
+    gained = [final(runs.ranks[rank], "T = 1") - final(runs.ranks[rank], "T = n") for rank in RANKS]
+    less = paired_mean(gained[0], gained[-1])
+    ours = ", ".join(f"{one.mean():.4g}" for one in gained) + f" (ranks {', '.join(map(str, RANKS))})"
+    text = "the stronger the baseline the less T = n gains over T = 1 (regret)"
+    return row_of("fig4-stronger-baseline", text, "less", ours, falls(steps(gained[::-1]), less), se=less.se)
+
+
+def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
+    share = [runs.result.watched[f"T = {T}"]["events"][:, -1, 2] / runs.result.rounds[-1] for T in runs.lengths]
+    drop = paired_mean(share[-1], share[0])
+    text = f"the baseline is played less often as T grows over {len(share)} values (share of the rounds, last minus first)"
+    return [row_of("longer-periods-fewer-baseline-rounds", text, "less often", drop, falls(steps(share), drop))]
+
+
+def promise(runs: CheckpointRuns) -> list[Row]:
+    """CUCB2T at its checkpoints, and below 0 between them at first."""
+    watched = [runs.result.watched[f"T = {T}"] for T in runs.lengths]
+    broken, total = sum(int((one["violations"] > 0).sum()) for one in watched), sum(one["violations"].size for one in watched)
+    between = estimate(watched[-1]["lowest"][:, 0])
+    text = "runs of CUCB2T that break the constraint at a checkpoint, all T"
+    early = "the lowest budget of CUCB2T with T = n, between checkpoints"
+    return [
+        row_of("thm2-safe", text, f"at most {DELTA:g}", f"{broken} of {total}", rare(broken, total, DELTA)),
+        row_of("early-budget-with-checkpoints", early, "negative", between, below(between)),
+    ]
+
+
+def tables(runs: CheckpointRuns) -> dict[str, pd.DataFrame]:
+    rows = [{"T": T, "regret minus UCB's": e.value, "s.e.": e.se} for T in runs.lengths for e in (estimate(runs.extra(T)),)]
+    return {"difference": pd.DataFrame(rows)}
+
+
+def plot(runs: CheckpointRuns) -> dict[str, Figure]:
+    differences = [estimate(runs.extra(T)) for T in runs.lengths]
+    fig, (ax,) = style.figure()
+    ax.errorbar(
+        runs.lengths, [e.value for e in differences], yerr=[2 * e.se for e in differences], color=style.colour(0), marker="o", capsize=3
+    )
+    ax.axhline(0.0, color=style.INK, linewidth=0.8)
+    ax.set_xscale("log")
+    ax.set_xlabel("rounds between checkpoints T", color=style.INK)
+    ax.set_ylabel("regret of CUCB2T - regret of UCB", color=style.INK)
+    return {"fig4": fig}
+
+
+def notes(runs: CheckpointRuns) -> str:
+    replications, horizon = runs.result.replications // runs.models, runs.result.rounds[-1]
+    return f"{runs.models} models, {replications} runs each, n = {horizon}; the paper draws this relation and gives no numbers."

@@ -1,0 +1,60 @@
+"""The demo: its sections in turn, and the page."""
+
+import pathlib
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tightrope.core import files
+from tightrope.core.types import JsonObject
+from tightrope.pages.page import Section, write_page
+from tightrope.simulation import store
+from tightrope.simulation.run import Meters, silent
+
+from . import log, price, safe, sets, stop, width
+from .setting import DemoSetting
+
+RECORD = "demo.json"  # what the page can be made from again
+SECTIONS: Mapping[str, Callable[[DemoSetting], Section]] = {
+    "safe": safe.section, "stop": stop.section, "width": width.section, "sets": sets.section, "price": price.section, "log": log.section,
+}  # fmt: skip
+TITLE = "tightrope: structured bandits in six parts"
+LEAD = "What the library is for. Every sentence of a result is computed from the runs of this page."
+
+
+class Demo(NamedTuple):
+    """The result of a demo: its page, and the sections with their sentences."""
+
+    page: pathlib.Path
+    sections: list[Section]
+
+
+def run_demo(
+    out: pathlib.Path, *, seed: int = 0, data: str | None = None, workers: int | None = None, size: float = 1.0,
+    title: str | None = None, path: pathlib.Path | None = None,
+    say: Callable[[str], None] = print, progress: Meters = silent,
+) -> Demo:  # fmt: skip
+    """Run all sections, keeping what is finished in folders under out, and write the page, path or out/report.html.
+
+    data: folder of the data sets. size: share of the full numbers of rounds and replications, in (0, 1]. say: is told which data are
+    missing; a labelled synthetic twin stands in for them.
+    """
+    setting = DemoSetting(out, seed, data, workers, size, say, progress)
+    sections, seconds = [], {}
+    for name, section in SECTIONS.items():
+        began = time.monotonic()
+        sections.append(section(setting))
+        seconds[name] = time.monotonic() - began
+    took = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
+    origin = {"command": store.command(), "seed": seed, "time": f"{sum(seconds.values()):.0f} s: {took}"} | store.versions()
+    page = write_page(path or out / "report.html", title or TITLE, LEAD, sections, origin)
+    files.write_json(out / RECORD, {"seed": seed, "data": data, "size": size, "versions": store.versions()})
+    return Demo(page, sections)
+
+
+def demo_again(
+    record: JsonObject, out: pathlib.Path, *, title: str | None = None, path: pathlib.Path | None = None,
+    say: Callable[[str], None] = print,
+) -> Demo:  # fmt: skip
+    """Write the page of a demo's folder again; what was played is found there."""
+    return run_demo(out, seed=record["seed"], data=record["data"], size=record["size"], title=title, path=path, say=say)

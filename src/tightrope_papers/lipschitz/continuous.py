@@ -1,0 +1,110 @@
+"""Arms in [0, 1]: a grid with OSLB or CKL-UCB against HOO and Zooming, with the grid's own share of the regret."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tightrope import problems
+from tightrope.policies.lipschitz.pooled import discretize
+from tightrope.results.results import Result
+
+from ..experiment import Run
+from ..scoring import Row
+from .settings import P, Shape, join_results, order, panels, shapes, summary
+
+SHIFT = 0.0363  # peaks lie between the points of every grid used
+FINE_ARMS = 513  # arms that HOO and Zooming choose among
+ON_GRID, RIVALS = ("CKL-UCB", "OSLB"), ("HOO", "Zooming")
+REMARK = "The regret is dominated by the grid's own share where the peak lies far from its points."
+
+
+class ShapeCase(NamedTuple):
+    """The runs on one shape, those that judge OSLB, and how far the best points of the coarse and the fine grid are below the peak."""
+
+    result: Result
+    of_oslb: Result
+    lost: float
+    lost_fine: float
+
+
+def targets() -> dict[str, Shape]:
+    """The four shapes with peaks off the grid, and a wavy one."""
+    return shapes(SHIFT) | {"waves": lambda x: (np.sin(13 * x) * np.sin(27 * x) + 1) / 2}
+
+
+def bounds(shape: Shape) -> tuple[float, float]:
+    """The peak and the Lipschitz constant of a shape, on 2e6 even points (the constant rounded up by 1e-6)."""
+    x = np.linspace(0.0, 1.0, 2_000_001)
+    y = shape(x)
+    return float(y.max()), float(np.abs(np.diff(y)).max() * 2e6 * (1 + 1e-6))
+
+
+def on_grid(shape: Shape, points: np.ndarray) -> problems.Lipschitz:
+    """A problem whose regret is measured against the peak of the shape."""
+    peak, L = bounds(shape)
+    return problems.Lipschitz(points, shape(points), lipschitz=L, best=peak)
+
+
+def data(run: Run) -> dict[str, ShapeCase]:
+    """Five shapes; regret against the peak of the function."""
+    horizon, runs = run.at(smoke=(1000, 3), laptop=(30_000, 20), paper=(100_000, 50))
+    more = run.at(smoke={"triangle": 4}, laptop={}, paper={"triangle": 2000})  # runs of OSLB and its rivals where they are close
+    grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE_ARMS)
+    cases = {}
+    for name, shape in targets().items():
+        coarse, dense = on_grid(shape, grid), on_grid(shape, fine)
+        L = coarse.lipschitz
+        policies = {
+            "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=0.0),
+            "OSLB": P.OSLB(lipschitz=L),
+            "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L),
+            "KL-UCB": P.KLUCB(),
+        }
+        first = run.simulate(f"grid-{name}", coarse, policies, horizon=horizon, replications=runs)
+        rivals = {"HOO": P.HOO(nu=L), "Zooming": P.Zooming(lipschitz=L)}
+        second = run.simulate(f"line-{name}", dense, rivals, horizon=horizon, replications=runs)
+        result = of_oslb = join_results(first, second)
+        if name in more:
+            options = {"horizon": horizon, "replications": more[name], "checkpoints": [horizon]}
+            oslb = run.simulate(f"grid-more-{name}", coarse, {"OSLB": policies["OSLB"]}, **options)
+            of_oslb = join_results(oslb, run.simulate(f"line-more-{name}", dense, rivals, **options))
+        cases[name] = ShapeCase(result, of_oslb, coarse.best - coarse.means.max(), dense.best - dense.means.max())
+    return cases
+
+
+def score(cases: dict[str, ShapeCase]) -> list[Row]:
+    """OSLB and CKL-UCB on the grid against the policies of the whole interval."""
+    return [
+        order("continuous", name, case.of_oslb if better == "OSLB" else case.result, better, worse, remark=REMARK)
+        for name, case in cases.items() for better in ON_GRID for worse in RIVALS
+    ]  # fmt: skip
+
+
+def tables(cases: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
+    """Regret of every policy on every shape, and what the grid alone costs."""
+    rows = []
+    for name, case in cases.items():
+        horizon, table = int(case.result.rounds[-1]), summary(case.result)
+        table.insert(0, "shape", name)
+        table["of which the grid's share"] = [
+            horizon * (case.lost_fine if policy in RIVALS else case.lost) for policy in case.result.policies
+        ]
+        rows.append(table)
+    return {"regret against the peak": pd.concat(rows, ignore_index=True)}
+
+
+def plot(cases: dict[str, ShapeCase]) -> dict[str, Figure]:
+    return {"continuous": panels({name: case.result for name, case in cases.items()})}
+
+
+def notes(cases: dict[str, ShapeCase]) -> str:
+    result = next(iter(cases.values())).result
+    horizon = int(result.rounds[-1])
+    more = {name: case.of_oslb.replications for name, case in cases.items() if case.of_oslb is not case.result}
+    decided = "".join(f" ({count} of OSLB, HOO and Zooming on {name})" for name, count in more.items())
+    return (
+        f"{result.replications} runs of {horizon} rounds{decided}, {discretize(horizon).size} points from discretize; HOO and Zooming "
+        f"choose among {FINE_ARMS} points. Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
+    )

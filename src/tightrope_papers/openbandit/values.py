@@ -1,0 +1,134 @@
+"""Each of the two policies judged on the other's log, by every estimator, beside what it earned itself.
+
+Uniform to Thompson sampling: the judged policy shows an item in a position as often as Thompson sampling did on average (`shares`).
+Its own log is of the same days, and what it earned there is the truth up to sampling error. Thompson sampling to uniform: the
+propensities are the published ones.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tightrope.evaluation.evaluate import evaluate
+from tightrope.evaluation.results import Evaluation
+from tightrope.evaluation.scoring import LEAST_ESS, LEAST_SHARE
+from tightrope.logs import Log, from_frame
+from tightrope.plots import style
+from tightrope.problems.data import CAMPAIGNS, OpenBandit, open_bandit
+
+from ..experiment import Run
+from ..scoring import OURS, Estimate, Row, agree, at_most, row_of
+
+DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
+UNIT = 1000  # impressions, in pictures
+
+
+class DirectionCase(NamedTuple):
+    """One policy on the other's log: the estimates, and the mean reward of its own log."""
+
+    campaign: str
+    direction: str
+    evaluation: Evaluation
+    own: Estimate
+
+    @property
+    def refused(self) -> bool:
+        return self.evaluation.verdict.startswith("not enough overlap")
+
+
+def data(run: Run) -> list[DirectionCase]:
+    """Three campaigns, two directions; the size does not depend on the scale."""
+    cases = []
+    for campaign in CAMPAIGNS:
+        both = {name: open_bandit(campaign, name, data=run.data) for name in ("random", "bts")}  # type: ignore[arg-type]
+        for direction, (logged, wanted) in DIRECTIONS.items():
+            target = dict(enumerate(both["bts"].shares)) if wanted == "bts" else np.full(both["random"].arms, 1.0 / both["random"].arms)
+            evaluation = evaluate(log_of(both[logged]), target, estimator="dr", baseline="logged")
+            own = evaluate(log_of(both[wanted]), "logged", estimator="ips", anytime=False)
+            cases.append(DirectionCase(campaign, direction, evaluation, Estimate(own.value, own.se)))
+    return cases
+
+
+def log_of(campaign: OpenBandit) -> Log:
+    return from_frame(campaign.log, slot="slot", time="time", arms=campaign.arms)
+
+
+def score(cases: list[DirectionCase]) -> list[Row]:
+    """Where there is overlap, every estimator against the own mean, not counted (see `pooled`); where there is none, a refusal."""
+    rows = []
+    for case in cases:
+        where = f"{case.campaign}, {case.direction}"
+        own = f"{case.own.value:.4f} ± {case.own.se:.4f}"
+        if case.refused:
+            needed = max(LEAST_ESS, LEAST_SHARE * case.evaluation.n)
+            words = f"effective sample size {case.evaluation.ess:,.0f} of {case.evaluation.n:,}"
+            text = f"refused for lack of overlap: {where}"
+            rows.append(row_of("support", text, f"at most {needed:g}", words, at_most(case.evaluation.ess, needed)))
+            continue
+        for name, (value, se) in case.evaluation.estimates.items():
+            apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
+            words = f"{name} agrees with the policy's own mean: {where}"
+            rows.append(row_of(OURS, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark_on(name)))
+    return rows
+
+
+def remark_on(name: str) -> str:
+    return "Its standard error does not contain the error of the model." if name in ("dm", "switch-dr") else ""
+
+
+def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
+    """Every estimate beside the own mean; overlap, bounds and gate of every case."""
+    values, overlaps = [], []
+    for case in cases:
+        who = {"campaign": case.campaign, "direction": case.direction}
+        for name, (value, se) in case.evaluation.estimates.items():
+            apart = (value - case.own.value) / math.hypot(se, case.own.se)
+            values.append(who | {"estimator": name, "value": value, "se": se, "own mean": case.own.value, "own se": case.own.se,
+                                 "apart, in joint se": apart, "refused": case.refused})  # fmt: skip
+        e = case.evaluation
+        overlaps.append(who | {"rows": e.n, "effective sample size": e.ess, "largest weight": e.max_weight, "lower": e.interval[0],
+                               "upper": e.interval[1], "own mean": case.own.value, "verdict": e.verdict})  # fmt: skip
+    return {"values": pd.DataFrame(values), "overlap": pd.DataFrame(overlaps)}
+
+
+def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
+    """For each direction: every estimate with two standard errors, the policy's own mean as a band."""
+    figures: dict[str, Figure] = {}
+    for direction in DIRECTIONS:
+        chosen = [case for case in cases if case.direction == direction]
+        fig, axes = style.figure(len(chosen), width=5.0)
+        for ax, case in zip(axes, chosen, strict=True):
+            names = list(case.evaluation.estimates)
+            values = UNIT * np.array([case.evaluation.estimates[name] for name in names])
+            own, se = UNIT * case.own.value, UNIT * case.own.se
+            ax.axvspan(own - 2 * se, own + 2 * se, color=style.colour(2), alpha=0.2, linewidth=0)
+            ax.axvline(own, color=style.colour(2), linewidth=1.4)
+            colour = style.colour(5 if case.refused else 0)
+            ax.errorbar(values[:, 0], range(len(names)), xerr=2 * values[:, 1], fmt="o", color=colour, capsize=3, markersize=5)
+            ax.set_yticks(range(len(names)), names)
+            ax.invert_yaxis()
+            words = "refused" if case.refused else f"{case.evaluation.ess:,.0f} effective rows"
+            ax.set_title(f"{case.campaign}: {words}", color=style.INK, fontsize=11, loc="left")
+            ax.set_xlabel(f"clicks per {UNIT:,} impressions", color=style.INK)
+        figures[direction.replace(" ", "-").lower()] = fig
+    return figures
+
+
+def notes(cases: list[DirectionCase]) -> str:
+    rows = cases[0].evaluation.n
+    judged = [case for case in cases if not case.refused]
+    wide = [math.hypot(case.evaluation.se, case.own.se) / case.own.value for case in judged]
+    weak = (
+        f" Joint standard errors of DR are {min(wide):.0%} to {max(wide):.0%} of the own mean, so that one campaign decides little: the "
+        "figure pooled judges."
+        if wide
+        else ""
+    )
+    return (
+        f"{rows:,} impressions of each campaign and policy, all three positions. Points: estimates ± 2 standard errors on the other "
+        "policy's log; band: the policy's own mean ± 2. A case is refused where the effective sample size is below "
+        f"{LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and not judged." + weak
+    )
