@@ -13,7 +13,7 @@ ROOT = SOURCE / "tightrope"
 PACKAGES = {"tightrope": (), "tightrope_papers": ("papers",), "tightrope_service": ("service",)}  # and the rooms that they are
 ROOMS = (
     "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "session", "evaluation",
-    "pages", "papers", "service", "adapters", "extend", "testing", "cli",
+    "pages", "cli", "papers", "service", "adapters", "extend", "testing",
 )  # fmt: skip
 APART = {("service", "papers")}  # neither knows of the other
 OUTSIDE = {"__init__", "__main__"}  # the door itself

@@ -1,22 +1,22 @@
-"""All commands: one group of them a file, registered here."""
+"""All commands: those of the library, and of packages that are found by the entry points of `tightrope.commands`."""
 
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from .. import __version__
 from ..core.extras import MissingExtra
-from ..service import cli as service
 from .options import INTERRUPTED_CODE, console, errors
-from .run import demo, evaluate, report, reproduce, run
+from .run import evaluate, report, run
 from .tools import bound, cite, policies
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
-COMMANDS = (demo, run, report, policies, cite, reproduce, evaluate, bound)  # in the order of `tightrope --help`
-for _command in COMMANDS:
+for _command in (run, report, policies, cite, evaluate, bound):  # in the order of `tightrope --help`
     app.command()(_command)
-service.register(app)
+for _point in entry_points(group="tightrope.commands"):
+    _point.load()(app)
 
 
 def run_command() -> int | None:

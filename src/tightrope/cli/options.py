@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
+# Of commands of other packages: each prints what a folder says and returns its page, or None where the folder is not of its commands.
+folder_pages: list[Callable[[pathlib.Path, str | None, pathlib.Path | None], pathlib.Path | None]] = []
 INTERRUPTED_CODE = 130  # exit code of a command that Ctrl-C ended
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]

@@ -2,19 +2,14 @@
 
 import json
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
-from rich.table import Table
-
-import tightrope_papers
 
 from .options import (
     Address,
-    Data,
     Engine,
     Import,
     Json,
@@ -24,7 +19,7 @@ from .options import (
     Seed,
     Workers,
     console,
-    errors,
+    folder_pages,
     numbers,
     print_json,
     print_summary,
@@ -32,8 +27,6 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from tightrope_papers.experiment import FigureOutcome
-
     from ..core.policy import Policy
     from ..core.types import Arguments
     from ..evaluation.targets import Judged
@@ -154,38 +147,20 @@ EVALUATION, COMPARISON = "evaluation.json", "comparison.json"
 KNOWN_COMMANDS = "run, demo, reproduce and evaluate, and Result.save"
 
 
-@dataclass
-class RewrittenPage:
-    """A page, and what is to be said of it: results, the rows of a paper, or lines."""
+class RewrittenPage(NamedTuple):
+    """A page, and what is to be said of it: results, or lines."""
 
     path: pathlib.Path
-    results: "dict[str, Result | Identification]" = field(default_factory=dict)
-    paper: "tuple[str, dict[str, FigureOutcome]] | None" = None
-    lines: list[str] = field(default_factory=list)
+    results: "dict[str, Result | Identification]"
+    lines: list[str]
 
 
-def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None, say: Callable[[str], None]) -> RewrittenPage:
-    """Write the page of one folder, whatever command filled it, or of several with results. Raises ValueError where one holds nothing."""
+def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None) -> RewrittenPage:
+    """Write the page of one folder, or of several with results. Raises ValueError where one holds nothing."""
     if len(folders) > 1:
         return compared_pages(folders, title, out or COMPARISON_PAGE)
     (folder,) = folders
-    return one_page(folder, title, out or folder / "report.html", out is not None, say)
-
-
-def one_page(folder: pathlib.Path, title: str | None, path: pathlib.Path, elsewhere: bool, say: Callable[[str], None]) -> RewrittenPage:
-    """The page of one folder."""
-    from tightrope_papers.all_papers import RECORD, rewrite_reports
-    from tightrope_papers.demo.page import RECORD as DEMO
-    from tightrope_papers.demo.page import demo_again
-    from tightrope_papers.experiment import ROWS, rewrite_report
-
-    if (folder / RECORD).exists():
-        return RewrittenPage(rewrite_reports(folder, title, path if elsewhere else None))
-    if (folder / DEMO).exists():
-        demo = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=say)
-        return RewrittenPage(demo.page, lines=[f"{section.title}\n  {section.summary}" for section in demo.sections])
-    if next(folder.glob(f"*/{ROWS}"), None) is not None:
-        return RewrittenPage(path, paper=rewrite_report(folder, title, path))
+    path = out or folder / "report.html"
     for name in (EVALUATION, COMPARISON):
         if (folder / name).exists():
             return judged_again(folder / name, title, path)
@@ -201,11 +176,11 @@ def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> R
         record = json.loads(file.read_text())
         if file.name == EVALUATION:
             one = Evaluation.from_record(record)
-            return RewrittenPage(write_evaluation(one, path, record["made"], title or ""), lines=[sentence(one)])
+            return RewrittenPage(write_evaluation(one, path, record["made"], title or ""), {}, [sentence(one)])
         several = Comparison.from_record(record)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} is damaged or of another version ({type(error).__name__}: {error}); evaluate the log again.") from None
-    return RewrittenPage(write_comparison(several, path, record["made"], title or ""), lines=[several.conclusion])
+    return RewrittenPage(write_comparison(several, path, record["made"], title or ""), {}, [several.conclusion])
 
 
 def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
@@ -227,7 +202,7 @@ def pages_of(results: "dict[str, Result | Identification]", title: str, path: pa
     """A page of results."""
     from ..pages.page import write_report
 
-    return RewrittenPage(write_report(results, path, title=title), results)
+    return RewrittenPage(write_report(results, path, title=title), results, [])
 
 
 def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> RewrittenPage:
@@ -243,96 +218,6 @@ def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pat
     if len(results) < len(folders):
         raise ValueError(f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with others.")
     return pages_of(join_same_questions(results) | results, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)
-
-
-# `reproduce`: the papers' experiments.
-
-
-def _papers(incomplete: str) -> list[str]:
-    return [name for name in (*tightrope_papers.names(), "all") if name.startswith(incomplete)]
-
-
-def reproduce(
-    paper: Annotated[str, typer.Argument(autocompletion=_papers, help=f"One of {', '.join(tightrope_papers.names())}; or all.")],
-    figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more; list: their names. Default all.")] = None,
-    scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
-    out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
-    seed: Seed = 0, data: Data = None, workers: Workers = None,
-    engine: Annotated[str | None, typer.Option(
-        help="threads, processes, dask or ray; default threads, and processes for long runs in Python. Results are the same.")] = None,
-    address: Address = None, quiet: Quiet = False, as_json: Json = False,
-) -> None:  # fmt: skip
-    """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
-    from tightrope_papers.experiment import Run, as_shown, figures, reproduce
-
-    if figure == ["list"]:
-        chosen = [name for name in tightrope_papers.names() if paper in (name, "all")]
-        for name in chosen or [paper]:  # an unknown one is refused
-            console.print(f"{name}: {', '.join(figures(name))}", soft_wrap=True)
-        return
-    folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
-    if paper == "all" and figure:
-        raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
-    say = partial((errors if as_json else console).print, soft_wrap=True)
-    with Meter(quiet) as meter:
-        run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
-        if paper == "all":
-            from tightrope_papers.all_papers import reproduce_all, verdicts
-
-            page = reproduce_all(run, say)
-            if as_json:
-                print_json({"report": str(page)} | verdicts(run))
-            else:
-                console.print(f"report: {page}")
-            return
-        if scale == "paper" and paper in tightrope_papers.names():
-            from tightrope_papers.all_papers import hours
-
-            say("What takes how long (what the folder holds already is not played again):")
-            for line in hours(paper, run, figure or None):
-                say(line)
-        outcomes = as_shown(reproduce(paper, figure or None, run), scale)
-    if as_json:
-        rows = [vars(row) for outcome in outcomes.values() for row in outcome.rows]
-        notes = {name: outcome.notes for name, outcome in outcomes.items()}
-        print_json({"paper": paper, "scale": scale, "report": str(folder / "report.html"), "rows": rows, "notes": notes})
-        return
-    print_rows(paper, outcomes)
-    console.print(f"report: {folder / 'report.html'}")
-
-
-def print_rows(paper: str, outcomes: "Mapping[str, FigureOutcome]") -> None:
-    """The comparison with the paper, row by row, and its sum."""
-    from tightrope_papers.experiment import claim_standings, sentence
-    from tightrope_papers.register import counts
-    from tightrope_papers.scoring import OURS, ours_in_words
-
-    table = Table("figure", "claim", "what is compared", "paper", "ours", "verdict")
-    for name, outcome in outcomes.items():
-        if outcome.notes:
-            console.print(f"{name}: {outcome.notes}", soft_wrap=True)
-        for row in outcome.rows:
-            key = row.key if row.key != OURS else "ours, not counted"
-            table.add_row(name, key, row.text, str(row.paper), ours_in_words(row), row.verdict)
-    console.print(table)
-    console.print(sentence(counts(claim_standings(paper, outcomes))))
-
-
-def demo(
-    out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None, workers: Workers = None, quiet: Quiet = False
-) -> None:  # fmt: skip
-    """Show what the library is for in one page: safe, stopping, learned, sets, prices, logs. Real data where they are found."""
-    from tightrope_papers.demo.page import run_demo
-
-    with Meter(quiet) as meter:
-        report = run_demo(out, seed=seed, data=data, workers=workers, say=_say_missing, progress=meter)
-    for section in report.sections:
-        console.print(f"{section.title}\n  {section.summary}", soft_wrap=True, markup=False)
-    console.print(f"report: {report.page}", soft_wrap=True)
-
-
-def _say_missing(words: str) -> None:
-    errors.print(words, soft_wrap=True, markup=False)
 
 
 def run(
@@ -379,13 +264,17 @@ def report(
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"DIR = {str(folder)!r} is not a folder; give one that a command of tightrope wrote.")
-    page = page_again(folders, title, out, _say_missing)
+    if len(folders) == 1:
+        for folder_page in folder_pages:
+            path = folder_page(folders[0], title, out)
+            if path is not None:
+                console.print(f"report: {path}", soft_wrap=True)
+                return
+    page = page_again(folders, title, out)
     for name, result in page.results.items():
         if len(page.results) > 1:
             console.print(name)
         print_summary(result)
-    if page.paper is not None:
-        print_rows(*page.paper)
     for line in page.lines:
         console.print(line, soft_wrap=True, markup=False)
     console.print(f"report: {page.path}", soft_wrap=True)
