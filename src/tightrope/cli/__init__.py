@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .application import app as app
 
-# way_out: How a command ends that Ctrl-C or SIGTERM stops: a sentence, the exit code of the signal, and nothing left behind.
+# How a command ends that Ctrl-C or SIGTERM stops: a sentence, the exit code of the signal, and nothing left behind.
 
 
 PATIENCE_SECONDS = 10.0  # in which a stopped command may end by itself; a signal after that ends it at once

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..evaluation.targets import Judged
     from ..results.results import Identification, Result
 
-# evaluate: `evaluate`: what a policy would have earned on a log.
+# `evaluate`: what a policy would have earned on a log.
 
 
 def evaluate(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
     from numba.core.pythonapi import _BoxContext, _UnboxContext
 
-# parts: Kernels that only other kernels call: lowered once, then optimised and turned into machine code as a part of each caller.
+# Kernels that only other kernels call: lowered once, then optimised and turned into machine code as a part of each caller.
 
 
 F = TypeVar("F", bound=Callable[..., object])

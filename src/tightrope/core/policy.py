@@ -17,7 +17,7 @@ from . import checks, files
 from .fields import Declared, DerivedField, Field, arm_set, checkpoints, choice, flag, integer, real, reward_ends, unchecked, vector
 from .types import Arguments, Sampled, Stored
 
-# names: Which policies, problems and problems of specs there are, by name. Classes enter themselves when their modules are imported.
+# Which policies, problems and problems of specs there are, by name. Classes enter themselves when their modules are imported.
 
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from ..core import checks
 from ..logs.log import Log, Rows
 from ..numerics.counts import boundaries
 
-# kernels: Compiled passes over rows: what every estimator sums, the scores of the confidence sequences, the regression's sums.
+# Compiled passes over rows: what every estimator sums, the scores of the confidence sequences, the regression's sums.
 
 
 # Places in `sums`.

@@ -40,7 +40,7 @@ from .tables import (
 )
 from .tables import rewards as rewards_of
 
-# arm_labels: Labels of arms in a table, and their numbers: 0, 1, .., K - 1 everywhere else.
+# Labels of arms in a table, and their numbers: 0, 1, .., K - 1 everywhere else.
 
 
 Label: TypeAlias = int | str

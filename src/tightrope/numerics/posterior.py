@@ -7,7 +7,7 @@ import numpy as np
 from ..compiled.kernels import jit, lean
 from . import special
 
-# student: How far a mean of Gaussian rewards with an unknown variance may be off: quantiles of Student's distribution, from above.
+# How far a mean of Gaussian rewards with an unknown variance may be off: quantiles of Student's distribution, from above.
 
 
 LONGEST = 700.0  # of ln(1 / b), so that its exponential is a number

@@ -75,7 +75,7 @@ __all__ = [
     "win_chances",
 ]
 
-# verbs: Verbs that every form of the regression answers.
+# Verbs that every form of the regression answers.
 
 
 @verb

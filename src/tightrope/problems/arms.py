@@ -19,7 +19,7 @@ from ..core.types import Array, Given, Oracle, Stored
 from ..core.verbs import VERBS, Arms, Context
 from ..solvers.oracles import Partition, TopK, choose
 
-# rewards: Distributions of a reward with a given mean: Gaussian, 0 or 1, -1 or 1.
+# Distributions of a reward with a given mean: Gaussian, 0 or 1, -1 or 1.
 
 
 REWARDS = ("gaussian", "bernoulli", "sign")

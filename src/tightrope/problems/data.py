@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DataNotFound", "OpenBandit", "find", "jester", "movielens", "movielens_ratings", "movielens_stars", "open_bandit", "yahoo"]
 
-# find: Where data files are looked for: the argument, $TIGHTROPE_DATA, ./data, the user's cache, and at last the network.
+# Where data files are looked for: the argument, $TIGHTROPE_DATA, ./data, the user's cache, and at last the network.
 
 
 CACHE = "tightrope-data"

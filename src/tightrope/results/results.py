@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# folder: Folders of results: long tables as frames and Parquet files, and a header with their checksums.
+# Folders of results: long tables as frames and Parquet files, and a header with their checksums.
 
 
 FORMAT = 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Engine", "shared_workers"]
 
-# pools: The workers of each engine, all behind `concurrent.futures.Executor`. Dask and Ray are imported when one of them is asked for.
+# The workers of each engine, all behind `concurrent.futures.Executor`. Dask and Ray are imported when one of them is asked for.
 
 
 T = TypeVar("T")

@@ -37,7 +37,7 @@ from .checked import BrokenContract, checked, foreign_within, sentence
 from .delays import most_open
 from .monitors import NoMonitor
 
-# arguments: Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every replication, sizes.
+# Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every replication, sizes.
 
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from .loops import Progress, Slices, Stopped
 from .store import Chunk, Replicable, Rows, Store, open_store, plan_chunks
 from .worker import Advance, Answer, PackedRecipe, RunRecipe, WorkerPool
 
-# progress: The progress of a run while it plays.
+# The progress of a run while it plays.
 
 
 class Meters(Protocol):

@@ -36,7 +36,7 @@ from ..core.policy import Problem
 from ..core.types import JsonObject
 from .loops import Slices
 
-# digest: Digests of experiments: equal digests mean equal numbers, so a finished chunk can be found again.
+# Digests of experiments: equal digests mean equal numbers, so a finished chunk can be found again.
 
 
 CODE = [SOURCE_HASH] + [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]

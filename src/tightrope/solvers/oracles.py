@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Assignment", "Knapsack", "Partition", "Promotions", "TopK"]
 
-# choose: How policies and problems ask any oracle: one form of scores, masks and answers.
+# How policies and problems ask any oracle: one form of scores, masks and answers.
 
 
 def set_size(oracle: Oracle | None, number: int) -> int:

@@ -16,7 +16,7 @@ from ...core.verbs import Arms, Context, allowed, select
 from ...numerics.counts import DIVERGENCES, argmax, bernoulli_divergence_close, divergence, exploration, one_hot, upper_root
 from ...solvers.programs import Work, cover, new_work
 
-# pool: Counts of arms that lie in a metric space, in the form that pooled evidence needs: sorted by pulls, with neighbours by distance.
+# Counts of arms that lie in a metric space, in the form that pooled evidence needs: sorted by pulls, with neighbours by distance.
 
 
 DISTANCE_TOLERANCE = 1e-12  # distances that differ by less, relative to the largest, are one

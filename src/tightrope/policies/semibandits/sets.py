@@ -33,7 +33,7 @@ from ...numerics.ridge import size_of
 from ...numerics.states import longer_counts, merged_batch_ridge, merged_counts
 from ...solvers.oracles import Partition, Promotions, TopK, choose, count_pairs, kth_largest, set_size
 
-# inclusion: How likely each of n random scores is to be in the set: exactly for independent scores and the k largest, else counted over
+# How likely each of n random scores is to be in the set: exactly for independent scores and the k largest, else counted over
 # draws.
 
 
