@@ -1,5 +1,5 @@
 # make demo: install and show what the library is for.  make test: install with test extras, linters, types and tests, under ten minutes.
-# make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).  make reference: docs/policies and parts of docs/reference.
+# make test-thorough: the tests marked thorough, which `make test` leaves out (variants of what it runs; minutes).
 # make test-lab: real clusters of Dask and Ray, killed workers, interrupted reproductions, other libraries, the service (minutes).
 # make test-bounds: the tests of sessions with every index of compiled code checked (minutes).
 # make docs: the site, warnings are errors, in docs/_build/html.  make review: workflows and habits.  make dist: wheel and sdist, tested.
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-thorough test-lab test-bounds test-floor lint review docs dist hooks bench bench-check bench-save reference clean
+.PHONY: demo test test-thorough test-lab test-bounds test-floor lint review docs dist hooks bench bench-check bench-save clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tightrope demo --out runs/demo
@@ -84,9 +84,6 @@ bench-check: $(VENV)/.installed
 
 bench-save: $(VENV)/.installed
 	$(BIN)/python benchmarks/speed.py --check --save
-
-reference: $(VENV)/.installed
-	$(BIN)/python docs/make_reference.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,12 +5,22 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "_extensions"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import make_reference
+import make_results
 from public_names import pages_by_name
 
 import tightrope
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+# Pages that are made: of policies, commands, specs and stored rows. A file that is as it should be keeps its time.
+for name, text in (make_reference.pages() | make_results.pages()).items():
+    path = HERE / name
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
 
 # Modules of other rooms, which autodoc imports by the names that users write.
 for name in ("delays", "oracles", "stopping"):
@@ -32,7 +42,7 @@ extensions = [
     "cards",
 ]
 smartquotes = False  # values such as 'confidence' are copied from the pages
-exclude_patterns = ["_build", "_templates", "mathematics"]  # mathematics: sections of docs/policies, which `make reference` puts together
+exclude_patterns = ["_build", "_templates", "mathematics"]  # mathematics: sections of docs/policies, which policy_pages puts together
 
 # The reference: docs/reference/interface.md names what is public; Sphinx makes a page for each, in docs/reference/api.
 templates_path = ["_templates"]
@@ -60,7 +70,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "tightrope"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_favicon = "../src/tightrope_service/static/icon.svg"
+html_favicon = "../src/tightrope/service/board/static/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": [], "coming-from": [], "install": [], "which-policy": [], "changelog": [], "glossary": []}

@@ -1,6 +1,6 @@
 """Draws docs/images/policies: every policy beside its peers on the standard world of its family. `python docs/make_curves.py`, minutes.
 
-Policies that identify are shown by the rounds that they take until they stop, all others by their regret. `make reference` puts the
+Policies that identify are shown by the rounds that they take until they stop, all others by their regret. policy_pages puts the
 pictures and what is said of the worlds on the policies' pages; the site's dark theme recolours them. P1RAGE is not drawn: it samples for
 as long as its budget lasts, and the gallery shows how often it is right then.
 """

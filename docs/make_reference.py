@@ -1,10 +1,9 @@
-"""Writes the pages that Sphinx cannot: those of the command line, of problems in specs and of policies. `make reference`.
+"""The pages that Sphinx cannot make: those of the command line, of problems in specs and of policies. The site's build writes them.
 
-A test compares the pages with what this would write. The Python interface is Sphinx's own work: docs/reference/interface.md names it.
+The Python interface is Sphinx's own work: docs/reference/interface.md names it.
 """
 
 import os
-import pathlib
 import types
 import typing
 from typing import Any
@@ -21,15 +20,13 @@ from tightrope.core.registry import load_own
 
 load_own()  # the package's policies and problems, which nothing else here asks for
 
-HERE = pathlib.Path(__file__).resolve().parent
-
 
 def specs() -> str:
     """Every kind of problem that a YAML file can ask for."""
     lines = [
         "# Problems in specs",
         "",
-        "Made from the source by `make reference`. In YAML: `problem: {kind: NAME, parameter: value, ..}`.",
+        "In YAML: `problem: {kind: NAME, parameter: value, ..}`.",
         "",
     ]
     for kind, recipe in sorted(RECIPES.items()):
@@ -63,7 +60,7 @@ def command_line() -> str:
     lines = [
         "# Command line",
         "",
-        "Made from the source by `make reference`. `tightrope --install-completion` teaches your shell all of it.",
+        "`tightrope --install-completion` teaches your shell all of it.",
         "",
     ]
 
@@ -82,9 +79,3 @@ def pages() -> dict[str, str]:
     """Every page that is made, by its place below docs."""
     own = {"reference/specs.md": specs(), "reference/command-line.md": command_line()}
     return own | {f"policies/{name}": text for name, text in policy_pages.pages().items()}
-
-
-if __name__ == "__main__":
-    (HERE / "policies").mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (HERE / name).write_text(text)

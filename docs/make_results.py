@@ -1,4 +1,5 @@
-"""Takes the rows and pictures of `tightrope reproduce` into docs/results and writes docs/results/*.md: `make_results.py [FOLDER...]`.
+"""Takes the rows and pictures of `tightrope reproduce` into docs/results: `make_results.py [FOLDER...]`; `pages` makes the pages of them,
+which the site's build writes.
 
 One page for each paper, with its figures, every claim and every row, one with their counts, one with the changes since the first
 reading, one of what was run at paper scale, and a picture of all claims. A figure's rows are replaced by those of the same or a larger
@@ -146,11 +147,6 @@ def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
     return f"`tightrope reproduce {paper} --figure {name} --scale {saved['scale']} --seed {saved['seed']}`; {versions}."
 
 
-def write(name: str, lines: list[str]) -> None:
-    """A page of docs/results."""
-    (PAGES / name).write_text("\n".join(lines).rstrip() + "\n")
-
-
 def anchor(figure: str, key: str) -> str:
     """The name of the place of a claim's first row in a figure."""
     return f"{figure}--{key}"
@@ -198,13 +194,12 @@ def sample(entry: dict[str, str]) -> str:
     return f'<i style="{shown}"></i>'
 
 
-def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
-    """Write the page of a paper; the counts of its claims."""
+def page(paper: str, saved: dict[str, Any]) -> list[str]:
+    """The page of a paper."""
     outcomes = outcomes_of(paper, saved)
     stand = claim_standings(paper, outcomes)
-    total = counts(stand)
     lines = [f"# {find_paper(paper).TITLE}", ""]
-    lines += [sentence(total) + f" {HOW_CLAIMS_STAND}", "", "## Figures", ""]
+    lines += [sentence(counts(stand)) + f" {HOW_CLAIMS_STAND}", "", "## Figures", ""]
     lines += [
         "Beside each figure the claims that it judges, with a link to their rows; a claim that several figures judge stands at each.",
         "",
@@ -239,8 +234,7 @@ def page(paper: str, saved: dict[str, Any]) -> dict[str, int]:
         lines += [f"### Rows of {name}", "", provenance(paper, name, saved[name]), "", outcomes[name].notes, ""]
         if outcomes[name].rows:
             lines += cards("rows", *rows_of(name, outcomes[name].rows))
-    write(f"claims-{paper}.md", lines)
-    return total
+    return lines
 
 
 def rows_of(figure: str, rows: list[Row]) -> tuple[list[str], list[list[str]]]:
@@ -366,8 +360,8 @@ def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, 
     return [*lines, f"Still at laptop scale, with the core time of paper scale: {', '.join(smaller)}.", ""]
 
 
-def changes(saved: dict[str, dict[str, Any]]) -> None:
-    """Write how every claim stood at the first reading and stands now, with the reason of every change."""
+def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
+    """How every claim stood at the first reading and stands now, with the reason of every change."""
     before = json.loads((KEPT / BEFORE).read_text())
     now = {paper: {one.claim.key: one for one in claim_standings(paper, outcomes_of(paper, rows))} for paper, rows in saved.items()}
     lines = ["# Second reading of the claims", ""]
@@ -390,8 +384,7 @@ def changes(saved: dict[str, dict[str, Any]]) -> None:
         if before[paper].get(key) != one.verdict
     ]
     lines += [f"## The {len(rows)} changes", "", *cards("changes", ("paper", "claim", "first reading", "now", "why"), rows)]
-    lines += [*prices(now, saved), *fresh_seeds()]
-    write("second-reading.md", lines)
+    return [*lines, *prices(now, saved), *fresh_seeds()]
 
 
 def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
@@ -403,8 +396,8 @@ def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
     }
 
 
-def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
-    """Write what was run at paper scale and how long every figure takes there, as src/tightrope/tightrope_papers/costs.json has it."""
+def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
+    """What was run at paper scale and how long every figure takes there, as src/tightrope_papers/costs.json has it."""
     stored = json.loads(all_papers.COSTS_FILE.read_text())
     took, rows = stored["core seconds"]["paper"], []
     for paper in names():
@@ -423,29 +416,38 @@ def paper_scale(saved: dict[str, dict[str, Any]]) -> None:
     lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC;"]
     lines += ["runs that figures share count for the first"]
     lines += [f"of them. All that is known adds up to {all_papers.in_words(sum(took.values()))} of one core.", ""]
-    lines += table(("paper", "figure", "run", "core time"), rows)
-    write("paper-scale.md", lines)
+    return lines + table(("paper", "figure", "run", "core time"), rows)
 
 
-def main() -> None:
-    """Write all pages."""
-    taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
-    saved = {paper: known(paper) for paper in names()}
-    if nothing := [paper for paper in names() if not saved[paper]]:
-        sys.exit(f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope reproduce all` as well.")
-    totals = {paper: page(paper, rows) for paper, rows in saved.items()}
+def overall(saved: dict[str, dict[str, Any]]) -> list[str]:
+    """The counts of all claims."""
+    totals = {paper: counts(claim_standings(paper, outcomes_of(paper, rows))) for paper, rows in saved.items()}
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
     rows = [(f"[{paper}](claims-{paper}.md)", total["all"], in_numbers(total, STANDINGS)) for paper, total in totals.items()]
     rows.append(("all", whole["all"], in_numbers(whole, STANDINGS)))
     lines = ["# Claims of the papers, judged", "", sentence(whole), "", f"![{ALT}](figures/{OVERVIEW})", ""]
     lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at"]
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
-    lines += cards("numbers", ("paper", "claims", "where they stand"), rows)
-    write("claims.md", lines)
+    return lines + cards("numbers", ("paper", "claims", "where they stand"), rows)
+
+
+def pages() -> dict[str, str]:
+    """Every page of results that is made from the stored rows, by its place below docs. The site's build writes them."""
+    saved = {paper: known(paper) for paper in names()}
+    made = {f"claims-{paper}": page(paper, rows) for paper, rows in saved.items()}
+    made |= {"claims": overall(saved), "second-reading": changes(saved), "paper-scale": paper_scale(saved)}
+    return {f"results/{name}.md": "\n".join(lines).rstrip() + "\n" for name, lines in made.items()}
+
+
+def main() -> None:
+    """Take rows and pictures in, and write the page and the picture that the README shows."""
+    taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
+    saved = {paper: known(paper) for paper in names()}
+    if nothing := [paper for paper in names() if not saved[paper]]:
+        sys.exit(f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope reproduce all` as well.")
+    (PAGES / "claims.md").write_text(pages()["results/claims.md"])
     DRAWN.mkdir(exist_ok=True)
     (DRAWN / OVERVIEW).write_text(overview({paper: claim_standings(paper, outcomes_of(paper, rows)) for paper, rows in saved.items()}))
-    changes(saved)
-    paper_scale(saved)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Writes docs/policies: a page for every policy and an index, from the registry, the docstrings and docs/mathematics.
+"""The pages of docs/policies: one for every policy and an index, from the registry, the docstrings and docs/mathematics.
 
-`make reference` calls it. A policy's own file says when to use it, what it costs, where it is from and how it departs from that;
+A policy's own file says when to use it, what it costs, where it is from and how it departs from that;
 docs/mathematics/NAME.md has the formulas, what is proved, and an example; src/tightrope/references.bib the papers.
 """
 
@@ -17,7 +17,6 @@ from tightrope.core.policy import REGISTRY
 from tightrope.core.registry import entries
 
 MATHEMATICS = pathlib.Path(__file__).resolve().parent / "mathematics"
-MADE = "<!-- Made from the source and docs/mathematics by `make reference`. -->\n"
 FAMILIES = {
     "classic": "Independent arms",
     "linear": "Linear rewards",
@@ -237,7 +236,7 @@ def preset_page(name: str, item: Any) -> str:
     base, plays = item.TRAITS.base.__name__, ", ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
     text = " ".join(escaped(" ".join(part.split())) for part in paragraphs(item.__doc__).split("\n\n")[:2])
     return (
-        f"{MADE}\n# {name}\n\n{text} It is [{base}]({base}.md) with {changes(item)}, for {plays}; all else is said there, and every "
+        f"# {name}\n\n{text} It is [{base}]({base}.md) with {changes(item)}, for {plays}; all else is said there, and every "
         f"parameter can still be given. `tightrope cite {name}` prints its papers.\n\n{picture(name)}\n{declared(name, item)}"
     )
 
@@ -247,7 +246,7 @@ def page(name: str, item: Any) -> str:
     if item.TRAITS.base is not None:
         return preset_page(name, item)
     own, file = fragments(name), head(item)
-    lines = [MADE, f"# {name}", "", escaped(purpose(item)), ""]
+    lines = [f"# {name}", "", escaped(purpose(item)), ""]
     if "When to use it" in file:
         lines += [f"**When to use it:** {escaped(file['When to use it'])}", ""]
     plays = "; ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
@@ -282,7 +281,6 @@ def slug(title: str) -> str:
 def index() -> str:
     """All policies by family."""
     lines = [
-        MADE,
         "# Policies",
         "",
         "Which one? [The map](../which-policy.md) asks two questions. In Python: `tightrope.NAME(parameter=value, ..)`; on",

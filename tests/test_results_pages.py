@@ -17,6 +17,11 @@ RESULTS = DOCS / "results"
 
 
 @pytest.fixture(scope="module")
+def pages():
+    return make_results.pages()
+
+
+@pytest.fixture(scope="module")
 def standing():
     return {paper: claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper))) for paper in names()}
 
@@ -33,8 +38,8 @@ def test_the_picture_has_a_cell_for_every_claim_and_is_of_the_stored_rows(standi
 
 
 @pytest.mark.parametrize("paper", names())
-def test_every_link_of_a_page_leads_to_a_place_on_it_and_every_picture_is_there(paper):
-    text = (RESULTS / f"claims-{paper}.md").read_text()
+def test_every_link_of_a_page_leads_to_a_place_on_it_and_every_picture_is_there(paper, pages):
+    text = pages[f"results/claims-{paper}.md"]
     places = re.findall(r'<a id="([^"]+)"', text)
     assert len(places) == len(set(places))
     links = re.findall(r'<a href="#([^"]+)"', text)
@@ -46,18 +51,22 @@ def test_every_link_of_a_page_leads_to_a_place_on_it_and_every_picture_is_there(
     assert stored == set(pictures)
 
 
+def test_the_page_that_the_readme_shows_is_of_the_stored_rows(pages):
+    assert (RESULTS / "claims.md").read_text() == pages["results/claims.md"]
+
+
 @pytest.mark.parametrize("paper", names())
-def test_chips_say_where_claims_stand(paper, standing):
-    text = (RESULTS / f"claims-{paper}.md").read_text()
+def test_chips_say_where_claims_stand(paper, standing, pages):
+    text = pages[f"results/claims-{paper}.md"]
     for one in standing[paper]:
         said = set(re.findall(rf'<a href="#[^"]+--{re.escape(one.claim.key)}"><b class="[^"]+">([^<]+)</b>', text))
         assert said == {one.verdict}, one.claim.key
 
 
-def test_every_open_claim_has_its_price(standing):
+def test_every_open_claim_has_its_price(standing, pages):
     open_ = [one.claim for claims in standing.values() for one in claims if one.verdict == UNDECIDED]
     assert [claim.key for claim in open_ if not claim.core_hours or not claim.price] == []
-    text = (RESULTS / "second-reading.md").read_text().partition("## What the open claims would cost")[2]
+    text = pages["results/second-reading.md"].partition("## What the open claims would cost")[2]
     assert [claim.key for claim in open_ if f"| `{claim.key}` | {claim.core_hours:g} h | {claim.price} |" not in text] == []
 
 
