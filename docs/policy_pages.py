@@ -158,32 +158,26 @@ def fragments(name: str) -> dict[str, str]:
     return {title: body.strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def described(item: Any) -> tuple[str, dict[str, str]]:
-    """What a class's docstring says of its parameters, by name, and what it says before them."""
-    text = " ".join("\n\n".join(paragraphs(item.__doc__).split("\n\n")[1:]).split())
-    names = "|".join(sorted(item.FIELDS, key=len, reverse=True))
-    parts = re.split(rf"(?:^|(?<=[.)] ))((?:{names})(?:, (?:{names}))*): ", text) if names else [text]
-    said = {}
-    for group, words in zip(parts[1::2], parts[2::2], strict=True):
-        said |= dict.fromkeys(group.split(", "), words.strip())
-    if item.__name__ == "Safe":
-        said = described(REGISTRY["Conservative"])[1] | said
-    for name in item.FIELDS.keys() - said.keys():  # explained where another parameter makes use of it
-        user = next((other for other in item.FIELDS if re.search(rf"\b{name}\b", said.get(other, ""))), None)
-        said |= {name: f"see `{user}`"} if user else {}
-    return parts[0].strip(), said
+def described(item: Any) -> dict[str, str]:
+    """What a class's docstring says of its parameters, by name; of those that a docstring leaves to `Conservative`, what that says."""
+    said, name = dict[str, str](), ""
+    for line in inspect.cleandoc(item.__doc__).partition("----------\n")[2].splitlines():
+        if line.startswith(" "):
+            said[name] = f"{said[name]} {line.strip()}".strip()
+        elif line:
+            name = line.partition(" : ")[0]
+            said[name] = ""
+    return described(REGISTRY["Conservative"]) | said if item.__name__ == "Safe" else said
 
 
 def parameters(item: Any) -> Iterator[str]:
-    """What is said of all parameters, and a table with each one's default, range and meaning."""
-    before, said = described(item)
-    yield escaped(before)
-    yield ""
+    """A table of all parameters with each one's default, range and meaning."""
+    said = described(item)
     yield "| parameter | default | values | meaning |"
     yield "| --- | --- | --- | --- |"
     for name, field in item.FIELDS.items():
         default = "required" if field.required else f"`{field.default!r}`"
-        yield f"| `{name}` | {default} | {cell(field.words)} | {cell(said.get(name, ''))} |"
+        yield f"| `{name}` | {default} | {cell(field.words)} | {cell(said[name])} |"
 
 
 def cell(text: str) -> str:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COUNTED = ("statements", "imports", "docstrings", "files")
 LIMITS = {
     "adapters": (128, 19, 12, 4),
-    "cli": (432, 86, 46, 6),
+    "cli": (430, 86, 46, 6),
     "compiled": (572, 65, 57, 4),
     "core": (1159, 86, 145, 10),
     "evaluation": (1227, 74, 90, 7),
@@ -31,7 +31,7 @@ LIMITS = {
     "solvers": (881, 28, 54, 3),
     "top": (311, 43, 30, 4),
 }
-TESTS = 22_560
+TESTS = 22_583
 
 
 def counts(path):

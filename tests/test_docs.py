@@ -153,6 +153,10 @@ def test_every_policy_has_what_its_page_needs():
     for name, item in ours().items():
         if item.TRAITS.base is not None:
             continue  # the paragraph of a preset is its docstring
+        doc = " ".join(item.__doc__.split())
+        for parameter, field in item.FIELDS.items() if name != "Safe" else ():  # whose others are those of Conservative
+            default = "" if field.required else f", default {field.default!r}"
+            assert f" {parameter} : {field.words}{default} " in doc, (name, parameter)
         needed, own = list(fragments(name))[:3], list(fragments(name))[3:]
         assert needed == ["What it computes", "What is known", "Example"], name
         assert set(own) <= {"Ends by itself", "Late rewards"}, name  # where it differs from its family

@@ -1,5 +1,6 @@
 """Commands beside those: catalogue, bound."""
 
+import inspect
 import pathlib
 from typing import Annotated
 
@@ -22,14 +23,11 @@ def policies(
     modules: Import = None,
 ) -> None:
     """List the policies with one line each and their papers, or show one with its parameters."""
-    from ..core.policy import parameter_lines
     from ..core.registry import find, named_policies
 
     if name is not None:
         item = find(name)
-        console.print(f"{item.__name__}: {item.__doc__}\n", soft_wrap=True)
-        for line in parameter_lines(item) if item.TRAITS.base is None else ():  # a preset's text has them
-            console.print(f"  {line}", soft_wrap=True, markup=False)
+        console.print(f"{item.__name__}: {inspect.cleandoc(item.__doc__ or '')}", soft_wrap=True, markup=False)
         console.print(f"\nplays {', '.join(item.TRAITS.accepts)} · {item.TRAITS.paper}", soft_wrap=True)
         return
     table = Table("policy", "what it does", "plays", "paper")

@@ -26,8 +26,15 @@ SMALL_PARAMETER = 0.2  # prior parameters below this make draws that round to 0 
 class BetaThompson(CountPolicy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
-    a: prior successes, > 0 (at least 1e-100). b: prior failures, > 0 (at least 1e-100). forget: what a reward's weight is multiplied by
-    each round, in (0, 1], where means drift; 1: all count the same for ever.
+    Parameters
+    ----------
+    a : number in [1e-100, inf), default 1.0
+        Prior successes, > 0 (at least 1e-100).
+    b : number in [1e-100, inf), default 1.0
+        Prior failures, > 0 (at least 1e-100).
+    forget : number in (0, 1], default 1.0
+        What a reward's weight is multiplied by each round, in (0, 1], where means drift; 1: all
+        count the same for ever.
     """
 
     a: float = real(default=1.0, least=1e-100)

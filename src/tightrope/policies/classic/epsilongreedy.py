@@ -24,7 +24,10 @@ from ..bases import CountPolicy
 class EpsilonGreedy(CountPolicy):
     """Greedy with uniform exploration.
 
-    epsilon: probability of a uniform choice, in [0, 1].
+    Parameters
+    ----------
+    epsilon : number in [0, 1], default 0.05
+        Probability of a uniform choice, in [0, 1].
     """
 
     epsilon: float = real(default=0.05, least=0, most=1)

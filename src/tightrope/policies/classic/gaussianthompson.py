@@ -32,8 +32,14 @@ from ...numerics.states import common_deviation, longer_moments, merged_arm_mome
 class GaussianThompson(Policy):
     """Thompson sampling for Gaussian rewards of unknown means and variances, in any unit.
 
-    alpha: of the prior (sigma^2)^(-1 - alpha), < 0 for the bound; -1 is uniform in the variance, 0 the reference prior, 1/2 Jeffreys'.
-    forget: what a reward's weight is multiplied by each round, in (0, 1], where means drift; 1: all count the same for ever.
+    Parameters
+    ----------
+    alpha : number in [-100, 100], default -1.0
+        Of the prior (sigma^2)^(-1 - alpha), < 0 for the bound; -1 is uniform in the variance, 0 the
+        reference prior, 1/2 Jeffreys'.
+    forget : number in (0, 1], default 1.0
+        What a reward's weight is multiplied by each round, in (0, 1], where means drift; 1: all
+        count the same for ever.
     """
 
     alpha: float = real(default=-1.0, least=-100, most=100)

@@ -27,7 +27,14 @@ SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its r
 class KLUCB(CountPolicy):
     """Optimism by divergence: sup{q : pulls I(mean, q) <= ln n + c ln ln n}.
 
-    c: weight of ln ln n, >= 0. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian". sigma: standard deviation of Gaussian rewards.
+    Parameters
+    ----------
+    c : number in [0, inf), default 0.0
+        Weight of ln ln n, >= 0.
+    divergence : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Of rewards in [0, 1], or of Gaussian ones.
+    sigma : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
     """
 
     c: float = real(default=0.0, least=0)

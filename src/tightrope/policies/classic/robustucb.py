@@ -31,9 +31,17 @@ LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays 
 class RobustUCB(Policy):
     """Optimism by truncated means: mean + width (moment)^(1 / (1 + epsilon)) (2 ln t / pulls)^(epsilon / (1 + epsilon)).
 
-    moment: a bound u on E |reward - centre|^(1 + epsilon) of every arm, in the unit of rewards to that power. epsilon: 1 where rewards
-    have a variance; less for heavier tails. centre: what rewards are near; moment is least where it is close to their mean.
-    width: 4 has the proof; less explores less and has none.
+    Parameters
+    ----------
+    moment : number in (0, 1e+200]
+        A bound u on E |reward - centre|^(1 + epsilon) of every arm, in the unit of rewards to that
+        power.
+    epsilon : number in (0, 1], default 1.0
+        1 where rewards have a variance; less for heavier tails.
+    centre : number in [-1e+100, 1e+100], default 0.0
+        What rewards are near; moment is least where it is close to their mean.
+    width : number in (0, inf), default 4.0
+        4 has the proof; less explores less and has none.
     """
 
     moment: float = real(above=0, most=LARGEST_REWARD**2)

@@ -25,8 +25,15 @@ from ..bases import CountPolicy
 class UCB(CountPolicy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
-    alpha: width of the interval; 2 is UCB1. sigma: scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
-    forget: what a reward's weight is multiplied by each round, in (0, 1]; 1: all count the same for ever.
+    Parameters
+    ----------
+    alpha : number in (0, inf), default 2.0
+        Width of the interval; 2 is UCB1.
+    sigma : number in (0, inf), default 1.0
+        Scale of the rewards (1 for rewards in [0, 1] with alpha = 2).
+    forget : number in (0, 1], default 1.0
+        What a reward's weight is multiplied by each round, in (0, 1]; 1: all count the same for
+        ever.
     """
 
     alpha: float = real(default=2.0, above=0)

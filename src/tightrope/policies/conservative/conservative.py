@@ -48,31 +48,73 @@ INTERVAL_INDEX, ROUNDS_INDEX = range(2)
 class Conservative(Guaranteed):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the baseline's.
 
-    baseline: its arm; None: `Context.baseline` names it every round. baseline_mean: its known mean, at least 0 (or
-    `Context.baseline_mean`); None: learn it (then the baseline must be one arm, or linear). alpha: share of the baseline's reward that
-    may be lost. delta: probability that the constraint is broken at any time. sigma: sub-Gaussian scale of the noise, for psi, widths
-    and the ellipsoid; half the range of rewards suffices. lam: ridge parameter. theta_bound: bound on ||theta||. arm_bound: bound on the
-    norms of all features.
-    bound: of the reward earned: "martingale" (Eq 5-7, 12), "confidence" (Eq 4) or "oracle" (true_means, for simulations).
-    selection: "constrained" (Eq 8), "two-step" (the UCB arm or the baseline), "largest-lower" (Wu et al.'s remark).
-    With bound = "confidence" the literal joint minimum admits arms that point away from all that was played; take clip = "both".
-    checkpoint: verify every T rounds, or at these increasing rounds (after the last: at every one). min_gap: checkpoints are not
-    known beforehand, but at least so far apart; those in `checkpoint` are known once past. For a random gap take its lower
-    delta/2 quantile. baseline_floor: mu_l, what the baseline earns at least in rounds to come.
-    baseline_index: the baseline's index in the two-step argmax: its "mean", or its own "ucb" (if optimistic and safe it is
-    then explored). clip: mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or as in the
-    "paper" (Eq 4, 6: neither; 7: the arm's; 12: both), or "joint": Eq 4's minimum for sum and arm together, else as in the paper.
-    martingale: "bernoulli" bounds rewards of a known range, sums and independent arms alike, by how much they vary, without sigma;
-    "freedman" is psi, "subgaussian" psi without (2/3) L. martingale_sigma: scale of psi; None: sigma, that of the intervals.
-    rewards: the lowest and the highest reward, such as (0, 40) for a price of 40; others are refused. Without it a session of arms without
-    features takes rewards in [0, 1]; with features give it, else psi is used. constants: "proved", or "paper", see Deviations.
-    model: "independent" ignores features.
-    index: what is promising: the upper end of an "interval", or "rounds": mean + sqrt(ln t / n) of plain UCB, for independent arms and a
-    known baseline. The promise rests on lower bounds alone and holds with either.
-    open: what a decision has earned while its reward is not in. "nothing", the lowest reward, is sound for any delay (linear models: if
-    rewards are taken in by order of decision, or when they arrive does not depend on them). "lower", its arm's lower bound, is less
-    cautious and sound only if when a reward arrives does not depend on what it is: a purchase reported at once and a non-purchase after
-    a week break it.
+    Parameters
+    ----------
+    baseline : whole number from 0, or None (every round brings its own), default None
+        Its arm; None: `Context.baseline` names it every round.
+    baseline_mean : number in [0, inf), or None (learn it), default None
+        Its known mean, at least 0 (or `Context.baseline_mean`); None: learn it (then the baseline
+        must be one arm, or linear).
+    alpha : number in (0, 1), default 0.05
+        Share of the baseline's reward that may be lost.
+    delta : number in (0, 1), default 0.01
+        Probability that the constraint is broken at any time.
+    sigma : number in [0, inf), or None (half the range of rewards, else 1), default None
+        Sub-Gaussian scale of the noise, for psi, widths and the ellipsoid; half the range of
+        rewards suffices, and is what None stands for where it is declared, at least 1 elsewhere.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    theta_bound : number in [0, inf), default 1.0
+        Bound on ||theta||.
+    arm_bound : number in (0, inf), default 1.0
+        Bound on the norms of all features.
+    bound : 'martingale' or 'confidence' or 'oracle', default 'martingale'
+        Of the reward earned: "martingale" (Eq 5-7, 12), "confidence" (Eq 4) or "oracle"
+        (true_means, for simulations).
+    selection : 'constrained' or 'two-step' or 'largest-lower', default 'constrained'
+        "constrained" (Eq 8), "two-step" (the UCB arm or the baseline), "largest-lower" (Wu et al.'s
+        remark). With bound = "confidence" the literal joint minimum admits arms that point away
+        from all that was played; take clip = "both".
+    checkpoint : whole number T from 1 (every T rounds), or increasing rounds, default 1
+        Verify every T rounds, or at these increasing rounds (after the last: at every one).
+    min_gap : whole number from 1, or None (checkpoints are known beforehand), default None
+        Checkpoints are not known beforehand, but at least so far apart; those in `checkpoint` are
+        known once past. For a random gap take its lower delta/2 quantile.
+    baseline_floor : number in [0, inf), or None (baseline_mean if fixed, else 0), default None
+        mu_l, what the baseline earns at least in rounds to come.
+    clip : 'both' or 'paper' or 'joint', default 'both'
+        Mean rewards are >= 0, so lower bounds are clipped at 0: "both" the sum's and the arm's, or
+        as in the "paper" (Eq 4, 6: neither; 7: the arm's; 12: both), or "joint": Eq 4's minimum for
+        sum and arm together, else as in the paper.
+    martingale : 'bernoulli' or 'freedman' or 'subgaussian', or None (by rewards), default None
+        "bernoulli" bounds rewards of a known range, sums and independent arms alike, by how much
+        they vary, without sigma; "freedman" is psi, "subgaussian" psi without (2/3) L. None:
+        "bernoulli" where the range of rewards is known, else "freedman".
+    rewards : (lowest, highest), or None (the inner policy's or the problem's), default None
+        The lowest and the highest reward, such as (0, 40) for a price of 40; others are refused.
+        Without it a session of arms without features takes rewards in [0, 1]; with features give
+        it, else psi is used.
+    constants : 'proved' or 'paper', default 'proved'
+        "proved", or "paper", see Deviations.
+    martingale_sigma : number in [0, inf), or None (sigma), default None
+        Scale of psi; None: sigma, that of the intervals.
+    true_means : (K,) true means, for bound='oracle', or None, default None
+        The arms' true means, for bound="oracle".
+    model : 'linear' or 'independent', default 'linear'
+        "independent" ignores features.
+    open : 'nothing' or 'lower', default 'nothing'
+        What a decision has earned while its reward is not in. "nothing", the lowest reward, is
+        sound for any delay (linear models: if rewards are taken in by order of decision, or when
+        they arrive does not depend on them). "lower", its arm's lower bound, is less cautious and
+        sound only if when a reward arrives does not depend on what it is: a purchase reported at
+        once and a non-purchase after a week break it.
+    baseline_index : 'mean' or 'ucb', default 'mean'
+        The baseline's index in the two-step argmax: its "mean", or its own "ucb" (if optimistic and
+        safe it is then explored).
+    index : 'interval' or 'rounds', default 'interval'
+        What is promising: the upper end of an "interval", or "rounds": mean + sqrt(ln t / n) of
+        plain UCB, for independent arms and a known baseline. The promise rests on lower bounds
+        alone and holds with either.
     """
 
     baseline_index: Given[Literal["mean", "ucb"], int] = choice("mean", "ucb", default="mean")

@@ -75,7 +75,7 @@ class Guaranteed(Policy):
     baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: Given[float | None, float] = real(default=None, least=0, none="half the range of rewards, at least 1 if not declared")
+    sigma: Given[float | None, float] = real(default=None, least=0, none="half the range of rewards, else 1")
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
@@ -85,10 +85,10 @@ class Guaranteed(Policy):
     )
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
     min_gap: Given[int | None, int] = integer(default=None, least=1, none="checkpoints are known beforehand")
-    baseline_floor: Given[float | None, float] = real(default=None, least=0, none="baseline_mean if that is fixed, else 0")
+    baseline_floor: Given[float | None, float] = real(default=None, least=0, none="baseline_mean if fixed, else 0")
     clip: Given[Literal["both", "paper", "joint"], int] = choice("both", "paper", "joint", default="both")
     martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
-        "bernoulli", "freedman", "subgaussian", default=None, none="bernoulli if the range of rewards is known, else freedman"
+        "bernoulli", "freedman", "subgaussian", default=None, none="by rewards"
     )
     rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(default=None, words="the inner policy's or the problem's")
     constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")

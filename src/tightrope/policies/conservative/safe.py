@@ -64,9 +64,13 @@ class SafeState(NamedTuple):
 class Safe(Guaranteed, Wrapper):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
 
-    inner: any policy that plays single arms (one that plays sets makes a `SafeSets`); the other parameters are those of
-    `Conservative`, `rewards` being those that the inner policy takes where it takes only some. With selection = "constrained" an
-    unsafe choice gives way to the safe arm of the largest upper bound, with "two-step" to the baseline.
+    Parameters
+    ----------
+    inner : a policy
+        Any policy that plays single arms (one that plays sets makes a `SafeSets`); the other
+        parameters are those of `Conservative`, `rewards` being those that the inner policy takes
+        where it takes only some. With selection = "constrained" an unsafe choice gives way to the
+        safe arm of the largest upper bound, with "two-step" to the baseline.
     """
 
     inner: Policy = inner_policy(kw_only=False)

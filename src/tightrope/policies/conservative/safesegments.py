@@ -55,9 +55,14 @@ class SegmentState(NamedTuple):
 class SafeSegments(Wrapper):
     """A guarantee for each of several segments, around a policy that all of them share.
 
-    inner: a `Safe`, whose parameters hold in every segment; its delta is shared by all of them. segments: how many there are; every round
-    then names its own, `Context(segment=2)`, counted from 0. baseline_means: what the baseline is known to earn in each, in place of
-    Safe's baseline_mean.
+    Parameters
+    ----------
+    inner : a policy
+        A `Safe`, whose parameters hold in every segment; its delta is shared by all of them.
+    segments : whole number from 1 to inf
+        How many there are; every round then names its own, `Context(segment=2)`, counted from 0.
+    baseline_means : (n,) known means of the baseline, or None, default None
+        What the baseline is known to earn in each, in place of Safe's baseline_mean.
     """
 
     inner: Safe = inner_policy(kw_only=False)

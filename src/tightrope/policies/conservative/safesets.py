@@ -38,12 +38,40 @@ DRAWS = 100  # selections behind a chance that nobody computes exactly, where no
 class SafeSets(Wrapper):
     """A policy over sets whose set is played when it is safe, else the best safe set by lower bounds, else the baseline set.
 
-    inner: any policy over sets. baseline: the arms of the baseline set. baseline_mean: its known total mean reward, >= 0; None:
-    learn it. alpha: share of the baseline's reward that may be lost. delta: probability that the constraint is broken at any time.
-    sigma: sub-Gaussian scale of one arm's reward, rewards of a set being independent given their means. lam: ridge parameter.
-    theta_bound: bound on ||theta||. arm_bound: bound on the norms of all features.
-    checkpoint, min_gap, martingale, rewards (of an arm), constants: as for `Conservative`. baseline_floor: what the baseline set earns at
-    least in rounds to come. Without `rewards` none may be negative. They may come late, in any order or never.
+    Parameters
+    ----------
+    inner : a policy
+        Any policy over sets.
+    baseline : the arms of the baseline set
+        The arms of the baseline set.
+    baseline_mean : number in [0, inf), or None (learn it), default None
+        Its known total mean reward, >= 0; None: learn it.
+    alpha : number in (0, 1), default 0.05
+        Share of the baseline's reward that may be lost.
+    delta : number in (0, 1), default 0.01
+        Probability that the constraint is broken at any time.
+    sigma : number in [0, inf), or None (half the range of rewards, else 1), default None
+        Sub-Gaussian scale of one arm's reward, rewards of a set being independent given their
+        means.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    theta_bound : number in [0, inf), default 1.0
+        Bound on ||theta||.
+    arm_bound : number in (0, inf), default 1.0
+        Bound on the norms of all features.
+    checkpoint : whole number T from 1 (every T rounds), or increasing rounds, default 1
+        As for `Conservative`.
+    min_gap : whole number from 1, or None (checkpoints are known beforehand), default None
+        As for `Conservative`.
+    baseline_floor : number in [0, inf), or None (baseline_mean if known, else 0), default None
+        What the baseline set earns at least in rounds to come. Without `rewards` none may be
+        negative. They may come late, in any order or never.
+    martingale : 'bernoulli' or 'freedman' or 'subgaussian', or None (by rewards), default None
+        As for `Conservative`.
+    rewards : (lowest, highest), or None (the inner policy's or the problem's), default None
+        Of an arm, as for `Conservative`.
+    constants : 'proved' or 'paper', default 'proved'
+        As for `Conservative`.
     """
 
     inner: Policy = inner_policy(kw_only=False)
@@ -51,15 +79,15 @@ class SafeSets(Wrapper):
     baseline_mean: Given[float | None, float] = real(default=None, least=0, none="learn it")
     alpha: float = real(default=0.05, above=0, below=1)
     delta: float = real(default=0.01, above=0, below=1)
-    sigma: Given[float | None, float] = real(default=None, least=0, none="half the range of rewards, at least 1 if not declared")
+    sigma: Given[float | None, float] = real(default=None, least=0, none="half the range of rewards, else 1")
     lam: float = real(default=1.0, above=0)
     theta_bound: float = real(default=1.0, least=0)
     arm_bound: float = real(default=1.0, above=0)
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
     min_gap: Given[int | None, int] = integer(default=None, least=1, none="checkpoints are known beforehand")
-    baseline_floor: Given[float | None, float] = real(default=None, least=0, none="baseline_mean if that is known, else 0")
+    baseline_floor: Given[float | None, float] = real(default=None, least=0, none="baseline_mean if known, else 0")
     martingale: Given[Literal["bernoulli", "freedman", "subgaussian"] | None, int] = choice(
-        "bernoulli", "freedman", "subgaussian", default=None, none="bernoulli if the range of rewards is known, else freedman"
+        "bernoulli", "freedman", "subgaussian", default=None, none="by rewards"
     )
     rewards: Given[tuple[float, float] | None, tuple[float, float]] = reward_ends(default=None, words="the inner policy's or the problem's")
     constants: Given[Literal["proved", "paper"], int] = choice("proved", "paper", default="proved")

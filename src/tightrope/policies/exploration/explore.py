@@ -44,8 +44,13 @@ class ExploreState(NamedTuple):
 class Explore(Wrapper):
     """An inner policy's choice, or with probability floor times the number of eligible arms a uniform one.
 
-    inner: any policy that plays single arms. floor: the least probability of every eligible arm, in [0, 1]; floor times the
-    number of arms must not exceed 1.
+    Parameters
+    ----------
+    inner : a policy
+        Any policy that plays single arms.
+    floor : number in [0, 1], default 0.01
+        The least probability of every eligible arm, in [0, 1]; floor times the number of arms must
+        not exceed 1.
     """
 
     inner: Policy = inner_policy()

@@ -34,7 +34,20 @@ NEAR = 0.9  # exponent of what counts as near the least rate
 class FrankWolfeSampling(GapStop):
     """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded fastest; stop as LinGapE.
 
-    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        As for LinGapE.
+    delta : number in (0, 1), default 0.05
+        As for LinGapE.
+    lam : number in (0, inf), default 1.0
+        As for LinGapE.
+    noise : number in (0, inf), default 1.0
+        As for LinGapE.
+    theta_bound : number in [0, inf), default 1.0
+        As for LinGapE.
+    union : True or False, default True
+        As for LinGapE.
     """
 
     class State(NamedTuple):

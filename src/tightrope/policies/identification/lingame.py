@@ -31,7 +31,20 @@ from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 class LinGame(GapStop):
     """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest parameter; stop as LinGapE.
 
-    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        As for LinGapE.
+    delta : number in (0, 1), default 0.05
+        As for LinGapE.
+    lam : number in (0, inf), default 1.0
+        As for LinGapE.
+    noise : number in (0, inf), default 1.0
+        As for LinGapE.
+    theta_bound : number in [0, inf), default 1.0
+        As for LinGapE.
+    union : True or False, default True
+        As for LinGapE.
     """
 
     class State(NamedTuple):

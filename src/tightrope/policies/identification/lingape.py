@@ -26,9 +26,24 @@ from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 class LinGapE(GapStop):
     """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart, stop when nothing is left open.
 
-    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. lam: ridge parameter. noise:
-    sub-Gaussian scale of the rewards. theta_bound: bound on ||theta||. union: the paper's K^2 in the radius (False: 10-15 % fewer
-    samples, same guarantee). rule: which arm to sample, Eq 9 or Eq 12. batch_growth: decide again after so much growth; 0 = always.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        How much worse than the best the named arm may be.
+    delta : number in (0, 1), default 0.05
+        Probability of a worse one.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    noise : number in (0, inf), default 1.0
+        Sub-Gaussian scale of the rewards.
+    theta_bound : number in [0, inf), default 1.0
+        Bound on ||theta||.
+    union : True or False, default True
+        The paper's K^2 in the radius (False: 10-15 % fewer samples, same guarantee).
+    rule : 'greedy' or 'ratio', default 'greedy'
+        Which arm to sample, Eq 9 or Eq 12.
+    batch_growth : number in [0, inf), default 0.0
+        Decide again after so much growth; 0 = always.
     """
 
     rule: Given[Literal["greedy", "ratio"], int] = choice("greedy", "ratio", default="greedy")

@@ -46,8 +46,14 @@ class P1RAGEState(NamedTuple):
 class P1RAGE(Answering):
     """Draw arms at random, half of the time by the design for gaps as estimated and half by the G-optimal one, until a budget is used up.
 
-    epsilon: how much worse than the best the named arm may be. delta: error of gap_bound. scale: size of the means; phases look at gaps of
-    a half, a quarter, .. of it.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        How much worse than the best the named arm may be.
+    delta : number in (0, 1), default 0.05
+        Error of gap_bound.
+    scale : number in (0, inf), default 1.0
+        Size of the means; phases look at gaps of a half, a quarter, .. of it.
     """
 
     epsilon: float = real(default=0.0, least=0)

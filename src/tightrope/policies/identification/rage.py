@@ -32,7 +32,16 @@ ACCURACY = 0.01  # of the designs: far below `rounding`
 class RAGE(Answering):
     """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and drops who is clearly beaten.
 
-    epsilon, delta, noise: as for LinGapE. rounding: allowance of the paper's rounding procedure, which enlarges N_t.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        As for LinGapE.
+    delta : number in (0, 1), default 0.05
+        As for LinGapE.
+    noise : number in (0, inf), default 1.0
+        As for LinGapE.
+    rounding : number in [0, inf), default 0.1
+        Allowance of the paper's rounding procedure, which enlarges N_t.
     """
 
     epsilon: float = real(default=0.0, least=0)

@@ -29,9 +29,22 @@ from .top_two import TopTwo, chance_to_lead, chances
 class TopTwoThompson(TopTwo):
     """Draw the best arm from the posterior, or half of the time another that may be it; stop when the data exclude all rivals.
 
-    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
-    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
-    first of the two is played. redraws: how often a challenger is drawn before it is computed (0: always computed).
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        How much worse than the best the named arm may be.
+    delta : number in (0, 1), default 0.05
+        Probability of a worse one.
+    rewards : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Their family.
+    noise : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
+    threshold : 'proven' or 'heuristic', default 'proven'
+        Of the stop, proven, or the smaller heuristic of the literature.
+    leader_share : number in (0, 1), default 0.5
+        How often the first of the two is played.
+    redraws : whole number from 0 to inf, default 10
+        How often a challenger is drawn before it is computed (0: always computed).
     """
 
     redraws: int = integer(default=10, least=0)

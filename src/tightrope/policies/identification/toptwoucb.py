@@ -28,9 +28,20 @@ from .top_two import TopTwo, chances
 class TopTwoUCB(TopTwo):
     """Play the arm of the highest upper bound, and half of the time its hardest rival instead; stop when the data exclude all rivals.
 
-    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
-    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. leader_share: how often the
-    first of the two is played.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        How much worse than the best the named arm may be.
+    delta : number in (0, 1), default 0.05
+        Probability of a worse one.
+    rewards : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Their family.
+    noise : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
+    threshold : 'proven' or 'heuristic', default 'proven'
+        Of the stop, proven, or the smaller heuristic of the literature.
+    leader_share : number in (0, 1), default 0.5
+        How often the first of the two is played.
     """
 
     @jit

@@ -30,9 +30,20 @@ from .stopping import Answer, Chernoff, answer_without_data, decide_by_chernoff
 class TrackAndStop(Chernoff):
     """Track the proportions of samples that would be optimal if the estimates were the truth; stop when the data exclude all rivals.
 
-    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. rewards: their family. noise: standard
-    deviation of Gaussian rewards. threshold: of the stop, proven, or the smaller heuristic of the literature. plan_growth: compute the
-    proportions anew after so much growth of the number of samples; 0 = always.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        How much worse than the best the named arm may be.
+    delta : number in (0, 1), default 0.05
+        Probability of a worse one.
+    rewards : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Their family.
+    noise : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
+    threshold : 'proven' or 'heuristic', default 'proven'
+        Of the stop, proven, or the smaller heuristic of the literature.
+    plan_growth : number in [0, inf), default 0.02
+        Compute the proportions anew after so much growth of the number of samples; 0 = always.
     """
 
     plan_growth: float = real(default=0.02, least=0)

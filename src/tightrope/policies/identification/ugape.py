@@ -31,8 +31,14 @@ from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle
 class UGapE(Answering):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that bound is at most epsilon.
 
-    epsilon: how much worse than the best the named arm may be. delta: probability of a worse one. noise: sub-Gaussian scale;
-    None: Gaussian rewards with unknown variances.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        How much worse than the best the named arm may be.
+    delta : number in (0, 1), default 0.05
+        Probability of a worse one.
+    noise : number in (0, inf), or None (unknown), default 1.0
+        Sub-Gaussian scale; None: Gaussian rewards with unknown variances.
     """
 
     epsilon: float = real(default=0.0, least=0)

@@ -22,7 +22,20 @@ from .stopping import Answer, GapStop, decide_by_gaps, gap_evidence, gap_report,
 class Uniform(GapStop):
     """Round robin until LinGapE's bound closes.
 
-    epsilon, delta, lam, noise, theta_bound, union: as for LinGapE.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        As for LinGapE.
+    delta : number in (0, 1), default 0.05
+        As for LinGapE.
+    lam : number in (0, inf), default 1.0
+        As for LinGapE.
+    noise : number in (0, inf), default 1.0
+        As for LinGapE.
+    theta_bound : number in [0, inf), default 1.0
+        As for LinGapE.
+    union : True or False, default True
+        As for LinGapE.
     """
 
     class State(NamedTuple):

@@ -29,9 +29,22 @@ from .stopping import SQRT8, Answer, Answering, eliminate, leads_over_survivors,
 class XYAdaptive(Answering):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase before.
 
-    alpha: a phase ends when the widest surviving difference has shrunk to this share of its value at the end of the phase before.
-    first_width: the squared width that the first phase is measured against; None: the widest after one pull of every arm. epsilon,
-    delta, noise, constant: as for XYStatic.
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        As for XYStatic.
+    delta : number in (0, 1), default 0.05
+        As for XYStatic.
+    noise : number in (0, inf), default 1.0
+        As for XYStatic.
+    alpha : number in (0, 1), default 0.1
+        A phase ends when the widest surviving difference has shrunk to this share of its value at
+        the end of the phase before.
+    constant : number in (0, inf), default 2.8284271247461903
+        As for XYStatic.
+    first_width : number in (0, inf), or None (the widest after one pull of every arm), default None
+        The squared width that the first phase is measured against; None: the widest after one pull
+        of every arm.
     """
 
     epsilon: float = real(default=0.0, least=0)

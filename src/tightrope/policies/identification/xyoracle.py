@@ -29,9 +29,23 @@ from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leade
 class XYOracle(Answering):
     """Follow the optimal design for the true gaps; stop when the bound on every gap is below it.
 
-    theta: (d,), the true parameter; the best arm must be unique. epsilon, delta, noise, constant: as for XYStatic. pairs: the bound
-    covers all K^2 pairs of arms, as in Proposition 1; False: only the K with the best arm, which the stop compares. accuracy:
-    relative, of the design.
+    Parameters
+    ----------
+    theta : numbers, one for each feature, or None, default None
+        (d,), the true parameter; the best arm must be unique.
+    epsilon : number in [0, inf), default 0.0
+        As for XYStatic.
+    delta : number in (0, 1), default 0.05
+        As for XYStatic.
+    noise : number in (0, inf), default 1.0
+        As for XYStatic.
+    constant : number in (0, inf), default 2.8284271247461903
+        As for XYStatic.
+    pairs : True or False, default True
+        The bound covers all K^2 pairs of arms, as in Proposition 1; False: only the K with the best
+        arm, which the stop compares.
+    accuracy : number in (0, inf), default 0.001
+        Relative, of the design.
     """
 
     theta: Given[ArrayLike | None, np.ndarray] = vector(default=None, words="numbers, one for each feature")

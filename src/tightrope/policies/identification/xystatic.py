@@ -39,7 +39,16 @@ from .stopping import (
 class XYStatic(Answering):
     """Sample what most shrinks the widest of all differences; stop when the empirical best beats every other arm by more than the bound.
 
-    epsilon, delta: as for LinGapE. noise: scale of the rewards. constant: of the bound, 2 sqrt(2) or sqrt(2).
+    Parameters
+    ----------
+    epsilon : number in [0, inf), default 0.0
+        As for LinGapE.
+    delta : number in (0, 1), default 0.05
+        As for LinGapE.
+    noise : number in (0, inf), default 1.0
+        Scale of the rewards.
+    constant : number in (0, inf), default 2.8284271247461903
+        Of the bound, 2 sqrt(2) or sqrt(2).
     """
 
     epsilon: float = real(default=0.0, least=0)

@@ -27,10 +27,18 @@ from ..bases import RidgePolicy
 class LinEpsilonGreedy(RidgePolicy):
     """Greedy on x'theta_hat with uniform exploration.
 
-    epsilon: probability of a uniform choice, in [0, 1]. lam: ridge parameter. shared: one theta for all arms; False: one for each,
-    learned from the arm's own rewards; None: one for each where a round shows all arms one context (d,), else one for all.
-    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
-    changes no decision.
+    Parameters
+    ----------
+    epsilon : number in [0, 1], default 0.05
+        Probability of a uniform choice, in [0, 1].
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    shared : True, False, or None (by what a round shows), default None
+        One theta for all arms; False: one for each, learned from the arm's own rewards; None: one
+        for each where a round shows all arms one context (d,), else one for all.
+    intercept : True or False, default True
+        Whether a constant column is added, drawn to the mean of the rewards so far, so that adding
+        a number to all rewards changes no decision.
     """
 
     epsilon: float = real(default=0.05, least=0, most=1)

@@ -37,9 +37,21 @@ FLOOR = 1e-6  # of the information, along directions that hardly any weight is o
 class LinMED(Policy):
     """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})).
 
-    lam: ridge parameter. noise: sub-Gaussian scale of the rewards. theta_bound: bound on ||theta||. delta: probability that the
-    confidence set behind beta fails; None: 1 / (t + 1). best: weight in q of the empirically best arm. design: weight in q of the
-    optimal design; best and design are at most 1 together, and the rest is uniform.
+    Parameters
+    ----------
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    noise : number in (0, inf), default 1.0
+        Sub-Gaussian scale of the rewards.
+    theta_bound : number in [0, inf), default 1.0
+        Bound on ||theta||.
+    delta : number in (0, 1), or None (1 / (t + 1)), default None
+        Probability that the confidence set behind beta fails; None: 1 / (t + 1).
+    best : number in [0, 1), default 0.9
+        Weight in q of the empirically best arm.
+    design : number in (0, 1], default 0.05
+        Weight in q of the optimal design; best and design are at most 1 together, and the rest is
+        uniform.
     """
 
     lam: float = real(default=1.0, above=0)

@@ -49,15 +49,29 @@ AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 class LinTS(RidgePolicy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
-    lam: ridge parameter. width: of the draw in standard deviations of the posterior, v = width noise; "theorem": v = noise
-    sqrt(9 d ln(t / delta)), which has a proof. noise: scale of the rewards' noise; None: learned from the residuals, with
-    width="theorem" 1. scale: a fixed v instead. delta: with width="theorem" only.
-    shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others,
-    with one chance for each untried arm and one for all; None: one for each where a round shows all arms one context (d,), else one for
-    all.
-    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
-    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
-    changes no decision; None: where the width is from the data.
+    Parameters
+    ----------
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    width : number in [0, inf), or 'theorem', default 0.7
+        Of the draw in standard deviations of the posterior, v = width noise; "theorem": v = noise
+        sqrt(9 d ln(t / delta)), which has a proof.
+    noise : number in [0, inf), or None (learned), default None
+        Scale of the rewards' noise; None: learned from the residuals, with width="theorem" 1.
+    scale : number in [0, inf), or None (from width), default None
+        A fixed v instead.
+    delta : number in (0, 1), default 0.1
+        With width="theorem" only.
+    shared : True, False, or None (by what a round shows), default None
+        One theta for all arms; False: one for each, learned from the arm's own rewards and drawn
+        independently of the others, with one chance for each untried arm and one for all; None: one
+        for each where a round shows all arms one context (d,), else one for all.
+    forget : number in (0, 1], default 1.0
+        What a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all
+        count the same for ever.
+    intercept : True, False, or None (where the width is from the data), default None
+        Whether a constant column is added, drawn to the mean of the rewards so far, so that adding
+        a number to all rewards changes no decision; None: where the width is from the data.
     """
 
     lam: float = real(default=1.0, above=0)

@@ -45,15 +45,33 @@ ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised
 class LinUCB(RidgePolicy):
     """Optimism for linear rewards: x'theta_hat + beta ||x||_{V^-1}.
 
-    lam: ridge parameter. width: of the interval in standard errors of the estimate, beta = width noise; "theorem": the width that has a
-    proof, by `radius`. noise: scale of the rewards' noise; None: learned from the residuals, with width="theorem" 1. beta: a fixed width
-    instead. delta, theta_bound, radius, with width="theorem" only: probability that the confidence set fails, bound on ||theta||, which
-    of the two formulas.
-    shared: one theta for all arms; False: one for each, learned from the arm's own rewards, untried arms first; None: one for each where
-    a round shows all arms one context (d,), else one for all.
-    forget: what a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all count the same for ever.
-    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
-    changes no decision; None: where the width is from the data.
+    Parameters
+    ----------
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    width : number in [0, inf), or 'theorem', default 2.5
+        Of the interval in standard errors of the estimate, beta = width noise; "theorem": the width
+        that has a proof, by `radius`.
+    noise : number in [0, inf), or None (learned), default None
+        Scale of the rewards' noise; None: learned from the residuals, with width="theorem" 1.
+    beta : number in [0, inf), or None (from width), default None
+        A fixed width instead.
+    delta : number in (0, 1), default 0.1
+        Probability that the confidence set fails, with width="theorem" only.
+    theta_bound : number in [0, inf), default 1.0
+        Bound on ||theta||, with width="theorem" only.
+    radius : 'horizon' or 'determinant', default 'horizon'
+        Which of the two formulas, with width="theorem" only.
+    shared : True, False, or None (by what a round shows), default None
+        One theta for all arms; False: one for each, learned from the arm's own rewards, untried
+        arms first; None: one for each where a round shows all arms one context (d,), else one for
+        all.
+    forget : number in (0, 1], default 1.0
+        What a reward's weight is multiplied by each round, in (0, 1], where theta drifts; 1: all
+        count the same for ever.
+    intercept : True, False, or None (where the width is from the data), default None
+        Whether a constant column is added, drawn to the mean of the rewards so far, so that adding
+        a number to all rewards changes no decision; None: where the width is from the data.
     """
 
     lam: float = real(default=1.0, above=0)

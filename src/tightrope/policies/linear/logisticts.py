@@ -34,10 +34,19 @@ AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 class LogisticTS(Policy):
     """Thompson sampling for rewards in [0, 1] of mean 1 / (1 + exp(-x'theta)), theta from a normal approximation of its posterior.
 
-    lam: the prior is theta ~ N(0, I / lam). width: of the draw in standard deviations of the posterior.
-    shared: one theta for all arms; False: one for each, learned from the arm's own rewards and drawn independently of the others; None: one
-    for each where a round shows all arms one context (d,), else one for all. intercept: whether a column of ones is
-    added, whose coefficient is drawn to the log odds of the mean of the rewards so far.
+    Parameters
+    ----------
+    lam : number in (0, inf), default 1.0
+        The prior is theta ~ N(0, I / lam).
+    width : number in [0, inf), default 0.3
+        Of the draw in standard deviations of the posterior.
+    shared : True, False, or None (by what a round shows), default None
+        One theta for all arms; False: one for each, learned from the arm's own rewards and drawn
+        independently of the others; None: one for each where a round shows all arms one context
+        (d,), else one for all.
+    intercept : True or False, default True
+        Whether a column of ones is added, whose coefficient is drawn to the log odds of the mean of
+        the rewards so far.
     """
 
     lam: float = real(default=1.0, above=0)

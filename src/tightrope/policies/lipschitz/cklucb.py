@@ -21,9 +21,18 @@ from .pooled import Pooled, evidence_level, explanation, index, learn, least_pla
 class CKLUCB(Pooled):
     """Optimism by pooled evidence; the least-played arm that may beat the leader is explored.
 
-    lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1. forced:
-    play any arm with fewer than ln ln n pulls first. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with standard
-    deviation sigma.
+    Parameters
+    ----------
+    lipschitz : number in (0, inf)
+        L > 0, a bound on |mean difference| / distance.
+    loglog : number in [0, inf), or 'theory', default 0.0
+        Weight of ln ln n in f(n), or "theory" for 3K + 1.
+    divergence : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Of rewards in [0, 1], or of Gaussian ones.
+    sigma : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
+    forced : True or False, default True
+        Play any arm with fewer than ln ln n pulls first.
     """
 
     forced: bool = flag(default=True)

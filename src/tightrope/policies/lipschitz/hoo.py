@@ -25,7 +25,14 @@ from .pooled import arm_in_cell, cells, has_eligible, line_of
 class HOO(Policy):
     """Hierarchical optimistic optimisation on points in [0, 1].
 
-    nu, rho: a cell at depth h has means within nu rho^h of each other; for an L-Lipschitz mean nu = L and rho = 1/2.
+    Parameters
+    ----------
+    nu : number in (0, inf)
+        A cell at depth h has means within nu rho^h of each other; for an L-Lipschitz mean nu = L
+        and rho = 1/2.
+    rho : number in (0, 1), default 0.5
+        A cell at depth h has means within nu rho^h of each other; for an L-Lipschitz mean nu = L
+        and rho = 1/2.
     """
 
     nu: float = real(above=0)

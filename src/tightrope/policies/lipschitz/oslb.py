@@ -21,9 +21,18 @@ from .pooled import PooledWithRates, evidence_level, first_below, least_played_a
 class OSLB(PooledWithRates):
     """Optimal sampling for Lipschitz bandits.
 
-    lipschitz: L > 0, a bound on |mean difference| / distance. epsilon: share of forced exploration of the least-played arm.
-    loglog: weight of ln ln n in f(n), or "theory" for 3K + 1. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with
-    standard deviation sigma.
+    Parameters
+    ----------
+    lipschitz : number in (0, inf)
+        L > 0, a bound on |mean difference| / distance.
+    loglog : number in [0, inf), or 'theory', default 0.0
+        Weight of ln ln n in f(n), or "theory" for 3K + 1.
+    divergence : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Of rewards in [0, 1], or of Gaussian ones.
+    sigma : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
+    epsilon : number in (0, inf), default 0.05
+        Share of forced exploration of the least-played arm.
     """
 
     epsilon: float = real(default=0.05, above=0)

@@ -26,9 +26,18 @@ from .pooled import PooledWithRates, evidence_level, index, least_played_above, 
 class TrackCKLUCB(PooledWithRates):
     """CKL-UCB whose exploration tracks the rates of the regret lower bound.
 
-    lipschitz: L > 0, a bound on |mean difference| / distance. patience: a rival is played itself until its own evidence exceeds
-    patience sqrt(f(n)); large: CKL-UCB. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1. divergence: "bernoulli"
-    (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
+    Parameters
+    ----------
+    lipschitz : number in (0, inf)
+        L > 0, a bound on |mean difference| / distance.
+    loglog : number in [0, inf), or 'theory', default 0.0
+        Weight of ln ln n in f(n), or "theory" for 3K + 1.
+    divergence : 'bernoulli' or 'gaussian', default 'bernoulli'
+        Of rewards in [0, 1], or of Gaussian ones.
+    sigma : number in (0, inf), default 1.0
+        Standard deviation of Gaussian rewards.
+    patience : number in [0, inf), default 2.0
+        A rival is played itself until its own evidence exceeds patience sqrt(f(n)); large: CKL-UCB.
     """
 
     patience: float = real(default=2.0, least=0)

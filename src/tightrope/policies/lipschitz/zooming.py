@@ -25,7 +25,10 @@ from .pooled import line_of, nearest
 class Zooming(Policy):
     """Zooming algorithm on points in [0, 1], rewards in [0, 1].
 
-    lipschitz: L > 0, a bound on |mean difference| / distance.
+    Parameters
+    ----------
+    lipschitz : number in (0, inf)
+        L > 0, a bound on |mean difference| / distance.
     """
 
     lipschitz: float = real(above=0)

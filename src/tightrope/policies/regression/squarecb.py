@@ -35,15 +35,35 @@ from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 class SquareCB(Gaps, RidgePolicy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
 
-    gamma: how sharply the best arm is preferred; None: by `growth`, which is the "schedule" scale t^power / noise, or from the "horizon"
-    sqrt(K T / (Reg + ln(2 / delta))) / noise. noise: scale of the rewards' noise; None: learned, or 1 with growth="horizon".
-    shared: one regression for all arms; False: one for each, learned from the arm's own rewards; None: one for each where a round shows
-    all arms one context (d,), else one for all.
-    lam: ridge parameter. model: None for ridge regression, or a regression of your own, with which rounds are plain Python: an object
-    with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and predict_one(x), as River's; or a function of (n, d)
-    rows that returns n predictions and learns elsewhere.
-    intercept: whether ridge regression has a constant column, drawn to the mean of the rewards so far, so that adding a number to all
-    rewards changes no decision; None: where gamma is by the noise that is learned.
+    Parameters
+    ----------
+    gamma : number in [0, inf), or None (from growth), default None
+        How sharply the best arm is preferred; None: by `growth`.
+    noise : number in (0, inf), or None (learned), default None
+        Scale of the rewards' noise; None: learned, or 1 with growth="horizon".
+    growth : 'schedule' or 'horizon', default 'schedule'
+        gamma of round t where none is given: scale t^power / noise by "schedule", sqrt(K T / (Reg +
+        ln(2 / delta))) / noise by "horizon".
+    scale : number in [0, inf), default 6.0
+        Of gamma by "schedule".
+    power : number in [0, inf), default 0.5
+        Of t in gamma by "schedule".
+    delta : number in (0, 1), default 0.05
+        Probability in gamma by "horizon".
+    shared : True, False, or None (by what a round shows), default None
+        One regression for all arms; False: one for each, learned from the arm's own rewards; None:
+        one for each where a round shows all arms one context (d,), else one for all.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    model : a regression, or None (ridge), default None
+        None for ridge regression, or a regression of your own, with which rounds are plain Python:
+        an object with partial_fit(X, y) and predict(X), as scikit-learn's; with learn_one(x, y) and
+        predict_one(x), as River's; or a function of (n, d) rows that returns n predictions and
+        learns elsewhere.
+    intercept : True, False, or None (where gamma is by the learned noise), default None
+        Whether ridge regression has a constant column, drawn to the mean of the rewards so far, so
+        that adding a number to all rewards changes no decision; None: where gamma is by the noise
+        that is learned.
     """
 
     lam: float = real(default=1.0, above=0)

@@ -15,10 +15,27 @@ from .sets import Optimistic, Scoring, predictions, width_factor
 class C2UCB(Optimistic):
     """Optimism for sets of arms with linear rewards.
 
-    alpha: width of the interval; None: `width` standard errors of the estimate; or "theory": beta_t(delta) from noise (sub-Gaussian scale
-    of a reward) and theta_bound (bound on ||theta||). noise: scale of the rewards' noise; None: learned from the residuals, with
-    alpha="theory" 1. lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random. intercept: whether every
-    regression has a constant column, drawn to the mean of the rewards so far; None: where alpha is.
+    Parameters
+    ----------
+    alpha : number in [0, inf), or 'theory', or None (from width), default None
+        Width of the interval; None: `width` standard errors of the estimate; or "theory":
+        beta_t(delta) from noise (sub-Gaussian scale of a reward) and theta_bound (bound on
+        ||theta||).
+    width : number in [0, inf), default 2.0
+        Of the interval in standard errors of the estimate, where alpha is None.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    delta : number in (0, 1), default 0.1
+        Probability that the bound fails, with alpha="theory".
+    noise : number in [0, inf), or None (learned), default None
+        Scale of the rewards' noise; None: learned from the residuals, with alpha="theory" 1.
+    theta_bound : number in [0, inf), default 1.0
+        Bound on ||theta||, with alpha="theory".
+    ties : 'index' or 'random', default 'index'
+        Equal scores go to the lowest index, or to one at random.
+    intercept : True, False, or None (where alpha is), default None
+        Whether every regression has a constant column, drawn to the mean of the rewards so far;
+        None: where alpha is.
     """
 
     def _scoring(self, state, context, rng):

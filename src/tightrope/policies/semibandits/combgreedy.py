@@ -18,7 +18,12 @@ from .sets import Scoring, SetPolicy, best_set, features_of, new_state, predicti
 class CombGreedy(SetPolicy):
     """The set of largest estimated means; random before the first reward.
 
-    lam: ridge parameter. ties: equal scores go to the lowest index, or to one at random.
+    Parameters
+    ----------
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    ties : 'index' or 'random', default 'index'
+        Equal scores go to the lowest index, or to one at random.
     """
 
     lam: float = real(default=1.0, above=0)

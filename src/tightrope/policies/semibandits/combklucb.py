@@ -30,7 +30,12 @@ from .sets import IndexPolicy, Scoring, unseen_first
 class CombKLUCB(IndexPolicy):
     """Optimism for sets of arms without features: sup{q : pulls I(mean, q) <= ln t + c ln ln t}, for rewards in [0, 1].
 
-    c: weight of ln ln t, >= 0; the proof needs 3. ties: equal scores go to the lowest index, or to one at random.
+    Parameters
+    ----------
+    c : number in [0, inf), default 3.0
+        Weight of ln ln t, >= 0; the proof needs 3.
+    ties : 'index' or 'random', default 'index'
+        Equal scores go to the lowest index, or to one at random.
     """
 
     c: float = real(default=3.0, least=0)

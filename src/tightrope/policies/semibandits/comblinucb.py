@@ -16,9 +16,19 @@ from .sets import GaussianPrior, Scoring, noise_now, predictions
 class CombLinUCB(GaussianPrior):
     """Optimism for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
-    prior_scale: > 0, in units of the noise where that is learned. noise: > 0; None: learned from the residuals.
-    c: width of the interval in posterior standard deviations, >= 0. ties: "index" or "random".
-    intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where the noise is learned.
+    Parameters
+    ----------
+    prior_scale : number in (0, inf), default 1.0
+        > 0, in units of the noise where that is learned.
+    noise : number in (0, inf), or None (learned), default None
+        > 0; None: learned from the residuals.
+    ties : 'index' or 'random', default 'index'
+        "index" or "random".
+    intercept : True, False, or None (where the noise is learned), default None
+        Whether every regression has a constant column, drawn to the mean of the rewards so far;
+        None: where the noise is learned.
+    c : number in [0, inf), default 1.0
+        Width of the interval in posterior standard deviations, >= 0.
     """
 
     c: float = real(default=1.0, least=0)

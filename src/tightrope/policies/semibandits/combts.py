@@ -27,10 +27,28 @@ WIDTH = 0.7  # standard deviations of the posterior
 class CombTS(SetPolicy):
     """Thompson sampling for sets of arms with linear rewards.
 
-    v: scale of the posterior; None: `width` times the noise; or "theory": beta_t(delta / (4 N T)) arm-wise, beta_t(delta / (4 T))
-    round-wise, which needs a horizon. noise: scale of the rewards' noise; None: learned from the residuals, with v="theory" 1.
-    lam: ridge parameter. randomization: "round" (one theta for all arms) or "arm". delta, theta_bound, ties: as
-    for C2UCB. intercept: whether every regression has a constant column, drawn to the mean of the rewards so far; None: where v is.
+    Parameters
+    ----------
+    v : number in [0, inf), or 'theory', or None (from width), default None
+        Scale of the posterior; None: `width` times the noise; or "theory": beta_t(delta / (4 N T))
+        arm-wise, beta_t(delta / (4 T)) round-wise, which needs a horizon.
+    width : number in [0, inf), default 0.7
+        Of the draw in units of the noise, where v is None.
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    randomization : 'round' or 'arm', default 'round'
+        "round" (one theta for all arms) or "arm".
+    delta : number in (0, 1), default 0.1
+        As for C2UCB.
+    noise : number in [0, inf), or None (learned), default None
+        Scale of the rewards' noise; None: learned from the residuals, with v="theory" 1.
+    theta_bound : number in [0, inf), default 1.0
+        As for C2UCB.
+    ties : 'index' or 'random', default 'index'
+        As for C2UCB.
+    intercept : True, False, or None (where v is), default None
+        Whether every regression has a constant column, drawn to the mean of the rewards so far;
+        None: where v is.
     """
 
     v: Given[float | Literal["theory"] | None, float] = real(default=None, words=("theory",), least=0, none="from width")

@@ -32,8 +32,14 @@ from .sets import IndexPolicy, Scoring, unseen_first
 class CombUCB1(IndexPolicy):
     """Optimism for sets of arms without features: mean + sigma sqrt(alpha ln t / pulls).
 
-    alpha: width of the interval, > 0. sigma: scale of the rewards, 1 for rewards in [0, 1]. ties: equal scores go to the lowest index, or
-    to one at random.
+    Parameters
+    ----------
+    alpha : number in (0, inf), default 1.5
+        Width of the interval, > 0.
+    sigma : number in (0, inf), default 1.0
+        Scale of the rewards, 1 for rewards in [0, 1].
+    ties : 'index' or 'random', default 'index'
+        Equal scores go to the lowest index, or to one at random.
     """
 
     alpha: float = real(default=1.5, above=0)

@@ -30,8 +30,13 @@ CLOSED = 1e-12  # relative difference of bound and best line at which no call ca
 class ESCB(CountingPolicy):
     """Optimism for whole sets of arms without features: sum of means + sigma sqrt(f(t) / 2 sum of 1 / pulls), f(t) = ln t + c k ln ln t.
 
-    c: weight of k ln ln t, >= 0; the proof needs 4. sigma: scale of the rewards, 1 for rewards in [0, 1], which are independent of each
-    other within a set.
+    Parameters
+    ----------
+    c : number in [0, inf), default 4.0
+        Weight of k ln ln t, >= 0; the proof needs 4.
+    sigma : number in (0, inf), default 1.0
+        Scale of the rewards, 1 for rewards in [0, 1], which are independent of each other within a
+        set.
     """
 
     c: float = real(default=4.0, least=0)

@@ -18,7 +18,26 @@ WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
 class PC2UCB(Optimistic):
     """C2UCB with arm-wise perturbed widths.
 
-    alpha, width, lam, delta, noise, theta_bound, ties, intercept: as for C2UCB. c: largest relative perturbation, >= 0; 0 is C2UCB.
+    Parameters
+    ----------
+    alpha : number in [0, inf), or 'theory', or None (from width), default None
+        As for C2UCB.
+    width : number in [0, inf), default 1.25
+        As for C2UCB.
+    lam : number in (0, inf), default 1.0
+        As for C2UCB.
+    delta : number in (0, 1), default 0.1
+        As for C2UCB.
+    noise : number in [0, inf), or None (learned), default None
+        As for C2UCB.
+    theta_bound : number in [0, inf), default 1.0
+        As for C2UCB.
+    ties : 'index' or 'random', default 'index'
+        As for C2UCB.
+    intercept : True, False, or None (where alpha is), default None
+        As for C2UCB.
+    c : number in [0, inf), default 1.0
+        Largest relative perturbation, >= 0; 0 is C2UCB.
     """
 
     width: float = real(default=WIDTH, least=0)

@@ -55,18 +55,45 @@ class SoftUCBState(NamedTuple):
 class SoftUCB(RegressionPolicy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
 
-    beta: width; where online, its start. None: width times the noise. width: in standard errors of the estimate, where beta is None;
-    where online, its start, and what is moved; None: 2 for arms that stay, 1.25 where features are new in every round. mass:
-    probability that arms with S >= 0 keep (Lemma 2), near 1. timing: gamma of the round before ("lagged", Algorithm 1; with new features
-    every round it is fresh too) or of this one ("fresh", as Lemma 2 needs).
-    lam: ridge parameter. shared: one theta for all arms; False: one for each, learned from its own rewards; None: one for
-    each where a round shows all arms one context (d,), else one for all. online: move beta by
-    the gradient of Eq 15 with weight eta on the widths and step length `step`; the horizon T is needed (here or in the run).
-    full_gradient: with gamma's own dependence on beta. beta_min: least beta, a smaller one is raised to it. noise: scale of the rewards'
-    noise; None: learned from the residuals, with beta given 1. noise, delta, theta_bound: of the beta of Eq 5, twice which counts as
-    diverged.
-    intercept: whether a constant column is added, drawn to the mean of the rewards so far, so that adding a number to all rewards
-    changes no decision; None: where beta is.
+    Parameters
+    ----------
+    beta : number in [0, inf), or None (from width), default None
+        Width; where online, its start. None: width times the noise.
+    width : number in [0, inf), or None (by what changes), default None
+        In standard errors of the estimate, where beta is None; where online, its start, and what is
+        moved; None: 2 for arms that stay, 1.25 where features are new in every round.
+    online : True or False, default False
+        Move beta by the gradient of Eq 15 with weight eta on the widths and step length `step`; the
+        horizon T is needed (here or in the run).
+    eta : number in [0, inf), default 4.0
+        Weight of the widths in Eq 15, where online.
+    step : number in [0, inf), default 0.02
+        Length of a step of beta, where online.
+    horizon : whole number from 1, or None (from the run), default None
+        T, needed where online; None: that of the run.
+    mass : number in (0, 1), default 0.99
+        Probability that arms with S >= 0 keep (Lemma 2), near 1.
+    timing : 'lagged' or 'fresh', default 'lagged'
+        gamma of the round before ("lagged", Algorithm 1; with new features every round it is fresh
+        too) or of this one ("fresh", as Lemma 2 needs).
+    lam : number in (0, inf), default 1.0
+        Ridge parameter.
+    full_gradient : True or False, default False
+        With gamma's own dependence on beta.
+    beta_min : number in (0, inf), default 0.001
+        Least beta, a smaller one is raised to it.
+    noise : number in [0, inf), or None (learned), default None
+        Of the beta of Eq 5, twice which counts as diverged.
+    delta : number in (0, 1), default 0.1
+        Of the beta of Eq 5, twice which counts as diverged.
+    theta_bound : number in [0, inf), default 1.0
+        Of the beta of Eq 5, twice which counts as diverged.
+    shared : True, False, or None (by what a round shows), default None
+        One theta for all arms; False: one for each, learned from its own rewards; None: one for
+        each where a round shows all arms one context (d,), else one for all.
+    intercept : True, False, or None (where beta is), default None
+        Whether a constant column is added, drawn to the mean of the rewards so far, so that adding
+        a number to all rewards changes no decision; None: where beta is.
     """
 
     beta: Given[float | None, float] = real(default=None, least=0, none="from width")
