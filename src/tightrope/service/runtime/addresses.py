@@ -71,19 +71,3 @@ def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Netw
         if scheme != "https":
             raise Refused(422, f"url begins with {scheme}://, by which anybody on the way can read it; give one with https://.", "url")
     return addresses
-
-
-def connected(scheme: str, host: str, port: int, networks: Sequence[Network], timeout: float) -> socket.socket:
-    """A connection to an address that was checked. Raises Refused or OSError."""
-    failed: OSError | None = None
-    for family, kind, protocol, _, place in checked_addresses(scheme, host, port, networks):
-        connection = socket.socket(family, kind, protocol)
-        try:
-            connection.settimeout(timeout)
-            connection.connect(place)
-        except OSError as error:
-            connection.close()
-            failed = error
-        else:
-            return connection
-    raise failed or OSError(f"{host} leads nowhere")

@@ -1,6 +1,7 @@
 """Changes that are tried beside the writer before they are made: a new experiment, and arms that come later."""
 
 import asyncio
+import gc
 import time
 
 from ...core.types import JsonObject
@@ -19,10 +20,12 @@ async def compile_common(service: Service) -> None:
     """Compile what experiments of the common kinds need, in a thread for which no new experiment waits, and say when that is done."""
     began = time.monotonic()
     for spec in common_specs():
-        work = asyncio.ensure_future(service.in_thread("start", warm_up, spec, service.settings))
+        work = asyncio.ensure_future(service.in_thread("start", warm_up, spec))
         while not (await asyncio.wait([work], timeout=SOON))[0]:
             print(f"Compiling {spec.described_policy['policy']}, once on a machine: {time.monotonic() - began:.0f} s", flush=True)
         await work
+    gc.collect()
+    gc.freeze()  # what is loaded stays, and a look through all of it would halt every answer
     print(f"Ready after {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -40,7 +43,7 @@ async def create_soon(service: Service, spec: ExperimentSpec, author: Author) ->
 async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:
     """The experiment of a spec, compiled before it begins, and whether it is new. Raises Refused."""
     try:
-        await service.in_thread("warm-up", warm_up, spec, service.settings)
+        await service.in_thread("warm-up", warm_up, spec)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
     answer: tuple[bool, JsonObject] = await service.ask(

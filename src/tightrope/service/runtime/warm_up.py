@@ -21,8 +21,6 @@ from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
 from ..domain.spec import ArmSpec, ExperimentSpec, Mode, check_size, made_oracle
 from ..log.journal import ExperimentJournal
-from .garbage_collection import freeze
-from .settings import Settings
 
 CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
@@ -47,7 +45,7 @@ _one_at_a_time = threading.Lock()  # a client that asks again while the first re
 _rehearsed: set[bytes] = set()  # digests of specs, without what compiles nothing
 
 
-def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
+def warm_up(spec: ExperimentSpec) -> None:
     """Play rounds of an experiment that nobody sees: its kernels are then compiled, or read from their cache.
 
     Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds. What cannot be tried is left to
@@ -70,7 +68,6 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
                 look(journal)
                 check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
-        freeze(settings)
 
 
 def common_specs() -> list[ExperimentSpec]:
