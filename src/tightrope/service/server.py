@@ -9,7 +9,7 @@ import sys
 import uvicorn
 
 from .app import create_app
-from .http.patience import PatientProtocol
+from .http.patience import LimitedProtocol
 from .log.database import Database
 from .runtime import keys
 from .runtime.service import Service
@@ -41,7 +41,7 @@ def serve(settings: Settings) -> None:
             signal.signal(number, lambda *_: None)
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
         config = uvicorn.Config(
-            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http=PatientProtocol, log_config=None,
+            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http=LimitedProtocol, log_config=None,
             access_log=False, timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=KEEP, forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
             server_header=False, date_header=False, backlog=4096,
