@@ -94,7 +94,6 @@ async def _rewrite_daily(service: Service) -> None:
 
 
 async def _home() -> Response:
-    """People go to the board."""
     return RedirectResponse(PATH, 307)
 
 

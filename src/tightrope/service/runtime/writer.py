@@ -119,7 +119,6 @@ class Transaction:
                 self.owned.at_risk = False
 
     def tell_lasting(self, scope: str, holding: dict[str, Notice]) -> None:
-        """Tell webhooks what holds, once until it has ended."""
         row, name = self.owned.row, self.experiment.name
         webhooks.tell_lasting(self.connection, self.now, row, name, scope, holding)
         self.writer.has_told = True

@@ -115,7 +115,6 @@ class Sender(threading.Thread):
         self._forgot = 0
 
     def run(self) -> None:
-        """Send until `stop`."""
         while not self.ending:
             self.service.writer.told.wait(self.period)
             self.service.writer.told.clear()
