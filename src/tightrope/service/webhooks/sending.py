@@ -189,8 +189,8 @@ class Sender(threading.Thread):
     def post(self, hook: Webhook, delivery: Delivery, now: int) -> str | None:
         """Send a message once. Returns why that failed, None where the receiver answered with a status of 2xx. Nobody's proxy is used."""
         try:
-            scheme, *_ = parts_of(hook.url)
-            headers = headers_of(delivery.message, delivery.body, hook.secret, now)
+            scheme, _, _, host = parts_of(hook.url)
+            headers = headers_of(delivery.message, delivery.body, hook.secret, now) | {"Host": host}
             backend = Checked(scheme, self.networks, ATTEMPT_SECONDS)
             context = ssl.create_default_context()
             with (
