@@ -32,7 +32,7 @@ LIMITS = {
     "solvers": (881, 74, 62, 11),
     "top": (311, 52, 30, 4),
 }
-TESTS = 22_515
+TESTS = 22_512
 
 
 def counts(path):
