@@ -11,7 +11,7 @@ from ..domain.spec import ExperimentSpec
 from ..log.audit import Author
 from . import commands
 from .service import Service
-from .warm_up import check_growth, common_specs, warm_up
+from .warm_up import check_growth, common_specs, grows_large, warm_up
 
 SOON = 3.0  # seconds that whoever creates an experiment waits in silence
 
@@ -56,9 +56,11 @@ async def add_arms(service: Service, name: str, request: ArmsRequest, author: Au
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
+    more += [arm for arm in request.arms if arm.id not in ids]
     try:
-        await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in ids)])
+        if grows_large(spec, more):  # a few arms need not wait for what is being compiled
+            await service.in_thread("warm-up", check_growth, spec, more)
     except ValueError as error:
-        raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
+        raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more)]) from None
     arms: JsonObject = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)
     return arms

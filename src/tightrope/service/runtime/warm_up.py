@@ -79,12 +79,14 @@ def one_row_fits(spec: ExperimentSpec) -> bool:
     return spec.dimension is not None and spec.arms is not None and spec.oracle is None and len(spec.arms) > 1
 
 
+def grows_large(spec: ExperimentSpec, more: list[ArmSpec]) -> bool:
+    return len(spec.arms or ()) + len(more) >= FEW_ARMS
+
+
 def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
     """Raise ValueError where a decision among more arms takes too long, or their state too much. spec: of the experiment as it began. more:
     arms that were, or will be, added to it."""
     arms = len(spec.arms or ()) + len(more)
-    if arms < FEW_ARMS:
-        return
     spec = spec.in_numbers()
     with _one_at_a_time:
         journal = ExperimentJournal(spec.name)
