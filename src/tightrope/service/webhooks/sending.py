@@ -37,7 +37,7 @@ PERIOD = 0.5  # seconds between two looks at the outbox
 THREADS = 4  # webhooks that are sent to at once
 ATTEMPT_SECONDS = 10.0
 ANSWER_SECONDS = 5.0  # that the writer may take to say how an experiment stands
-CLAIM = 60 * MICROSECONDS  # after which another process makes the attempt of one that was killed
+CLAIM = 15 * MICROSECONDS  # after which another process makes the attempt of one that was killed
 FIRST_PAUSE, LONGEST_PAUSE = 5 * MICROSECONDS, 3600 * MICROSECONDS
 REMEMBERED = 30 * 24 * 3600 * MICROSECONDS  # for which messages that are done with are listed
 SLOW = f"no answer within {ATTEMPT_SECONDS:g} s"
@@ -153,8 +153,8 @@ class Sender(threading.Thread):
         try:
             if delivery.attempts == 0:
                 delivery = delivery._replace(body=self._with_board(delivery))
-            now = self.service.settings.clock()
             with self.service.database.write() as connection:
+                now = self.service.settings.clock()  # others may have kept this waiting
                 hook = webhooks.claim(connection, delivery, now, now + CLAIM)
             if hook is None:
                 return
