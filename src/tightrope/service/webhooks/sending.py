@@ -45,7 +45,7 @@ SLOW = f"no answer within {ATTEMPT_SECONDS:g} s"
 names = concurrent.futures.ThreadPoolExecutor(THREADS, "webhook name")  # a look-up has no deadline of its own
 
 
-class Stream(httpcore.NetworkStream):
+class TimedStream(httpcore.NetworkStream):
     """A connection on which all that is done ends by one time, however slowly the receiver sends. left: seconds until then."""
 
     def __init__(self, socket: socket.socket, left: Callable[[], float]) -> None:
@@ -70,7 +70,7 @@ class Stream(httpcore.NetworkStream):
         return self
 
 
-class Checked(httpcore.NetworkBackend):
+class CheckedBackend(httpcore.NetworkBackend):
     """Connections to the addresses that were checked, and to no others."""
 
     def __init__(self, scheme: str, networks: Sequence[Network], seconds: float) -> None:
@@ -98,7 +98,7 @@ class Checked(httpcore.NetworkBackend):
                 if number + 1 == len(addresses):
                     raise
             else:
-                return Stream(connection, self.left)
+                return TimedStream(connection, self.left)
         raise OSError(f"{host} leads nowhere")
 
 
@@ -191,7 +191,7 @@ class Sender(threading.Thread):
         try:
             scheme, _, _, host = parts_of(hook.url)
             headers = headers_of(delivery.message, delivery.body, hook.secret, now) | {"Host": host}
-            backend = Checked(scheme, self.networks, ATTEMPT_SECONDS)
+            backend = CheckedBackend(scheme, self.networks, ATTEMPT_SECONDS)
             context = ssl.create_default_context()
             with (
                 httpcore.ConnectionPool(context, network_backend=backend) as pool,
