@@ -24,9 +24,9 @@ async def compile_common(service: Service) -> None:
         while not (await asyncio.wait([work], timeout=SOON))[0]:
             print(f"Compiling {spec.described_policy['policy']}, once on a machine: {time.monotonic() - began:.0f} s", flush=True)
         await work
+    print(f"Ready after {time.monotonic() - began:.0f} s", flush=True)
     gc.collect()
     gc.freeze()  # what is loaded stays, and a look through all of it would halt every answer
-    print(f"Ready after {time.monotonic() - began:.0f} s", flush=True)
 
 
 async def create_soon(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject] | None:
