@@ -23,7 +23,6 @@ from tightrope.service.log.database import Database
 from tightrope.service.log.journal import ExperimentJournal
 from tightrope.service.log.snapshots import fingerprint
 from tightrope.service.log.tables import snapshots
-from tightrope.service.runtime.garbage_collection import rare_collections
 
 BATCH, LINES = 1000, 10
 
@@ -59,7 +58,7 @@ async def drive(port: int, key: str, pid: int, decisions: int, most_open: int) -
 def replayed(path: pathlib.Path) -> None:
     database = Database(str(path))
     journal, began = ExperimentJournal("load"), time.perf_counter()
-    with rare_collections(), database.read() as connection:  # as in `tightrope serve` and `tightrope log replay`
+    with database.read() as connection:
         for event in store.read(connection, 1):
             journal.follow(event)
             if event.seq == 10**6:

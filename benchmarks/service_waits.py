@@ -21,7 +21,6 @@ from running import Clock, ask, batch, create, decide, probed, reward, service_a
 from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.requests import ArmsRequest
 from tightrope.service.runtime import commands
-from tightrope.service.runtime.garbage_collection import rare_collections
 from tightrope.service.runtime.writer import close_windows
 
 MOST = 0.25  # seconds that anybody may wait
@@ -125,7 +124,7 @@ def main() -> int:
     for name in options.only.split(",") if options.only else ACTS:
         for _ in range(2):
             folder = tempfile.TemporaryDirectory()
-            with folder, rare_collections(), server() if options.postgres else contextlib.nullcontext(f"{folder.name}/a.db") as place:
+            with folder, server() if options.postgres else contextlib.nullcontext(f"{folder.name}/a.db") as place:
                 longest, most, count, seconds, said = waits_of(place, ACTS[name])
         print(f"{name:>14} {1000 * longest:10.0f} {1000 * most:7.0f} {count:6} {seconds:8.1f}  {said}", flush=True)
         slow += [name] if longest > MOST else []

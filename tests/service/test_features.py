@@ -15,7 +15,6 @@ from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import export, store
 from tightrope.service.log.verification import replay, verify
 from tightrope.service.runtime import commands
-from tightrope.service.runtime.settings import Settings
 from tightrope.service.runtime.warm_up import sample_requests, warm_up
 
 COLUMNS = {
@@ -140,7 +139,7 @@ def test_features_are_said_once(service):
         ({"arms": [{"id": "a", "features": [1.0]}]}, "arms has numbers for 'a' that stay"),
     ):
         with pytest.raises(ValueError, match=words):
-            warm_up(ExperimentSpec.model_validate(SPEC | more), Settings())
+            warm_up(ExperimentSpec.model_validate(SPEC | more))
 
 
 def test_words_alone_are_enough_and_a_fitted_encoder_is_taken_as_it_is():

@@ -10,7 +10,6 @@ from tightrope.service.domain.errors import Refused
 from tightrope.service.domain.spec import ExperimentSpec
 from tightrope.service.log import export, store
 from tightrope.service.log.verification import replay
-from tightrope.service.runtime.settings import Settings
 from tightrope.service.runtime.warm_up import warm_up
 
 ARMS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
@@ -85,10 +84,10 @@ def test_a_model_for_each_arm_counts_where_sizes_are_limited(service, monkeypatc
     arms = [{"id": str(k)} for k in range(1000)]
     apart = {"name": "big", "policy": {"policy": "LinUCB", "shared": False}, "arms": arms, "dimension": 400}
     with pytest.raises(ValueError, match=r"dimension = 1000 arms with 400 features each takes about 2.6 GB and .* at most 0.26 GB"):
-        warm_up(ExperimentSpec.model_validate(apart), Settings())
+        warm_up(ExperimentSpec.model_validate(apart))
     guarded = apart | {"baseline": "0", "baseline_mean": 0.5, "alpha": 0.1}
     with pytest.raises(ValueError, match=r"takes about 2\.6 GB"):
-        warm_up(ExperimentSpec.model_validate(guarded), Settings())
+        warm_up(ExperimentSpec.model_validate(guarded))
     create(service, apart | {"policy": "LinUCB"})  # one regression for all
     with pytest.raises(Refused, match=r"context = 1000 arms with 400 features each takes about 2.6 GB"):
         decide(service, "0", "big", context=[0.05] * 400)

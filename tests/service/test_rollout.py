@@ -212,7 +212,7 @@ def test_a_baseline_inside_the_policy_is_refused(service):
         {"policy": "UCB", "guarantee": {"baseline_mean": 0.5}},
     ):
         with pytest.raises(ValueError, match="beside policy"):
-            warm_up(ExperimentSpec.model_validate(SPEC | wrong), service.settings)
+            warm_up(ExperimentSpec.model_validate(SPEC | wrong))
         with pytest.raises(Refused, match="beside policy"):
             create(service, SPEC | wrong)
 

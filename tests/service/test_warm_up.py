@@ -46,7 +46,7 @@ def test_after_a_warm_up_nothing_is_compiled(name, monkeypatch):
     """Numba asks the cache for every kernel that this process does not have yet: nothing is asked for by the second round of all."""
     given, asked = SPECS[name]
     spec = ExperimentSpec.model_validate({"name": "price"} | given)
-    warm_up(spec, Settings())
+    warm_up(spec)
     missing = []
     load = KernelCache.load_overload
     monkeypatch.setattr(KernelCache, "load_overload", lambda self, *key: missing.append(self.function.__name__) or load(self, *key))
@@ -70,13 +70,13 @@ def test_a_decision_that_would_halt_the_others_is_refused_at_creation(monkeypatc
     spec = ExperimentSpec.model_validate({"name": "price", "policy": "UCB", "arms": ARMS, "seed": 9, "window": "1d"})
     monkeypatch.setattr(warming, "MOST_SECONDS", 1e-9)
     with pytest.raises(ValueError, match=r"policy = UCB.* takes .* s for a decision among 3 arms"):
-        warm_up(spec, Settings())
+        warm_up(spec)
 
 
 def test_features_whose_state_is_too_large_are_refused_with_bytes_and_seconds():
     for given in ({"dimension": 10_000}, {"dimension": 10_000, "arms": ARMS}):
         with pytest.raises(ValueError, match=r"dimension = 10000 takes about 2.4 GB and 0.4 s a decision"):
-            warm_up(ExperimentSpec.model_validate({"name": "price", "policy": "LinUCB"} | given), Settings())
+            warm_up(ExperimentSpec.model_validate({"name": "price", "policy": "LinUCB"} | given))
 
 
 def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
@@ -87,7 +87,7 @@ def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
     arms = [{"id": str(k), "features": row.tolist()} for k, row in enumerate(rows)]
     spec = {"policy": {"policy": "LinTS", "scale": 0.3}, "baseline": "0", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
     spec = ExperimentSpec.model_validate({"name": "many", "arms": arms} | spec)
-    warm_up(spec, Settings())
+    warm_up(spec)
     journal = ExperimentJournal("many")
     journal.record(created(spec), NOW)
     seconds, drawn = [], 0
@@ -102,13 +102,13 @@ def test_a_promise_around_a_policy_that_draws_decides_in_milliseconds():
 
 def test_a_plan_that_makes_no_session_is_refused():
     with pytest.raises(ValueError, match="baseline = 'none' is not the id of an arm"):
-        warm_up(ExperimentSpec.model_validate({"name": "price", "policy": "UCB", "arms": ARMS, "baseline": "none"}), Settings())
+        warm_up(ExperimentSpec.model_validate({"name": "price", "policy": "UCB", "arms": ARMS, "baseline": "none"}))
 
 
 def test_common_kinds_are_compiled_one_by_one_and_then_the_service_is_ready(service, monkeypatch, capsys):
     compiled = []
     monkeypatch.setattr(changes, "SOON", 0.02)
-    monkeypatch.setattr(changes, "warm_up", lambda spec, _: (time.sleep(0.1), compiled.append(spec)))
+    monkeypatch.setattr(changes, "warm_up", lambda spec: (time.sleep(0.1), compiled.append(spec)))
     asyncio.run(changes.compile_common(service))
     kinds = [(str(spec.described_policy["policy"]), spec.alpha is not None) for spec in compiled]
     assert {("BetaThompson", True), ("BetaThompson", False), ("UCB", False), ("LinUCB", False), ("LinTS", False)} <= set(kinds)
@@ -124,7 +124,7 @@ def test_whoever_creates_an_experiment_of_a_rare_kind_is_told_what_it_waits_for(
     service.settings = dataclasses.replace(service.settings, own_process=True)
     ended, began = threading.Event(), []
     monkeypatch.setattr(changes, "SOON", 0.05)
-    monkeypatch.setattr(changes, "warm_up", lambda spec, _: (began.append(spec), ended.wait(20)))
+    monkeypatch.setattr(changes, "warm_up", lambda spec: (began.append(spec), ended.wait(20)))
     spec = {"name": "rare", "policy": "UCB", "arms": ARMS}
 
     async def tried():
@@ -145,10 +145,10 @@ def test_whoever_creates_an_experiment_of_a_rare_kind_is_told_what_it_waits_for(
 
 def test_the_tutorial_s_experiment_is_of_a_common_kind(monkeypatch):
     """What a start compiles is all that its creation needs."""
-    warm_up(common_specs()[0], Settings())
+    warm_up(common_specs()[0])
     missing, load = [], KernelCache.load_overload
     monkeypatch.setattr(KernelCache, "load_overload", lambda self, *key: missing.append(self.function.__name__) or load(self, *key))
     page = (pathlib.Path(__file__).parents[2] / "docs" / "tutorials" / "safe-price-test.md").read_text()
     spec = json.loads(page.split("--json '", 1)[1].split("}'")[0] + "}")
-    warm_up(ExperimentSpec.model_validate(spec), Settings())
+    warm_up(ExperimentSpec.model_validate(spec))
     assert missing == []

@@ -2,9 +2,11 @@
 
 import base64
 import contextlib
+import functools
 import http.server
 import ipaddress
 import json
+import math
 import pathlib
 import re
 import socket
@@ -18,16 +20,18 @@ from running import PRICES, Process, ask, crash, create, decide, error, place, r
 from test_scopes import two
 
 from tightrope.service.board.view import sentence_of
+from tightrope.service.domain.deciding import Prepared
 from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.notices import NOTICE_KINDS, Watch
+from tightrope.service.domain.events import Decided
+from tightrope.service.domain.notices import NOTICE_KINDS, Notice
 from tightrope.service.domain.requests import ModeChange
 from tightrope.service.http.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
 from tightrope.service.log import webhooks
 from tightrope.service.log.transfer import read_log, write_log
-from tightrope.service.runtime import addresses, commands, keys
-from tightrope.service.webhooks import sending, watching
-from tightrope.service.webhooks.sending import Sender
-from tightrope.service.webhooks.watching import Watcher
+from tightrope.service.runtime import addresses, commands
+from tightrope.service.runtime.histories import Histories
+from tightrope.service.webhooks import sending
+from tightrope.service.webhooks.sending import Sender, look
 
 assert two  # the fixture
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md"
@@ -106,8 +110,17 @@ def hook(service, url, events=NOTICE_KINDS, experiments=None):
 
 
 def watched(service):
-    """Look at every log, and at all of each experiment."""
-    Watcher(service, sentence_of, look_period=0.0).look()
+    """Let the writer's tick look at all of the experiment, and tell what holds."""
+    ask(service, commands.describe)  # so that the process has it
+    owned = service.writer.owned["price"]
+    service.writer.look = functools.partial(look, service, Histories(service.database))
+    owned.looked, owned.looked_at = -1, -math.inf
+    while owned.looked < 0:
+        time.sleep(0.01)
+    for _ in range(2):  # what was lined up, and what it asked for
+        ask(service, commands.describe)
+        service.threads["noticing"].submit(lambda: None).result(30)
+    ask(service, commands.describe)
 
 
 def sent(service):
@@ -129,9 +142,9 @@ def test_each_kind_is_told_once_with_what_the_board_says(service, clock, receive
     watched(service)
     sent(service)
     ((path, headers, body),) = receiver.got
-    assert path == "/hook?team=shop" and genuine(webhooks.shown_secret(made.secret), headers, body, clock.now / 1e6)
-    (told,) = receiver.told
-    data = told["data"]
+    assert (path, headers["Host"]) == ("/hook?team=shop", f"127.0.0.1:{receiver.port}")
+    assert genuine(webhooks.shown_secret(made.secret), headers, body, clock.now / 1e6)
+    told, data = receiver.told[0], receiver.told[0]["data"]
     assert told["type"] == "mode.changed" and told["timestamp"] == "2027-01-15T08:00:00.000000Z"
     assert (
         data["experiment"] == "price" and data["event"] == 2 and (data["mode"], data["before"], data["by"]) == ("full", "capped", "command")
@@ -165,8 +178,8 @@ def test_a_winner_is_told_when_the_board_says_that_it_is_known(service, clock, r
             known.append(("known now" in sentence, len(rows(service))))
     assert known[0] == (False, 0) and known[-1] == (True, 1)
     assert all(says == bool(number) for says, number in known)
-    (row,) = rows(service)
-    data = json.loads(row.body)["data"]
+    sent(service)
+    (data,) = [one["data"] for one in receiver.told]
     assert data["arm"] == "high" and "the best arm is sure at 95 %" in data["board"]
 
 
@@ -182,21 +195,27 @@ def test_an_identification_policy_is_a_winner_by_its_own_rule(service, receiver)
     assert json.loads(rows(service)[0].body)["data"]["arm"] == "mid"
 
 
-def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recovers():
-    from tightrope.service.domain.events import Decided
+@pytest.mark.parametrize(("least", "bounds", "told"), [
+    (-1.0, [0.0, -0.9, -1.1, -1.2, -0.5, -1.3, 0.0, -1.5, None], [-1.1, -1.5]),
+    (2.0, [3.0, 1.9, 1.0, 2.0, 1.5], [1.9, 1.5]),
+    (-float("inf"), [-5.0, -50.0], []),
+])  # fmt: skip
+def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recovers(tmp_path, clock, least, bounds, told):
+    for number, bound in enumerate(bounds):  # each by a process of its own
+        with service_at(tmp_path / "w.db", clock) as service:
+            if number == 0:
+                hook(service, "https://93.184.215.14/")
+                create(service, GUARDED)
+            event = Decided(f"d{number}", 0, "low", 1.0, 0.0, "", 0, None, None, bound, {})
 
-    def told(bounds, least):
-        watch = Watch(least)
-        found = []
-        for n, bound in enumerate(bounds):
-            watch = Watch.read(watch.written(), least)  # as after a restart
-            event = Decided(f"d{n}", 0, "low", 1.0, 0.0, "", 0, None, None, bound, {})
-            found.append(watch.take(event, n, 0) is not None)
-        return found
+            def decided(at, event=event):
+                at.experiment.rollout.least_budget = least
+                at._tell(Prepared(event, None), types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
 
-    assert told([0.0, -0.9, -1.1, -1.2, -0.5, -1.3, 0.0, -1.5, None], -1.0) == [*[False] * 2, True, *[False] * 4, True, False]
-    assert told([3.0, 1.9, 1.0, 2.0, 1.5], 2.0) == [False, True, False, False, True]
-    assert told([-5.0, -50.0], -float("inf")) == [False, False]
+            ask(service, decided)
+            assert [json.loads(row.body)["data"]["bound"] for row in reversed(rows(service))] == told[: len(rows(service))]
+    with service_at(tmp_path / "w.db", clock) as service:
+        assert len(rows(service)) == len(told)
 
 
 def test_a_promise_is_at_risk_when_the_log_contradicts_what_it_rests_on(service, clock, receiver):
@@ -246,7 +265,6 @@ def test_a_receiver_that_is_down_gets_it_later_and_the_pauses_grow(service, cloc
     hook(service, receiver.url)
     create(service)
     ask(service, commands.change_status, "pause")
-    watched(service)
     receiver.status = 500
     pauses = []
     while rows(service)[0].status == "waiting":
@@ -276,7 +294,6 @@ def test_nobody_there(service, receiver):
     hook(service, receiver.url)
     create(service)
     ask(service, commands.change_status, "pause")
-    watched(service)
     sent(service)
     assert rows(service)[0].status == "waiting" and rows(service)[0].error.startswith("ConnectionRefusedError")
     assert len(receiver.got) == 1  # the other one is not kept waiting
@@ -302,7 +319,6 @@ def test_a_slow_receiver_keeps_no_decision_waiting(service, receiver, monkeypatc
     decide(service, "a")
     ask(service, commands.change_status, "pause")
     ask(service, commands.change_status, "resume")
-    watched(service)
     began = time.monotonic()
     attempts = Sender(service).begin()
     waits = []
@@ -322,7 +338,6 @@ def test_redirects_are_not_followed(service, receiver):
     hook(service, receiver.url)
     create(service)
     ask(service, commands.change_status, "pause")
-    watched(service)
     sent(service)
     assert len(receiver.got) == 1 and other.got == []
     assert "redirects are not followed" in rows(service)[0].error
@@ -332,7 +347,6 @@ def test_a_forged_signature_an_old_one_and_another_body_are_known(service, clock
     made = hook(service, receiver.url)
     create(service)
     ask(service, commands.change_status, "pause")
-    watched(service)
     sent(service)
     ((_, headers, body),) = receiver.got
     secret, now = webhooks.shown_secret(made.secret), clock.now / 1e6
@@ -366,12 +380,10 @@ def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, mo
         crash(service)
     with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:  # after the message is in the table
         ready(service)
-        watched(service)
         assert len(rows(service)) == 1
         crash(service)
     with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:  # after the claim, before the receiver has it
         ready(service)
-        watched(service)
         assert len(rows(service)) == 1
         real = Sender.post
         monkeypatch.setattr(Sender, "post", lambda *given: (_ for _ in ()).throw(OSError("killed")))
@@ -389,33 +401,56 @@ def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, mo
         crash(service)
     with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:
         ready(service)
-        watched(service)
         clock.now += sending.CLAIM
         sent(service)
         assert len(receiver.got) == 2 and rows(service)[0].status == "delivered"
         assert receiver.got[0][1]["webhook-id"] == receiver.got[1][1]["webhook-id"]
 
 
-def test_two_watchers_of_one_log_write_each_message_once(path, clock, receiver):
+def test_two_senders_send_one_message_of_a_webhook_at_a_time_in_order(path, clock, receiver):
     with service_at(path, clock, webhook_networks=HERE) as service:
         hook(service, receiver.url)
         create(service)
-        pair = [Watcher(service, sentence_of, look_period=0.0) for _ in range(2)]
-        for what in ("pause", "resume", "pause", "resume"):
+        for what in ("pause", "resume", "pause", "archive"):
             ask(service, commands.change_status, what)
-            threads = [threading.Thread(target=one.look) for one in pair]
-            for one in threads:
-                one.start()
-            for one in threads:
-                one.join()
-        for one in pair:
-            one.look()
-        assert [json.loads(row.body)["data"]["event"] for row in rows(service)] == [4, 2]
-        senders = [Sender(service) for _ in range(2)]
-        for one in [attempt for each in senders for attempt in each.begin()]:
+        receiver.seconds = 1.0
+        first = Sender(service).begin()
+        while not receiver.got:
+            time.sleep(0.01)
+        assert Sender(service).begin() == []
+        for one in first:
             one.result(30)
-        sent_ids = [headers["webhook-id"] for _, headers, _ in receiver.got]
-        assert 1 <= len(sent_ids) == len(set(sent_ids))  # the second sender may be there after the first message has arrived
+        receiver.seconds = 0.0
+        pair = [Sender(service) for _ in range(2)]
+        while rows(service)[0].status == "waiting":
+            for one in [attempt for each in pair for attempt in each.begin()]:
+                one.result(30)
+        assert [one["data"]["event"] for one in receiver.told] == [2, 4, 5]
+
+
+def test_addresses_of_a_name_share_the_time_of_an_attempt(service, receiver, monkeypatch):
+    monkeypatch.setattr(sending, "ATTEMPT_SECONDS", 3.0)
+    kept, places = [], []
+    for number in (2, 3, 4):  # who listens there takes no more connections
+        listener = socket.create_server((f"127.0.0.{number}", receiver.port), backlog=0)
+        kept.append(listener)
+        for _ in range(3):
+            kept.append(socket.socket())
+            kept[-1].setblocking(False)
+            kept[-1].connect_ex(listener.getsockname())
+        places.append((socket.AF_INET, socket.SOCK_STREAM, 6, "", listener.getsockname()))
+    places.append((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", receiver.port)))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **more: places)
+    made = hook(service, f"http://many.example:{receiver.port}/")
+    create(service)
+    ask(service, commands.change_status, "pause")
+    began = time.monotonic()
+    assert Sender(service).post(made, rows(service)[0], 0) is None and receiver.got
+    places.pop()
+    assert Sender(service).post(made, rows(service)[0], 0) == sending.SLOW
+    assert time.monotonic() - began < 7.0
+    for one in kept:
+        one.close()
 
 
 def test_a_process_tells_and_after_kill_9_tells_the_rest(tmp_path, receiver):
@@ -463,7 +498,7 @@ def test_addresses_inside_are_refused_when_it_is_made_and_when_it_is_sent(two, u
     assert "not an address of the public internet" in error(two("POST", "/v1/webhooks", {"url": url}), 422)["message"]
     scheme, host, port, _ = addresses.parts_of(url)
     with pytest.raises(Refused, match="not an address of the public"):
-        addresses.connected(scheme, host, port, [], 1.0)
+        addresses.checked_addresses(scheme, host, port, [])
 
 
 @pytest.mark.parametrize(
@@ -494,7 +529,6 @@ def test_a_name_that_leads_inside_only_when_it_is_sent_is_refused(service, recei
     made = hook(service, url)
     create(service)
     ask(service, commands.change_status, "pause")
-    watched(service)
     sender = Sender(service)
     sender.networks = []
     assert "leads to 127.0.0.1" in sender.post(made, rows(service)[0], 0)
@@ -544,7 +578,6 @@ def test_tls_is_checked_by_name(service, tmp_path, monkeypatch, name):
         pytest.skip("localhost is no IPv4 address here")
     create(service)
     ask(service, commands.change_status, "pause")
-    watched(service)
     sender = Sender(service)
     sender.networks = addresses.networks_of([*HERE, "::1/128"])
     for one in sender.begin():
@@ -603,11 +636,12 @@ def test_a_key_for_some_experiments_makes_and_sees_webhooks_for_these(two):
 
 
 def test_the_board_shows_webhooks_to_keys_that_may_admin(two):
-    id = two("POST", "/v1/webhooks", {"url": PUBLIC, "note": "shop team"}).json()["id"]
+    two("POST", "/v1/webhooks", {"url": PUBLIC, "note": "shop team"})
     with two.service.database.write() as connection:
         now = two.service.settings.clock()
-        webhooks.put(connection, id, "msg_1", "price", "winner.known", b"{}", now, now)
-        webhooks.settle(connection, 1, webhooks.FAILED_STATUS, now, "status 500")
+        webhooks.tell(connection, now, "price", Notice("winner.known", 1, now, "It is known.", {}))
+        (one,) = webhooks.ready(connection, now)
+        webhooks.settle(connection, one, 0, webhooks.FAILED_STATUS, now, "status 500")
     for role, shown in (("admin", True), ("read", False), ("admin shop", False)):
         signed = two("POST", "/board/login", f"key={two.keys[role]}".encode(), None)
         page = two("GET", "/board", None, None, Cookie=signed.headers["set-cookie"].split(";")[0]).text
@@ -621,4 +655,3 @@ def test_there_is_a_limit(two, monkeypatch):
     monkeypatch.setattr(routes, "MOST_WEBHOOKS", 1)
     assert two("POST", "/v1/webhooks", {"url": PUBLIC}).status_code == 201
     assert "remove one first" in error(two("POST", "/v1/webhooks", {"url": PUBLIC}), 409)["message"]
-    assert keys.NAME.fullmatch("shop-a") and watching.PERIOD < watching.LOOK_PERIOD

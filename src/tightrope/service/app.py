@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator
 from importlib.metadata import version
 
@@ -13,7 +14,6 @@ from starlette.responses import RedirectResponse
 
 from .board.login import PATH
 from .board.routes import router as board
-from .board.view import sentence_of
 from .domain.errors import Refused, not_valid
 from .domain.times import MICROSECONDS
 from .http import audit, decisions, experiments, health, reading, rollout, segments
@@ -24,11 +24,11 @@ from .http.middleware import Limits
 from .log.database import MOST_REWRITTEN
 from .log.erasure import rewrite_owed
 from .runtime.changes import compile_common
+from .runtime.histories import Histories
 from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger
-from .webhooks.sending import Sender
-from .webhooks.watching import Watcher
+from .webhooks.sending import Sender, look
 
 LOOK_SECONDS = 600.0  # between two looks whether a file is to be written anew
 DAY = 24 * 3600 * MICROSECONDS
@@ -55,17 +55,16 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if service is None:
             served.open()
-        threads = Watcher(served, sentence_of), Sender(served)
-        for one in threads:
-            one.start()
+        sender = Sender(served)
+        sender.start()
+        served.writer.look = functools.partial(look, served, Histories(served.database, most=None))
         tasks = [asyncio.create_task(_rewrite_daily(served))]
         if settings.own_process:
             tasks.append(asyncio.create_task(compile_common(served)))
         yield
         for task in tasks:
             task.cancel()
-        for one in threads:
-            one.stop()
+        sender.stop()
         if service is None:
             served.close()
 
@@ -95,7 +94,6 @@ async def _rewrite_daily(service: Service) -> None:
 
 
 async def _home() -> Response:
-    """People go to the board."""
     return RedirectResponse(PATH, 307)
 
 

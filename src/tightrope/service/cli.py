@@ -78,11 +78,10 @@ def reading(db: str) -> "Iterator[Connection]":
     from sqlalchemy.exc import DatabaseError
 
     from .log.database import damaged
-    from .runtime.garbage_collection import rare_collections
 
     database = open_database(db)
     try:
-        with rare_collections(), database.read() as connection:
+        with database.read() as connection:
             yield connection
     except DatabaseError as error:
         raise damaged(error) from None

@@ -213,29 +213,28 @@ class Client:
         Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
         excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
         subject: whose data it is. segments: values by the names of the spec."""
-        question = self._question(context, eligible, id, excluded, deferred, subject, baseline, baseline_mean, segments)
+        question = self._question(
+            id, context, eligible, excluded, segments, deferred, subject=subject, baseline=baseline, baseline_mean=baseline_mean
+        )
         return RemoteDecision(**self._send("POST", self._path("/decisions"), question))
 
     def decide_many(self, number: int, **arguments: Any) -> list[RemoteDecision]:
         """So many decisions of the same question, 10,000 a commit; the arguments of `decide` but id."""
         decisions: list[RemoteDecision] = []
         for first in range(0, number, MOST_ITEMS):
-            questions = [self._question(arguments.get("context"), arguments.get("eligible"), None, arguments.get("excluded"),
-                                        arguments.get("deferred", False), arguments.get("subject"), arguments.get("baseline"),
-                                        arguments.get("baseline_mean"), arguments.get("segments"))
-                         for _ in range(min(MOST_ITEMS, number - first))]  # fmt: skip
+            questions = [self._question(id=None, **arguments) for _ in range(min(MOST_ITEMS, number - first))]
             results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})["results"]
             decisions += [RemoteDecision(**taken(result)) for result in results]
         return decisions
 
     def _question(
-        self, context: Features | None, eligible: Iterable[str] | np.ndarray | None, id: str | None, excluded: Iterable[str] | None,
-        deferred: bool, subject: str | None, baseline: str | None, baseline_mean: float | None, segments: Mapping[str, str] | None,
+        self, id: str | None, context: Features | None = None, eligible: Iterable[str] | np.ndarray | None = None,
+        excluded: Iterable[str] | None = None, segments: Mapping[str, str] | None = None, deferred: bool = False, **plain: object,
     ) -> JsonObject:  # fmt: skip
-        fields = {
+        fields = plain | {
             "id": new_id() if id is None else id, "context": features(context), "eligible": self._ids(eligible),
-            "excluded": None if excluded is None else list(excluded), "deferred": deferred or None, "subject": subject,
-            "baseline": baseline, "baseline_mean": baseline_mean, "segments": None if segments is None else dict(segments),
+            "excluded": None if excluded is None else list(excluded), "deferred": deferred or None,
+            "segments": None if segments is None else dict(segments),
         }  # fmt: skip
         return {name: value for name, value in fields.items() if value is not None}
 

@@ -1,6 +1,7 @@
 """`tightrope serve`: the application on a port, until it is told to stop."""
 
 import dataclasses
+import gc
 import os
 import signal
 import sys
@@ -8,23 +9,23 @@ import sys
 import uvicorn
 
 from .app import create_app
-from .http.patience import PatientProtocol
+from .http.patience import LimitedProtocol
 from .log.database import Database
 from .runtime import keys
-from .runtime.garbage_collection import freeze, rare_collections
 from .runtime.service import Service
 from .runtime.settings import Settings
 from .runtime.telemetry import logger, start_logs
 
 KEEP = 75  # seconds that an idle connection stays
 LOOPBACK = ("127.0.0.0/8", "::1")  # whoever speaks from there is on this machine
+RARE_COLLECTIONS = (50_000, 20, 100)  # open decisions are many objects and hardly a ring
 GRACE = 10  # seconds that open requests have when the service stops
 
 
-@rare_collections()
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or Ctrl-C, then answer what is open, write snapshots and end."""
     start_logs()
+    gc.set_threshold(*RARE_COLLECTIONS)
     settings = dataclasses.replace(settings, own_process=True)
     service = Service(settings)
     service.open()
@@ -40,13 +41,12 @@ def serve(settings: Settings) -> None:
             signal.signal(number, lambda *_: None)
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
         config = uvicorn.Config(
-            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http=PatientProtocol, log_config=None,
+            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http=LimitedProtocol, log_config=None,
             access_log=False, timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=KEEP, forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
             server_header=False, date_header=False, backlog=4096,
         )  # fmt: skip
         server = uvicorn.Server(config)
-        freeze(settings)
         service.ending = lambda: server.should_exit
         server.run()
     finally:

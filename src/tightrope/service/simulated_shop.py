@@ -40,11 +40,9 @@ class Shop:
     day: int = 1000
 
     def share(self, arm: str, decision: int) -> float:
-        """Who buys, at this time of the day."""
         return min(self.buyers[arm] * (1.0 + self.season * math.sin(2.0 * math.pi * decision / self.day)), 1.0)
 
     def mean(self, arm: str, decision: int) -> float:
-        """Mean reward of an arm, now."""
         return self.share(arm, decision) * self.values[arm]
 
     def spec(
@@ -126,7 +124,6 @@ def drive(
 
 
 def deliver(client: Decides, waiting: list[tuple[float, str, float]], now: float) -> int:
-    """Report what is due."""
     due: dict[str, float] = {}
     count = 0
     while waiting and waiting[0][0] <= now:

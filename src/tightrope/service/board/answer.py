@@ -34,7 +34,6 @@ def answer_of(standing: JsonObject, history: History, bounds: Bounds | None) -> 
 
 
 def no_leader(history: History) -> str:
-    """Why arms are not compared."""
     if not history.rewards:
         return "it cannot be said yet which arm leads: no reward has come"
     if history.outside:
@@ -85,7 +84,6 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
 
 
 def sureness(standing: JsonObject, history: History, leader: lead.Lead) -> list[str]:
-    """How sure the lead is, and when it will be known."""
     best = "that it is the best of the arms that are played" if history.unplayed else "that it is the best arm"
     drift, delays = history.observed.drift(), history.observed.telling_delays()
     if drift is not None:
@@ -104,7 +102,6 @@ def sureness(standing: JsonObject, history: History, leader: lead.Lead) -> list[
 
 
 def when(forecast: Forecast) -> str:
-    """When it will be known."""
     if forecast.why:
         return f"when it will be known cannot be said yet: {forecast.why}"
     time = "" if forecast.seconds is None else f", {span(forecast.seconds)} at the rate of late"
@@ -115,7 +112,6 @@ def when(forecast: Forecast) -> str:
 
 
 def cost(history: History, bounds: Bounds) -> str:
-    """The cost of the experiment so far."""
     gain, n = lead.earned_more(history, bounds), f"{history.rewards:,}"
     if gain is None:
         regret = history.regret()
@@ -153,29 +149,24 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
 
 
 def more(gap: BoundedDifference) -> str:
-    """A difference by its sign."""
     return "as much" if gap.value == 0 else f"{short(abs(gap.value))} {'more' if gap.value > 0 else 'less'}"
 
 
 def between(gap: BoundedDifference) -> str:
-    """Its bounds."""
     return f"between {short(gap.low)} and {short(gap.high)}"
 
 
 def limits(low: float, high: float) -> str:
-    """The ends of a forecast."""
     return (
         f"at least {two_digits(low)}, without an upper limit" if math.isinf(high) else f"between {two_digits(low)} and {two_digits(high)}"
     )
 
 
 def two_digits(count: float) -> str:
-    """A number of decisions, to two digits."""
     return f"{float(f'{count:.2g}'):,.0f}"
 
 
 def span(seconds: float) -> str:
-    """A time in words."""
     size, unit = next(((size, unit) for size, unit in SPANS if seconds >= 2 * size), SPANS[-1])
     count = max(round(seconds / size), 1)
     return f"about {count:,} {unit}{'' if count == 1 else 's'}"

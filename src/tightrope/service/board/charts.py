@@ -23,7 +23,6 @@ class Line(NamedTuple):
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A number for a tick or a tile."""
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞"
     if value == 0:
@@ -38,7 +37,6 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def signed(value: float) -> str:
-    """A difference, with its sign."""
     return ("+" if value > 0 else "") + short(value)
 
 
@@ -72,7 +70,6 @@ def calendar(first: float, last: float, most: int = 5) -> list[tuple[float, str]
 
 
 def moment(at: float, step: float, span: float) -> str:
-    """A time as a tick says it."""
     when = datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC)
     if step >= DAY or (span >= DAY and when.hour == when.minute == 0):
         return f"{when.day} {when:%b}" + (f" {when:%y}" if span > 300 * DAY else "")
@@ -94,11 +91,9 @@ class Frame:
         self.left, self.right, self.top, self.bottom, self.height = left, WIDTH - RIGHT, TOP, height - BOTTOM, height
 
     def px(self, x: float) -> float:
-        """Place of an x."""
         return self.left + (x - self.x0) / (self.x1 - self.x0) * (self.right - self.left)
 
     def py(self, y: float) -> float:
-        """Place of a y."""
         return self.bottom - (y - self.y0) / (self.y1 - self.y0) * (self.bottom - self.top)
 
     def axes(self, y_text: Callable[[float], str] = short, time: bool = True) -> list[str]:
@@ -119,7 +114,6 @@ class Frame:
 
 
 def svg(body: list[str], words: str, height: int = HEIGHT) -> Markup:
-    """A picture with words for those who do not see it."""
     return Markup(
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(words)}" preserveAspectRatio="xMidYMid meet">'
         + "".join(body) + "</svg>"
@@ -127,7 +121,6 @@ def svg(body: list[str], words: str, height: int = HEIGHT) -> Markup:
 
 
 def path(frame: Frame, points: Pairs) -> str:
-    """The d of a line."""
     return "M" + "L".join(f"{frame.px(x):.1f},{frame.py(y):.1f}" for x, y in points)
 
 
@@ -197,7 +190,6 @@ def wrapped(label: str, width: int = 13) -> list[str]:
 
 
 def intervals(rows: Sequence[Interval], words: str, x_label: str, level: float | None = None) -> Markup | None:
-    """Intervals one under the other."""
     if not rows:
         return None
     finite = [v for row in rows for v in (row.low, row.high) if math.isfinite(v)] + ([] if level is None else [level])
@@ -233,7 +225,6 @@ def intervals(rows: Sequence[Interval], words: str, x_label: str, level: float |
 
 
 def bars(labels: Sequence[str], counts: Sequence[int], words: str, x_label: str) -> Markup | None:
-    """A histogram."""
     if not sum(counts):
         return None
     frame = Frame((0.0, float(len(counts))), (0.0, max(counts) * 1.05))

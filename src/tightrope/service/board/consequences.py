@@ -17,14 +17,12 @@ REFUSED = "Requests for decisions are refused (409)"
 
 
 def open_now(number: int, what: str = ": their arms and probabilities stay, and their rewards are learned as before.") -> str:
-    """The sentence about open decisions."""
     if not number:
         return "No decision is open."
     return f"1 decision is open{what.replace('their', 'its')}" if number == 1 else f"{number:,} decisions are open{what}"
 
 
 def of_mode(change: ModeChange, standing: JsonObject) -> list[str]:
-    """The consequences of a change of the mode."""
     rollout, spec, after = standing["rollout"], standing["spec"], change.mode
     before, rule = rollout["mode"], rollout["rules"].get(after)
     share = f"{100 * (change.share or 0.0):.4g} % of the decisions are the policy's, the others are production's."
@@ -41,7 +39,6 @@ def of_mode(change: ModeChange, standing: JsonObject) -> list[str]:
 
 
 def guarantee_in(mode: str, standing: JsonObject) -> str:
-    """The guarantee for the baseline's reward in a mode."""
     holdings, least = standing["holdings"], standing["rollout"]["least_budget"]
     back = "shadow comes back by itself"
     if holdings is None and mode not in PLAYED:
@@ -54,7 +51,6 @@ def guarantee_in(mode: str, standing: JsonObject) -> str:
 
 
 def of_status(what: str, standing: JsonObject) -> list[str]:
-    """The consequences of pausing, resuming and archiving."""
     if what == "pause":
         return [f"{REFUSED} until the experiment is resumed, so callers need an answer of their own.", open_now(standing["open"])]
     if what == "resume":
@@ -67,7 +63,6 @@ def of_status(what: str, standing: JsonObject) -> list[str]:
 
 
 def of_arm(arm: str, change: ArmChange, standing: JsonObject, history: History) -> list[str]:
-    """The consequences of masking, retiring and restoring an arm."""
     waiting = sum(arm in line.arms for line in history.open.values())
     left = sum(one["status"] == "active" and one["id"] != arm for one in standing["arms"])
     if change.status == "active":

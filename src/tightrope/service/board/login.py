@@ -31,7 +31,6 @@ async def key_of_form(service: Service, request: Request, text: str) -> Key:
 
 
 async def sign_in(service: Service, request: Request, response: Response, key: Key) -> None:
-    """Give the browser its cookie."""
     cookie, secure = await service.in_thread("keys", service.keys.sign_in, key), request.url.scheme == "https"
     response.set_cookie(COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict")
     if not secure and request.headers.get("x-forwarded-proto") == "https":

@@ -61,7 +61,6 @@ _streams: set[int] = set()
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The pages."""
     loader = jinja2.PackageLoader("tightrope.service.board")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"short": short, "signed": signed, "quoted": lambda text: quote(str(text), safe="")}
@@ -74,13 +73,11 @@ def page(template: str, status: int = 200, /, **variables: object) -> Response:
 
 
 def service_of(request: Request) -> Service:
-    """The running service."""
     service: Service = request.app.state.service
     return service
 
 
 async def form(request: Request) -> dict[str, str]:
-    """The fields of a form."""
     try:
         fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
     except ValueError:
@@ -115,7 +112,6 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
 
 @router.get("/static/{file}")
 async def static(file: str) -> Response:
-    """Style, script and icon."""
     if file not in STATIC:
         raise Refused(404, f"{file[:100]!r} is not a file of the board.")
     content = (importlib.resources.files("tightrope.service.board") / "static" / file).read_bytes()
@@ -124,13 +120,11 @@ async def static(file: str) -> Response:
 
 @router.get("/login")
 async def login_page(request: Request) -> Response:
-    """Where to give a key."""
     return page("login.html", wrong=None, next=onward(request.query_params.get("next", "")))
 
 
 @router.post("/login")
 async def login(request: Request) -> Response:
-    """Exchange a key for a cookie."""
     service, fields = service_of(request), await form(request)
     goal = onward(fields.get("next", ""))
     try:
@@ -143,7 +137,6 @@ async def login(request: Request) -> Response:
 
 
 def onward(goal: str) -> str:
-    """A page of the board, and nothing else."""
     return goal if goal.startswith(PATH + "/") and "\\" not in goal and "//" not in goal else PATH
 
 
@@ -201,7 +194,6 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
 @router.get("/new")
 @behind_login
 async def new_page(request: Request) -> Response:
-    """Templates by question, and the spec of one of them to edit."""
     key = await signed_in(service_of(request), request, "admin")
     chosen = request.query_params.get("template", "safe")
     if chosen not in spec_form.TEMPLATES:
@@ -235,14 +227,12 @@ async def new(request: Request) -> Response:
 
 
 def to_experiment(name: str) -> Response:
-    """Go to the page of an experiment."""
     return RedirectResponse(f"{PATH}/experiments/{quote(name, safe='')}", 303, HEADERS)
 
 
 @router.get("/experiments/{name}")
 @behind_login
 async def experiment(request: Request, name: str) -> Response:
-    """One experiment."""
     return await experiment_page(request, name, request.state.key)
 
 
@@ -327,14 +317,12 @@ class CountedStream(StreamingResponse):
 
 
 def rendered(variables: JsonObject) -> dict[str, str]:
-    """The changing parts of the page, by id."""
     return {part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables) for part in SECTIONS}
 
 
 @router.get("/experiments/{name}/certificate")
 @behind_login
 async def certificate_page(request: Request, name: str) -> Response:
-    """The certificate for people."""
     service = service_of(request)
     certificate = await issue(service, name)
     return page("certificate.html", certificate=certificate, picture=certificate_chart(certificate), token=token(request))
@@ -342,7 +330,6 @@ async def certificate_page(request: Request, name: str) -> Response:
 
 @router.get("/experiments/{name}/certificate.json")
 async def certificate_file(request: Request, name: str) -> Response:
-    """The certificate as a file."""
     service = service_of(request)
     await signed_in(service, request)
     text = json.dumps(await issue(service, name), indent=1, ensure_ascii=False)

@@ -46,7 +46,6 @@ def slices(points: list[Point]) -> list[tuple[Point, Point]]:
 
 
 def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
-    """Mean reward per stretch, and of all so far."""
     stretches = [(float(b.time), (b.total - a.total) / (b.rewards - a.rewards)) for a, b in slices(points) if b.rewards > a.rewards]
     means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
@@ -56,7 +55,6 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
-    """Upper bound of the regret."""
     curve = [(float(p.time), p.regret) for p in points if p.regret is not None]
     if len(curve) < 2:
         return None
@@ -64,7 +62,6 @@ def regret_chart(points: list[Point]) -> Markup | None:
 
 
 def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Markup | None:
-    """Lower bound of the budget."""
     curve = [(float(p.time), p.budget) for p in points if p.budget is not None]
     if len(curve) < 2:
         return None
@@ -93,7 +90,6 @@ def share_chart(history: History, points: list[Point], styles: list[str]) -> tup
 
 
 def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[JsonObject]:
-    """The table of arms."""
     rows, compared = [], history.comparable and history.telling_masks() is None
     for k, (id, arm) in enumerate(history.arms.items()):
         rows.append({
@@ -106,7 +102,6 @@ def arm_rows(history: History, statuses: dict[str, str], styles: list[str], boun
 
 
 def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | None:
-    """Bounds of every arm's mean."""
     bounded_rows = [row for row in rows if row["low"] is not None and row["rewards"]]
     if not bounded_rows:
         return None
@@ -119,13 +114,11 @@ def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | N
 
 
 def delay_chart(delays: list[int]) -> Markup | None:
-    """How long rewards took."""
     words = ", ".join(f"{label} {count}" for label, count in zip(BARS, delays, strict=True) if count)
     return charts.bars(BARS, delays, f"How long rewards took: {words}", "from decision to reward")
 
 
 def difference_chart(estimate: JsonObject | None) -> Markup | None:
-    """Policy against baseline."""
     if estimate is None or estimate["difference"] is None:
         return None
     low, high = estimate["difference"]
@@ -143,7 +136,6 @@ def bounds_of_arms(standing: JsonObject, history: History) -> list[tuple[float, 
 
 
 def sentence_of(standing: JsonObject, history: History) -> str:
-    """The first card, alone."""
     bounds = bounds_of_arms(standing, history)
     return answer_of(standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True)))
 
@@ -205,7 +197,6 @@ def segment_groups(history: History, standing: JsonObject) -> list[JsonObject]:
 
 
 def clock(microseconds: int) -> str:
-    """Date and time of day, UTC."""
     return str(timestamp(microseconds))[:19].replace("T", " ")
 
 
@@ -252,7 +243,6 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
 
 
 def certificate_chart(certificate: JsonObject) -> Markup | None:
-    """The budget over time that a certificate states."""
     if certificate["budget"] is None or len(certificate["budget"]["over_time"]) < 2:
         return None
     points = [(float(decisions), bound) for decisions, bound in certificate["budget"]["over_time"]]

@@ -332,3 +332,29 @@ TYPES: dict[str, type[Event]] = {
 
 def decision_of(event: Event) -> str | None:
     return event.decision if isinstance(event, DecisionEvent) else None
+
+
+STEPS = {each: "_on_" + kind.replace(" ", "_") for kind, each in TYPES.items()}  # names of methods
+
+
+class Fold:
+    """What follows from events, taken in one by one. A kind for which a subclass has no method changes nothing of it."""
+
+    def __init__(self) -> None:
+        self.seq, self.time = 0, 0  # of the last event
+        self.status = "new"  # then "running", "paused" or "archived"
+
+    def step(self, event: Event, seq: int, time: int) -> None:
+        method = getattr(self, STEPS[type(event)], None)
+        if method is not None:
+            method(event, time)
+        self.seq, self.time = seq, time
+
+    def _on_paused(self, event: Paused, time: int) -> None:
+        self.status = "paused"
+
+    def _on_resumed(self, event: Resumed, time: int) -> None:
+        self.status = "running"
+
+    def _on_archived(self, event: Archived, time: int) -> None:
+        self.status = "archived"

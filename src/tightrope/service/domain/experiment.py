@@ -1,7 +1,6 @@
-"""The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same function."""
+"""The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same method."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -30,13 +29,14 @@ WATCH = 20  # decisions after which the log notes the budget, and the rules of t
 WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
 
 
-class Experiment:
+class Experiment(events.Fold):
     """One experiment in memory, as it is after event `seq`. Changed by `apply` only, and by `decide`, which draws from the session.
 
     Memory grows with open decisions only. Not thread-safe: one writer at a time.
     """
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
         self.began: events.Created
         self.spec: ExperimentSpec
@@ -44,16 +44,13 @@ class Experiment:
         self.rollout: Rollout
         self.reward_range: tuple[float, float] | None
         self.reader: FeatureReader | None = None  # of values by name, where the spec has features
-        self.status = "new"  # then "running", "paused" or "archived"
         self.masked: set[str] = set()
         self.masked_budget: MaskedBudget | None = None  # where the promise is about one arm, the baseline, with one mean
         self.open = OpenDecisions()
         self.assignments = Assignments()  # of subjects, where the spec has sticky
-        self.seq, self.time = 0, 0
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
 
-    def begin(self, event: events.Created) -> None:
-        """Become the experiment that an event began. Raises ValueError in the library's words."""
+    def _on_created(self, event: events.Created, time: int) -> None:
         self.adopt(event, made_session(event.completed, policy_from_spec(event.policy)))
         self.status = "running"
 
@@ -179,187 +176,135 @@ class Experiment:
         for name in self.numbers:
             yield {"id": name, "status": "masked" if name in self.masked else "retired" if name in retired else "active"}
 
+    # What each event does -------------------------------------------------------------------------------------------------
+
+    def apply(self, event: events.Event, seq: int, time: int, decision: Decision | None = None) -> None:
+        """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
+
+        decision: the session's own, behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
+        follows the event, as in a replay.
+        """
+        if isinstance(event, events.Decided):
+            if decision is None:
+                self._follow(event, seq)
+            self._on_decided(event, seq, time)
+            self.seq, self.time = seq, time
+        else:
+            self.step(event, seq, time)
+
+    def _follow(self, event: events.Decided, seq: int) -> None:
+        """Let the session make a decision of the log again: it draws as it did then, and the arm of the log is taken."""
+        if "erased" in event.asked:
+            raise ValueError(f"event {seq} was erased; only a snapshot behind it can be replayed.")
+        session, round, choice = self.session, self.round(event.asked), event.rollout
+        agreed, alone = True, self.within_budget(event.asked, round)
+        if alone is not None and event.name == self.spec.baseline:
+            round = alone
+        elif alone is not None:
+            agreed = False  # another machine's bound was another
+        if choice is not None:
+            rollout = self.rollout
+            production = rollout.production(round, self.number, self.retired_numbers())
+            arm = rollout.production_arm(production, session.decided)
+            agreed = agreed and (arm == event.arm if arm is not None else choice.policy_served and event.arm == choice.wanted)
+        p, se = event.propensity, event.propensity_se
+        if isinstance(p, list):
+            p, se = np.array(p), np.array(se)
+        wanted = None if choice is None else choice.wanted
+        same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted, event.draws)
+        self.disagreements += not (same_draw and agreed)
+
+    def _on_decided(self, event: events.Decided, seq: int, time: int) -> None:
+        self.rollout.open(event)
+        self.session.forget_round()
+        budget = self.masked_budget
+        if budget is not None:
+            budget.decide(event.decision, event.name, budget.mask(event.asked, self.numbers))
+        window, within = self.spec.window, self.spec.cancel_within
+        clock_time = event.made  # by the clock, not by the log, whose time does not go back
+        if clock_time is None:
+            clock_time = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
+        cancel_until = None if within is None or event.deferred else clock_time + int(within * MICROSECONDS)
+        self.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, cancel_until))
+        sticky = self.spec.sticky
+        if sticky is not None:
+            self.assignments.drop_old(clock_time)
+            if event.subject is not None:
+                until = clock_time + int(sticky.lasts * MICROSECONDS)
+                self.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
+
+    def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
+        arms = [ArmSpec.model_validate(arm) for arm in event.arms]
+        self.session.add_arms([arm.id for arm in arms], features_of(arms))
+
+    def _on_arm_changed(self, event: events.ArmChanged, time: int) -> None:
+        (self.session.restore if event.status == "active" else self.session.retire)(event.arm)
+        (self.masked.add if event.status == "masked" else self.masked.discard)(event.arm)
+
+    def _on_activated(self, event: events.Activated, time: int) -> None:
+        id, never = event.decision, 0  # it was shown
+        self.open.begin(id, OpenDecision(event.deadline, False, self.open[id].seq, never))
+
+    def _on_cancelled(self, event: events.Cancelled, time: int) -> None:
+        self.session.cancel(event.decision)
+        self.assignments.forget_event(self.open[event.decision].seq)
+        if self.masked_budget is not None:
+            self.masked_budget.end(event.decision, None, cancelled=True)
+        self._end(event.decision, None)
+
+    def _on_added(self, event: events.Added, time: int) -> None:
+        totals = self.assignments.totals
+        _, said = totals.get(event.decision, (0.0, 0.0))
+        totals[event.decision] = (event.total, said + event.value)
+
+    def _on_rewarded(self, event: events.Rewarded, time: int) -> None:
+        self.session.reward(event.decision, event.value)
+        if not self.session.is_open(event.decision):
+            self._end(event.decision, event.value)
+
+    def _on_expired(self, event: events.Expired, time: int) -> None:
+        if event.reward is None:
+            self.session.close(event.decision)
+        else:
+            self.session.expire(ids=[event.decision])
+        self._end(event.decision, event.reward)
+
+    def _on_closed(self, event: events.Closed, time: int) -> None:
+        self.session.close(event.decision)
+        self._end(event.decision, None)
+
+    def _end(self, decision: str, reward: events.Reward | None) -> None:
+        """A decision is no longer open. reward: what came of it, None where nothing was learned."""
+        self.rollout.end(decision, reward)
+        if self.masked_budget is not None and not isinstance(reward, dict):
+            self.masked_budget.end(decision, reward)
+        self.assignments.totals.pop(decision, None)
+        del self.open[decision]
+
+    def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
+        if MODES.index(event.mode) < MODES.index(event.before):
+            self.assignments.forget_all()  # who went on with the policy's arm goes back to production's
+        self.rollout.change(event)
+
+    def _on_erased(self, event: events.Erased, time: int) -> None:
+        self.forget_erased(event)
+
+    def forget_erased(self, event: events.Erased) -> None:
+        """Nothing of a round that was erased stays in the state, and no subject has its decision any more."""
+        for seq, _ in event.events:
+            self.assignments.forget_event(seq)
+        if event.rounds:
+            self._forget_last_round()
+
+    def _forget_last_round(self) -> None:
+        """A policy works on a copy of the round's features, which the next round overwrites; now there is nothing in it."""
+        if self.spec.row_length is not None:
+            for path, array in flatten(self.session.state).items():
+                if path.rpartition(".")[2] in WORKED_ON:
+                    array[...] = 0.0
+
 
 def created(spec: ExperimentSpec) -> events.Created:
     """The event that begins an experiment, with every parameter that it will ever use. Raises ValueError where there can be none."""
     check_spec(spec)
     return events.Created(spec.plain(), spec.defaults(), policy_to_spec(made_policy(spec)))
-
-
-# What each event does ------------------------------------------------------------------------------------------------------
-
-
-def apply(experiment: Experiment, event: events.Event, seq: int, time: int, decision: Decision | None = None) -> None:
-    """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
-
-    decision: the session's own, behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
-    follows the event, as in a replay.
-    """
-    if isinstance(event, events.Decided):
-        if decision is None:
-            follow(experiment, event, seq)
-        _on_decided(experiment, event, seq, time)
-    else:
-        EFFECTS[type(event)](experiment, event)
-    experiment.seq, experiment.time = seq, time
-
-
-def follow(experiment: Experiment, event: events.Decided, seq: int) -> None:
-    """Let the session make a decision of the log again: it draws as it did then, and the arm of the log is taken."""
-    if "erased" in event.asked:
-        raise ValueError(f"event {seq} was erased; only a snapshot behind it can be replayed.")
-    session, round, choice = experiment.session, experiment.round(event.asked), event.rollout
-    agreed, alone = True, experiment.within_budget(event.asked, round)
-    if alone is not None and event.name == experiment.spec.baseline:
-        round = alone
-    elif alone is not None:
-        agreed = False  # another machine's bound was another
-    if choice is not None:
-        rollout = experiment.rollout
-        production = rollout.production(round, experiment.number, experiment.retired_numbers())
-        arm = rollout.production_arm(production, session.decided)
-        agreed = agreed and (arm == event.arm if arm is not None else choice.policy_served and event.arm == choice.wanted)
-    p, se = event.propensity, event.propensity_se
-    if isinstance(p, list):
-        p, se = np.array(p), np.array(se)
-    wanted = None if choice is None else choice.wanted
-    same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted, event.draws)
-    experiment.disagreements += not (same_draw and agreed)
-
-
-def _on_decided(experiment: Experiment, event: events.Decided, seq: int, time: int) -> None:
-    experiment.rollout.open(event)
-    experiment.session.forget_round()
-    budget = experiment.masked_budget
-    if budget is not None:
-        budget.decide(event.decision, event.name, budget.mask(event.asked, experiment.numbers))
-    window, within = experiment.spec.window, experiment.spec.cancel_within
-    clock_time = event.made  # by the clock, not by the log, whose time does not go back
-    if clock_time is None:
-        clock_time = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
-    cancel_until = None if within is None or event.deferred else clock_time + int(within * MICROSECONDS)
-    experiment.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, cancel_until))
-    sticky = experiment.spec.sticky
-    if sticky is not None:
-        experiment.assignments.drop_old(clock_time)
-        if event.subject is not None:
-            until = clock_time + int(sticky.lasts * MICROSECONDS)
-            experiment.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
-
-
-def _on_created(experiment: Experiment, event: events.Created) -> None:
-    experiment.begin(event)
-
-
-def _on_arms_added(experiment: Experiment, event: events.ArmsAdded) -> None:
-    arms = [ArmSpec.model_validate(arm) for arm in event.arms]
-    experiment.session.add_arms([arm.id for arm in arms], features_of(arms))
-
-
-def _on_arm_changed(experiment: Experiment, event: events.ArmChanged) -> None:
-    (experiment.session.restore if event.status == "active" else experiment.session.retire)(event.arm)
-    (experiment.masked.add if event.status == "masked" else experiment.masked.discard)(event.arm)
-
-
-def _on_paused(experiment: Experiment, event: events.Paused) -> None:
-    experiment.status = "paused"
-
-
-def _on_resumed(experiment: Experiment, event: events.Resumed) -> None:
-    experiment.status = "running"
-
-
-def _on_archived(experiment: Experiment, event: events.Archived) -> None:
-    experiment.status = "archived"
-
-
-def _on_activated(experiment: Experiment, event: events.Activated) -> None:
-    id, never = event.decision, 0  # it was shown
-    experiment.open.begin(id, OpenDecision(event.deadline, False, experiment.open[id].seq, never))
-
-
-def _on_cancelled(experiment: Experiment, event: events.Cancelled) -> None:
-    experiment.session.cancel(event.decision)
-    experiment.assignments.forget_event(experiment.open[event.decision].seq)
-    if experiment.masked_budget is not None:
-        experiment.masked_budget.end(event.decision, None, cancelled=True)
-    _end(experiment, event.decision, None)
-
-
-def _on_added(experiment: Experiment, event: events.Added) -> None:
-    totals = experiment.assignments.totals
-    _, said = totals.get(event.decision, (0.0, 0.0))
-    totals[event.decision] = (event.total, said + event.value)
-
-
-def _on_rewarded(experiment: Experiment, event: events.Rewarded) -> None:
-    experiment.session.reward(event.decision, event.value)
-    if not experiment.session.is_open(event.decision):
-        _end(experiment, event.decision, event.value)
-
-
-def _on_expired(experiment: Experiment, event: events.Expired) -> None:
-    if event.reward is None:
-        experiment.session.close(event.decision)
-    else:
-        experiment.session.expire(ids=[event.decision])
-    _end(experiment, event.decision, event.reward)
-
-
-def _on_closed(experiment: Experiment, event: events.Closed) -> None:
-    experiment.session.close(event.decision)
-    _end(experiment, event.decision, None)
-
-
-def _end(experiment: Experiment, decision: str, reward: events.Reward | None) -> None:
-    """A decision is no longer open. reward: what came of it, None where nothing was learned."""
-    experiment.rollout.end(decision, reward)
-    if experiment.masked_budget is not None and not isinstance(reward, dict):
-        experiment.masked_budget.end(decision, reward)
-    experiment.assignments.totals.pop(decision, None)
-    del experiment.open[decision]
-
-
-def _on_mode_changed(experiment: Experiment, event: events.ModeChanged) -> None:
-    if MODES.index(event.mode) < MODES.index(event.before):
-        experiment.assignments.forget_all()  # who went on with the policy's arm goes back to production's
-    experiment.rollout.change(event)
-
-
-def _on_late(experiment: Experiment, event: events.Late) -> None:
-    """A reward that came too late changes no state."""
-
-
-def forget_erased(experiment: Experiment, event: events.Erased) -> None:
-    """Nothing of a round that was erased stays in the state, and no subject has its decision any more."""
-    for seq, _ in event.events:
-        experiment.assignments.forget_event(seq)
-    if event.rounds:
-        forget_last_round(experiment)
-
-
-def forget_last_round(experiment: Experiment) -> None:
-    """A policy works on a copy of the round's features, which the next round overwrites; now there is nothing in it."""
-    if experiment.spec.row_length is not None:
-        for path, array in flatten(experiment.session.state).items():
-            if path.rpartition(".")[2] in WORKED_ON:
-                array[...] = 0.0
-
-
-EFFECTS: dict[type[events.Event], Callable[[Experiment, Any], None]] = {
-    events.Created: _on_created,
-    events.ArmsAdded: _on_arms_added,
-    events.ArmChanged: _on_arm_changed,
-    events.Paused: _on_paused,
-    events.Resumed: _on_resumed,
-    events.Archived: _on_archived,
-    events.Activated: _on_activated,
-    events.Cancelled: _on_cancelled,
-    events.Added: _on_added,
-    events.Rewarded: _on_rewarded,
-    events.Expired: _on_expired,
-    events.Closed: _on_closed,
-    events.ModeChanged: _on_mode_changed,
-    events.Late: _on_late,
-    events.Erased: forget_erased,
-}

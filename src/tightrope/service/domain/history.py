@@ -3,8 +3,8 @@ date by reading only what is new. Memory does not grow with the log but with ope
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ...core.types import JsonObject
 from ...evaluation.estimators import ConfidenceSequence, bounds_of
@@ -100,14 +100,13 @@ class SegmentHistory:
         self.arms: dict[str, ArmHistory] = {}
 
 
-class History:
+class History(events.Fold):
     """The history of one experiment up to event `seq`."""
 
     def __init__(self) -> None:
-        self.seq, self.time = 0, 0
+        super().__init__()
         self.spec: ExperimentSpec | None = None
         self.reader: FeatureReader | None = None
-        self.status = "running"
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.segments: dict[str, dict[str, SegmentHistory]] = {}  # by name and value, in the spec's order
         self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
@@ -134,14 +133,12 @@ class History:
         """Go on with the next event. Raises ValueError where one is missing."""
         if seq != self.seq + 1:
             raise ValueError(f"event {self.seq + 1} is missing; restore the database from a backup.")
-        step = STEPS.get(type(event))
-        if step is not None:
-            step(self, event, time)
-        self.seq, self.time = seq, time
+        self.step(event, seq, time)
 
     # Events ---------------------------------------------------------------------------------------------------------------
 
     def _on_created(self, event: events.Created, time: int) -> None:
+        self.status = "running"
         self.spec = event.completed
         self.reader = self.spec.reader()
         self.segments = {
@@ -164,15 +161,6 @@ class History:
 
     def _on_arm_changed(self, event: events.ArmChanged, time: int) -> None:
         (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
-
-    def _on_paused(self, event: events.Paused, time: int) -> None:
-        self.status = "paused"
-
-    def _on_resumed(self, event: events.Resumed, time: int) -> None:
-        self.status = "running"
-
-    def _on_archived(self, event: events.Archived, time: int) -> None:
-        self.status = "archived"
 
     def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
         change = {"mode": event.mode, "share": event.share, "by": event.by, "why": event.why, "held": event.sent_back}
@@ -401,22 +389,3 @@ class History:
         if self.points and self.points[-1].decisions == self.decisions:
             return [*self.points[:-1], self.point(self.time)]
         return [*self.points, self.point(self.time)] if self.decisions else []
-
-
-STEPS: dict[type[events.Event], Callable[[History, Any, int], None]] = {
-    events.Created: History._on_created,
-    events.ArmsAdded: History._on_arms_added,
-    events.ArmChanged: History._on_arm_changed,
-    events.Paused: History._on_paused,
-    events.Resumed: History._on_resumed,
-    events.Archived: History._on_archived,
-    events.ModeChanged: History._on_mode_changed,
-    events.Decided: History._on_decided,
-    events.Activated: History._on_activated,
-    events.Rewarded: History._on_rewarded,
-    events.Expired: History._on_expired,
-    events.Closed: History._on_closed,
-    events.Cancelled: History._on_cancelled,
-    events.Late: History._on_late,
-    events.Erased: History._on_erased,
-}

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request, Response, params
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from ...core.types import JsonObject
@@ -13,6 +13,7 @@ from ..domain.requests import TEXT
 from ..log.audit import Author
 from ..runtime.keys import Key, Role
 from ..runtime.service import Service
+from .answers import Answer
 
 Name = Annotated[str, Path(description="Name of the experiment.", max_length=100, pattern=TEXT)]
 DecisionKey = Annotated[str, Path(description="Id of the decision.", max_length=200, pattern=TEXT)]
@@ -29,12 +30,8 @@ class ErrorDetail(BaseModel):
     field: str | None
 
 
-class ErrorAnswer(BaseModel):
+class ErrorAnswer(Answer):
     """Every error looks like this."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [
-        {"error": {"code": "invalid", "message": "noise = -1 must be at least 0.", "field": "policy.noise"}},
-    ]})  # fmt: skip
 
     error: ErrorDetail
 
@@ -57,7 +54,6 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
 
 
 async def service(request: Request) -> Service:
-    """The running service."""
     instance: Service = request.app.state.service
     return instance
 
@@ -100,7 +96,6 @@ def answer(data: object, status: int = 200) -> Response:
 
 
 def refusal(error: Refused) -> Response:
-    """An error's answer."""
     headers = {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))

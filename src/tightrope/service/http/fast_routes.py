@@ -26,7 +26,6 @@ class FastRoute(APIRoute):
     """A route whose endpoint takes parts of the path (text), at most one model as body, and `service`; its key may "decide"."""
 
     def get_route_handler(self) -> Answer:
-        """The function that answers each request."""
         hints = get_type_hints(self.endpoint)
         names = list(inspect.signature(self.endpoint).parameters)
         models = {name: hints[name] for name in names if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)}
@@ -63,7 +62,6 @@ class FastRoutes:
         self.routes = [(route.path_regex, route.methods or set(), route, route.get_route_handler()) for route in fast]
 
     def __call__(self, scope: Any, receive: Receive, send: Send) -> Awaitable[None]:
-        """One request."""
         if scope["type"] == "http" and not scope.get("root_path"):
             for pattern, methods, route, handle in self.routes:
                 match = pattern.match(scope["path"])

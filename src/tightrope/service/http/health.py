@@ -4,20 +4,17 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel
 
 from ..domain.errors import Refused
 from ..runtime.telemetry import metrics
-from .answers import example
+from .answers import Answer
 from .common import Served, answer, replies
 
 router = APIRouter(tags=["health"])
 
 
-class Health(BaseModel):
+class Health(Answer):
     """It is well."""
-
-    model_config = example(status="ok")
 
     status: Literal["ok"]
 

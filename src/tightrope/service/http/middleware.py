@@ -21,7 +21,6 @@ class Limits:
         self.app, self.most_bytes, self.access_log = app, most_bytes, access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,24 +1,19 @@
-"""Connections that say nothing, or too much before their request: closed after a while, or refused before it is kept."""
-
-import asyncio
-from typing import Any
+"""Requests whose address and headers are too large: refused before these are kept."""
 
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..domain.errors import Refused
 
-PATIENCE = 20.0  # seconds for a whole request to arrive, from its first byte or from the opening of its connection
 MOST_HEAD = 64 * 1024  # bytes of a request's address and headers
 MOST_HEADERS = 100
 SLICE = 8 * 1024  # bytes that are parsed before the head is measured again
 LINGER = 2.0  # seconds in which who is refused may read why; what else it sends is not kept
 
 
-class PatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which waits for ever for the end of a request that has begun, and keeps headers of any size."""
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, which keeps headers of any size."""
 
-    _impatience: asyncio.TimerHandle | None = None
     _refused = False
     _moved = False  # whether a request, its body or one of its headers came to an end in this slice
     _head = 0  # bytes of the address and the headers that are whole
@@ -74,32 +69,6 @@ class PatientProtocol(HttpToolsProtocol):
             self.transport.write_eof()
         self.loop.call_later(LINGER, self.transport.close)
 
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._expect()
-
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head, self._moved = 0, True
-        self._expect()
-
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._calm()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._calm()
-
-    def _expect(self) -> None:
-        self._calm()
-        self._impatience = self.loop.call_later(PATIENCE, self._give_up)
-
-    def _calm(self) -> None:
-        if self._impatience is not None:
-            self._impatience.cancel()
-            self._impatience = None
-
-    def _give_up(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.close()

@@ -70,7 +70,6 @@ async def state(name: Name, service: Served, seq: Seq = None) -> Response:
 
 
 def state_answer(journal: ExperimentJournal) -> JsonObject:
-    """A state as the service shows it."""
     return commands.summary(journal) | {"time": timestamp(journal.experiment.time), "fingerprint": fingerprint(journal).hex()}
 
 

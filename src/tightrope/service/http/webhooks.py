@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 
 def webhook_answer(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
-    """A webhook as the API shows it."""
     mine = counts.get(hook.id, {})
     return {
         "id": hook.id, "url": hook.url, "events": list(hook.events),
@@ -37,7 +36,6 @@ def webhook_answer(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObje
 
 
 def delivery_line(one: Delivery) -> JsonObject:
-    """A message as the API shows it."""
     return {
         "id": one.message, "experiment": one.experiment, "type": one.event, "created": timestamp(one.created), "status": one.status,
         "attempts": one.attempts, "next_attempt": timestamp(one.due) if one.status == WAITING_STATUS else None, "error": one.error,

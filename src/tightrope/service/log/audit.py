@@ -49,19 +49,17 @@ class AuditEntry(NamedTuple):
         return self._asdict() | {"time": timestamp(self.time), "detail": json.loads(self.detail)}
 
 
-def arms_added(event: events.ArmsAdded) -> JsonObject:
-    return {"count": len(event.arms), "arms": [arm["id"] for arm in event.arms[:LISTED]]}
-
-
-def mode_changed(event: events.ModeChanged) -> JsonObject:
-    return {"mode": event.mode, "share": event.share, "before": event.before, "why": event.why}
-
-
 ACTIONS: dict[type, tuple[str, Callable[[Any], JsonObject]]] = {  # what is a change by somebody, and what is told of it
     events.Created: ("create", lambda event: {"policy": event.spec["policy"]}),
-    events.ArmsAdded: ("add arms", arms_added),
+    events.ArmsAdded: (
+        "add arms",
+        lambda event: {"count": len(event.arms), "arms": [arm["id"] for arm in event.arms[:LISTED]]},
+    ),
     events.ArmChanged: ("change arm", lambda event: {"arm": event.arm, "status": event.status}),
-    events.ModeChanged: ("change mode", mode_changed),
+    events.ModeChanged: (
+        "change mode",
+        lambda event: {name: getattr(event, name) for name in ("mode", "share", "before", "why")},
+    ),
     events.Paused: ("pause", lambda event: {}),
     events.Resumed: ("resume", lambda event: {}),
     events.Archived: ("archive", lambda event: {}),

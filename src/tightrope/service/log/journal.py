@@ -2,7 +2,7 @@
 
 from ..domain.deciding import Prepared
 from ..domain.events import Event
-from ..domain.experiment import Experiment, apply
+from ..domain.experiment import Experiment
 from .entries import START, LogEntry, sealed
 
 
@@ -19,10 +19,10 @@ class ExperimentJournal:
         experiment = self.experiment
         happened, decision = event if isinstance(event, Prepared) else (event, None)
         entry = sealed(experiment.name, self.digest, experiment.seq + 1, max(now, experiment.time), happened)
-        apply(experiment, happened, entry.seq, entry.time, decision)
+        experiment.apply(happened, entry.seq, entry.time, decision)
         self.digest = entry.digest
         return entry
 
     def follow(self, entry: LogEntry) -> None:
-        apply(self.experiment, entry.event, entry.seq, entry.time)
+        self.experiment.apply(entry.event, entry.seq, entry.time)
         self.digest = entry.digest

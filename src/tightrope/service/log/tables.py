@@ -105,31 +105,32 @@ webhooks = Table(
     Column("secret", LargeBinary, nullable=False),  # that messages are signed with
     Column("note", String(200), nullable=False),
     Column("created", BigInteger, nullable=False),
+    Column("busy_until", BigInteger, nullable=False),  # a process sends to it
 )  # fmt: skip
 
-webhook_watches = Table(
-    "webhook_watches", metadata,
-    Column("webhook", Integer, ForeignKey("webhooks.id"), nullable=False),
-    Column("experiment", Integer, ForeignKey("experiments.id"), nullable=False),
-    Column("seq", BigInteger, nullable=False),  # of the last event whose messages are in `deliveries`
-    Column("state", Text, nullable=False),  # JSON: what was told already
-    PrimaryKeyConstraint("webhook", "experiment"),
+webhook_told = Table(
+    "webhook_told", metadata,  # what lasts and was told, until it ends
+    Column("webhook", Integer, nullable=False),
+    Column("experiment", Integer, nullable=False),
+    Column("scope", String(20), nullable=False),  # budget, assumption or winner
+    Column("about", Text, nullable=False),  # the arm, or the sentence
+    PrimaryKeyConstraint("webhook", "experiment", "scope", "about"),
 )  # fmt: skip
 
-deliveries = Table(
-    "deliveries", metadata,
+outbox = Table(
+    "outbox", metadata,  # messages, each written in the transaction of its event
     Column("id", Integer, primary_key=True),
     Column("message", String(40), nullable=False),  # id that the receiver sees, the same in every attempt
-    Column("webhook", Integer, ForeignKey("webhooks.id"), nullable=False),
+    Column("webhook", Integer, nullable=False),
     Column("experiment", String(100), nullable=False),
     Column("event", String(40), nullable=False),
-    Column("body", LargeBinary, nullable=False),  # JSON, as it is sent
+    Column("body", LargeBinary, nullable=False),  # JSON
     Column("created", BigInteger, nullable=False),  # microseconds since 1970, as the next two
     Column("due", BigInteger, nullable=False),  # of the next attempt
     Column("until", BigInteger, nullable=False),  # no attempt after it
     Column("attempts", Integer, nullable=False),
     Column("status", String(10), nullable=False),  # waiting, delivered or failed
     Column("error", Text),  # of the last attempt
-    Index("deliveries_due", "status", "due"),
-    Index("deliveries_of_webhook", "webhook", "id"),
+    Index("outbox_due", "status", "due"),
+    Index("outbox_of_webhook", "webhook", "id"),
 )  # fmt: skip

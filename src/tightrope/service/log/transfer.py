@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...core import files
-from . import store, webhooks
+from . import store
 from .entries import START, LogEntry, chained
 from .snapshots import restored
 from .tables import experiments, snapshots
@@ -146,5 +146,4 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
     errors = verify(connection, row, name).errors or replay(connection, row, name).errors
     if errors:
         raise ValueError(f"{path.name} is not what was exported: {errors[0]}")
-    webhooks.pass_over(connection, row, name, count)
     return Imported(name, count, None if snapshot is None else snapshot.seq)

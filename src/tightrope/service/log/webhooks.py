@@ -1,28 +1,28 @@
-"""Webhooks in the database: who is told of what, how far each has come in every log, and the messages that are to be delivered.
+"""Webhooks in the database: who is told of what, and the outbox, whose messages are to be delivered.
 
-A message is written in the transaction that says that its event was looked at, so that a process that is killed loses none; an attempt to
-deliver it is noted before it is made, so that none is made without end.
+A message is a row that is written in the transaction of its event, so that a process that is killed loses none; an attempt to deliver it
+is noted before it is made, so that none is made without end.
 """
 
 import base64
 import fnmatch
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
-from ..domain.times import MICROSECONDS
-from .tables import deliveries, events, webhook_watches, webhooks
-from .tables import experiments as table_of_experiments
+from ..domain.notices import Notice
+from ..domain.times import MICROSECONDS, timestamp
+from .tables import outbox, webhook_told, webhooks
 
 WAITING_STATUS, DELIVERED_STATUS, FAILED_STATUS = "waiting", "delivered", "failed"
 RETRY_PERIOD = 24 * 3600 * MICROSECONDS  # for which a message is tried
 SECRET_PREFIX = "whsec_"
-X = table_of_experiments.c
-W, D, P = webhooks.c, deliveries.c, webhook_watches.c
+W, M, T = webhooks.c, outbox.c, webhook_told.c
 
 
 class Webhook(NamedTuple):
@@ -62,6 +62,10 @@ def all_webhooks(connection: Connection) -> list[Webhook]:
     return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(W.id))]
 
 
+def covering(connection: Connection, experiment: str) -> list[Webhook]:
+    return [hook for hook in all_webhooks(connection) if hook.covers(experiment)]
+
+
 def webhook_of(connection: Connection, id: int) -> Webhook | None:
     row = connection.execute(sa.select(webhooks).where(W.id == id)).one_or_none()
     return None if row is None else _webhook(row)
@@ -69,23 +73,20 @@ def webhook_of(connection: Connection, id: int) -> Webhook | None:
 
 def _webhook(row: Any) -> Webhook:
     experiments = None if row.experiments is None else tuple(json.loads(row.experiments))
-    return Webhook(*row)._replace(events=tuple(json.loads(row.events)), experiments=experiments)
+    events = tuple(json.loads(row.events))
+    return Webhook(row.id, row.url, events, experiments, row.secret, row.note, row.created)
 
 
 def create(
     connection: Connection, now: int, url: str, events: Sequence[str], experiments: Sequence[str] | None, note: str
 ) -> Webhook:  # fmt: skip
+    names = None if experiments is None else json.dumps(list(experiments))
     secret = secrets.token_bytes(32)
     inserted = connection.execute(sa.insert(webhooks).values(
-        url=url, events=json.dumps(list(events)), experiments=None if experiments is None else json.dumps(list(experiments)), secret=secret,
-        note=note, created=now))  # fmt: skip
-    hook = Webhook(
-        int(inserted.inserted_primary_key[0]), url, tuple(events),  # type: ignore[index]
-        None if experiments is None else tuple(experiments), secret, note, now,
-    )  # fmt: skip
-    for row in connection.execute(sa.select(X.id, X.name, X.seq)).all():
-        if hook.covers(row.name):
-            connection.execute(sa.insert(webhook_watches).values(webhook=hook.id, experiment=row.id, seq=row.seq, state=""))
+        url=url, events=json.dumps(list(events)), experiments=names, secret=secret, note=note, created=now, busy_until=0,
+    ))  # fmt: skip
+    hook = webhook_of(connection, int(inserted.inserted_primary_key[0]))  # type: ignore[index]
+    assert hook is not None
     return hook
 
 
@@ -93,111 +94,108 @@ def shown_secret(secret: bytes) -> str:
     return SECRET_PREFIX + base64.b64encode(secret).decode()
 
 
-def pass_over(connection: Connection, experiment: int, name: str, seq: int) -> None:
-    """Tell nobody of the events of an experiment until now: they happened elsewhere."""
-    for hook in all_webhooks(connection):
-        if hook.covers(name):
-            connection.execute(sa.insert(webhook_watches).values(webhook=hook.id, experiment=experiment, seq=seq, state=""))
-
-
 def remove(connection: Connection, id: int) -> None:
-    connection.execute(sa.delete(deliveries).where(D.webhook == id))
-    connection.execute(sa.delete(webhook_watches).where(P.webhook == id))
+    connection.execute(sa.delete(outbox).where(M.webhook == id))
+    connection.execute(sa.delete(webhook_told).where(T.webhook == id))
     connection.execute(sa.delete(webhooks).where(W.id == id))
 
 
-# Watching ------------------------------------------------------------------------------------------------------------------
+# Telling -------------------------------------------------------------------------------------------------------------------
 
 
-def watch_of(connection: Connection, webhook: int, experiment: int) -> tuple[int, str] | None:
-    """The event until which a log was looked at for a webhook, and what was told; None where it is new."""
-    row = connection.execute(sa.select(P.seq, P.state).where(P.webhook == webhook, P.experiment == experiment)).one_or_none()
-    return None if row is None else (row.seq, row.state)
+def tell(connection: Connection, now: int, experiment: str, notice: Notice) -> None:
+    """Write a message for every webhook that is told of such a thing."""
+    for hook in covering(connection, experiment):
+        put(connection, now, hook, experiment, notice)
 
 
-def move_watch(connection: Connection, webhook: int, experiment: int, before: tuple[int, str] | None, after: tuple[int, str]) -> bool:
-    """Note until where a log was looked at. False where another process was there first, or the webhook is gone."""
-    seq, state = after
-    if before is None:
-        try:
-            with connection.begin_nested():
-                connection.execute(sa.insert(webhook_watches).values(webhook=webhook, experiment=experiment, seq=seq, state=state))
-        except sa.exc.IntegrityError:
-            return False
-        return True
-    where = sa.and_(P.webhook == webhook, P.experiment == experiment, P.seq == before[0], P.state == before[1])
-    return connection.execute(sa.update(webhook_watches).where(where).values(seq=seq, state=state)).rowcount == 1
-
-
-def heads(connection: Connection) -> dict[int, int]:
-    return {row.id: row.seq for row in connection.execute(sa.select(X.id, X.seq))}
-
-
-def unread_archived(connection: Connection, hooks: Sequence[Webhook]) -> list[str]:
-    """Experiments that have ended and whose logs were not looked at until their end: no process takes these by itself."""
-    last = sa.select(events.c.kind).where(events.c.experiment == X.id, events.c.seq == X.seq).scalar_subquery()
-    ended = connection.execute(sa.select(X.id, X.name, X.seq).where(last == "archived")).all()
-    places = {(row.webhook, row.experiment): row.seq for row in connection.execute(sa.select(P.webhook, P.experiment, P.seq))}
-    return [row.name for row in ended if any(hook.covers(row.name) and places.get((hook.id, row.id), 0) < row.seq for hook in hooks)]
-
-
-# Messages ------------------------------------------------------------------------------------------------------------------
-
-
-def new_message_id() -> str:
-    return "msg_" + secrets.token_hex(16)
-
-
-def put(
-    connection: Connection, webhook: int, message: str, experiment: str, event: str, body: bytes, now: int, until: int
+def tell_lasting(
+    connection: Connection, now: int, row: int, experiment: str, scope: str, holding: Mapping[str, Notice]
 ) -> None:  # fmt: skip
-    connection.execute(sa.insert(deliveries).values(
-        message=message, webhook=webhook, experiment=experiment, event=event, body=body, created=now, due=now, until=until, attempts=0,
-        status=WAITING_STATUS))  # fmt: skip
+    """Write messages of what holds now, for every webhook once until it has ended. row: of the experiment. scope: what is looked at.
+    holding: notices by what they are about."""
+    for hook in covering(connection, experiment):
+        key = {"webhook": hook.id, "experiment": row, "scope": scope}
+        mine = sa.and_(T.webhook == hook.id, T.experiment == row, T.scope == scope)
+        told = set(connection.scalars(sa.select(T.about).where(mine)))
+        for about in told - holding.keys():
+            connection.execute(sa.delete(webhook_told).where(mine, T.about == about))
+        for about, notice in holding.items():
+            if about not in told:
+                connection.execute(sa.insert(webhook_told).values(about=about, **key))
+                put(connection, now, hook, experiment, notice)
 
 
-def due(connection: Connection, now: int, limit: int) -> list[Delivery]:
-    first = sa.select(sa.func.min(D.id)).where(D.status == WAITING_STATUS, D.due <= now).group_by(D.webhook).limit(limit)
-    return [Delivery(*row) for row in connection.execute(sa.select(deliveries).where(D.id.in_(first)).order_by(D.id))]
+def put(connection: Connection, now: int, hook: Webhook, experiment: str, notice: Notice) -> None:
+    if notice.kind not in hook.events:
+        return
+    data = {"experiment": experiment, "event": notice.seq, "what": notice.what, "board": None, **notice.data}
+    body = {"type": notice.kind, "timestamp": timestamp(notice.time), "data": data}
+    connection.execute(sa.insert(outbox).values(
+        message="msg_" + secrets.token_hex(16), webhook=hook.id, experiment=experiment, event=notice.kind,
+        body=to_json(body, inf_nan_mode="null"), created=now, due=now, until=now + RETRY_PERIOD, attempts=0, status=WAITING_STATUS,
+    ))  # fmt: skip
 
 
-def claim(connection: Connection, delivery: Delivery, until: int) -> bool:
-    """Note that an attempt is made; nobody else makes one before a time. False where somebody else was there first."""
-    where = sa.and_(D.id == delivery.id, D.due == delivery.due, D.attempts == delivery.attempts, D.status == WAITING_STATUS)
-    return connection.execute(sa.update(deliveries).where(where).values(due=until, attempts=delivery.attempts + 1)).rowcount == 1
+# Delivering ----------------------------------------------------------------------------------------------------------------
 
 
-def settle(connection: Connection, id: int, status: str, due: int, error: str | None) -> None:
-    """Note what became of an attempt. due: of the next one, where the message waits."""
-    connection.execute(sa.update(deliveries).where(D.id == id).values(status=status, due=due, error=error))
+def ready(connection: Connection, now: int) -> list[Delivery]:
+    """The first message that is due of every webhook that nobody sends to."""
+    first = (
+        sa.select(sa.func.min(M.id)).join(webhooks, W.id == M.webhook)
+        .where(M.status == WAITING_STATUS, M.due <= now, W.busy_until <= now).group_by(M.webhook)
+    )  # fmt: skip
+    query = sa.select(outbox).where(M.id.in_(first)).order_by(M.id)
+    return [Delivery(*row) for row in connection.execute(query)]
+
+
+def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> Webhook | None:
+    """Note that an attempt is made: no process sends to the webhook before a time. None where another one was there first."""
+    free = sa.select(webhooks).where(W.id == delivery.webhook, W.busy_until <= now)
+    row = connection.execute(free.with_for_update()).one_or_none()
+    where = sa.and_(M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts)
+    attempt = sa.update(outbox).where(where).values(attempts=delivery.attempts + 1, body=delivery.body)
+    if row is None or connection.execute(attempt).rowcount != 1:
+        return None
+    connection.execute(sa.update(webhooks).where(W.id == row.id).values(busy_until=until))
+    return _webhook(row)
+
+
+def settle(
+    connection: Connection, delivery: Delivery, claimed: int, status: str, due: int, error: str | None
+) -> None:  # fmt: skip
+    """Note what became of an attempt. claimed: until when. due: of the next one, where the message waits."""
+    connection.execute(sa.update(outbox).where(M.id == delivery.id).values(status=status, due=due, error=error))
+    mine = sa.and_(W.id == delivery.webhook, W.busy_until == claimed)
+    connection.execute(sa.update(webhooks).where(mine).values(busy_until=0))
 
 
 def retry(connection: Connection, webhook: int, now: int, until: int) -> int:
     """Let failed messages of a webhook wait for another attempt. Returns how many."""
-    where = sa.and_(D.webhook == webhook, D.status == FAILED_STATUS)
-    return connection.execute(sa.update(deliveries).where(where).values(status=WAITING_STATUS, due=now, until=until)).rowcount
+    where = sa.and_(M.webhook == webhook, M.status == FAILED_STATUS)
+    return connection.execute(sa.update(outbox).where(where).values(status=WAITING_STATUS, due=now, until=until)).rowcount
 
 
 def forget(connection: Connection, before: int) -> None:
-    connection.execute(sa.delete(deliveries).where(D.status != WAITING_STATUS, D.created < before))
+    connection.execute(sa.delete(outbox).where(M.status != WAITING_STATUS, M.created < before))
 
 
 def last_deliveries(connection: Connection, webhook: int, limit: int) -> list[Delivery]:
-    query = sa.select(deliveries).where(D.webhook == webhook).order_by(D.id.desc()).limit(limit)
+    query = sa.select(outbox).where(M.webhook == webhook).order_by(M.id.desc()).limit(limit)
     return [Delivery(*row) for row in connection.execute(query)]
 
 
 def last_error(connection: Connection, webhook: int) -> str | None:
     """Why the last message of a webhook that has not arrived did not; None where all have."""
-    query = (
-        sa.select(D.error).where(D.webhook == webhook, D.status != DELIVERED_STATUS, D.error.is_not(None)).order_by(D.id.desc()).limit(1)
-    )
+    troubled = sa.and_(M.webhook == webhook, M.status != DELIVERED_STATUS, M.error.is_not(None))
+    query = sa.select(M.error).where(troubled).order_by(M.id.desc()).limit(1)
     return connection.execute(query).scalar_one_or_none()
 
 
 def counts(connection: Connection) -> dict[int, dict[str, int]]:
-    query = sa.select(D.webhook, D.status, sa.func.count()).where(D.status != DELIVERED_STATUS).group_by(D.webhook, D.status)
+    query = sa.select(M.webhook, M.status, sa.func.count()).where(M.status != DELIVERED_STATUS)
     numbers: dict[int, dict[str, int]] = {}
-    for webhook, status, number in connection.execute(query):
+    for webhook, status, number in connection.execute(query.group_by(M.webhook, M.status)):
         numbers.setdefault(webhook, {})[status] = number
     return numbers

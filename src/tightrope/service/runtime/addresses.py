@@ -44,7 +44,7 @@ def is_public(address: Address) -> bool:
 
 
 def parts_of(url: str) -> tuple[str, str, int, str]:
-    """Scheme, host, port, and path with query of the address of a webhook. Refused where it is none."""
+    """Scheme, host, port, and the header Host of the address of a webhook. Refused where it is none."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -55,7 +55,7 @@ def parts_of(url: str) -> tuple[str, str, int, str]:
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise Refused(422, "url has a user, a password or a fragment, which are not sent; leave them out.", "url")
     standard = 443 if parts.scheme == "https" else 80
-    return parts.scheme, host, standard if port is None else port, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.scheme, host, standard if port is None else port, parts.netloc
 
 
 def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[AddressInfo]:
@@ -71,19 +71,3 @@ def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Netw
         if scheme != "https":
             raise Refused(422, f"url begins with {scheme}://, by which anybody on the way can read it; give one with https://.", "url")
     return addresses
-
-
-def connected(scheme: str, host: str, port: int, networks: Sequence[Network], timeout: float) -> socket.socket:
-    """A connection to an address that was checked. Raises Refused or OSError."""
-    failed: OSError | None = None
-    for family, kind, protocol, _, place in checked_addresses(scheme, host, port, networks):
-        connection = socket.socket(family, kind, protocol)
-        try:
-            connection.settimeout(timeout)
-            connection.connect(place)
-        except OSError as error:
-            connection.close()
-            failed = error
-        else:
-            return connection
-    raise failed or OSError(f"{host} leads nowhere")

@@ -1,6 +1,7 @@
 """Changes that are tried beside the writer before they are made: a new experiment, and arms that come later."""
 
 import asyncio
+import gc
 import time
 
 from ...core.types import JsonObject
@@ -10,7 +11,7 @@ from ..domain.spec import ExperimentSpec
 from ..log.audit import Author
 from . import commands
 from .service import Service
-from .warm_up import check_growth, common_specs, warm_up
+from .warm_up import check_growth, common_specs, grows_large, warm_up
 
 SOON = 3.0  # seconds that whoever creates an experiment waits in silence
 
@@ -19,11 +20,13 @@ async def compile_common(service: Service) -> None:
     """Compile what experiments of the common kinds need, in a thread for which no new experiment waits, and say when that is done."""
     began = time.monotonic()
     for spec in common_specs():
-        work = asyncio.ensure_future(service.in_thread("start", warm_up, spec, service.settings))
+        work = asyncio.ensure_future(service.in_thread("start", warm_up, spec))
         while not (await asyncio.wait([work], timeout=SOON))[0]:
             print(f"Compiling {spec.described_policy['policy']}, once on a machine: {time.monotonic() - began:.0f} s", flush=True)
         await work
     print(f"Ready after {time.monotonic() - began:.0f} s", flush=True)
+    gc.collect()
+    gc.freeze()  # what is loaded stays, and a look through all of it would halt every answer
 
 
 async def create_soon(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject] | None:
@@ -40,7 +43,7 @@ async def create_soon(service: Service, spec: ExperimentSpec, author: Author) ->
 async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:
     """The experiment of a spec, compiled before it begins, and whether it is new. Raises Refused."""
     try:
-        await service.in_thread("warm-up", warm_up, spec, service.settings)
+        await service.in_thread("warm-up", warm_up, spec)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
     answer: tuple[bool, JsonObject] = await service.ask(
@@ -53,9 +56,11 @@ async def add_arms(service: Service, name: str, request: ArmsRequest, author: Au
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, commands.added_arms(at.experiment)))
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
+    more += [arm for arm in request.arms if arm.id not in ids]
     try:
-        await service.in_thread("warm-up", check_growth, spec, [*more, *(arm for arm in request.arms if arm.id not in ids)])
+        if grows_large(spec, more):  # a few arms need not wait for what is being compiled
+            await service.in_thread("warm-up", check_growth, spec, more)
     except ValueError as error:
-        raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more, *request.arms)]) from None
+        raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more)]) from None
     arms: JsonObject = await service.ask(name, lambda transaction: commands.add_arms(transaction, request), author=author)
     return arms

@@ -15,7 +15,7 @@ from ...session.session import Session
 from ..domain import events
 from ..domain.deciding import decide as prepare
 from ..domain.errors import Refused, invalid
-from ..domain.experiment import Experiment, forget_erased
+from ..domain.experiment import Experiment
 from ..domain.requests import MOST_ITEMS, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
 from ..domain.spec import ArmSpec, ExperimentSpec
 from ..domain.times import MICROSECONDS, timestamp
@@ -474,7 +474,7 @@ class Erasure:
             at.flush()
             behind = at.experiment.seq
             yield UNFINISHED  # until what was closed is on disk
-            forget = functools.partial(forget_erased, event=event)
+            forget = functools.partial(Experiment.forget_erased, event=event)
             copied = at.writer.copies.submit(at.writer.copied, at.experiment.name, at.owned.row, behind, forget)
             yield Unfinished(copied)
             try:

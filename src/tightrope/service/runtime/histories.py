@@ -32,10 +32,6 @@ class Histories:
                 self._read(history, name, seq)
         return lock, history
 
-    def forget(self, name: str) -> None:
-        with self._lock:
-            self._kept.pop(name, None)
-
     def exactly(self, name: str, seq: int) -> History:
         history = History()
         self._read(history, name, seq)

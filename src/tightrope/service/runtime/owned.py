@@ -1,5 +1,6 @@
 """An experiment that this process writes: its row, its fence, and entries that are not on disk yet."""
 
+import math
 import time
 from collections import deque
 
@@ -20,6 +21,8 @@ class OwnedExperiment:
         self.new: list[LogEntry] = []
         self.saved = saved  # of the last snapshot; what was replayed behind it counts towards the next one
         self.closing = False  # whether its windows are being closed
+        self.at_risk: bool | None = None  # whether the budget was told to be below its least; None: since this process has it, neither
+        self.looked, self.looked_at = 0, -math.inf  # the last event at the last look at all of it, and the count of seconds then
         self.shown = 0  # the last event that is surely longer ago than a decision may be cancelled, whatever the clock says
         self.marks = deque([(time.monotonic(), self.experiment.seq)])  # by the computer's count of seconds, which nobody sets
 
@@ -37,6 +40,14 @@ class OwnedExperiment:
             self.marks.append((now, experiment.seq))
         while self.marks and now - self.marks[0][0] > within:
             self.shown = self.marks.popleft()[1]
+
+    def worth_a_look(self, seconds: float) -> bool:
+        """Whether something is new since a look that is so long ago, or that was before the end."""
+        now, archived = time.monotonic(), self.experiment.status == "archived"
+        if self.experiment.seq == self.looked or not (archived or now - self.looked_at >= seconds):
+            return False
+        self.looked, self.looked_at = self.experiment.seq, now
+        return True
 
     def due(self, every: int) -> bool:
         """Whether a snapshot is worth its time. It writes every open decision, and what the rollout keeps behind the oldest of them: that

@@ -27,6 +27,7 @@ THREADS = {
     "scrubbing": 1,
     "judging": 1,
     "names": 2,
+    "noticing": 1,
 }  # for work that takes long: it waits for its like, and nothing else for it
 
 
@@ -115,7 +116,7 @@ class Service:
         """Compile, beside the writer, what requests of an experiment can reach that its log did not."""
         if self.settings.own_process:
             with contextlib.suppress(RuntimeError):  # the service is shutting down
-                self.threads["warm-up"].submit(warm_up, spec, self.settings)
+                self.threads["warm-up"].submit(warm_up, spec)
 
     def _deliver(self, answers: Sequence[Answered]) -> None:
         loops: dict[asyncio.AbstractEventLoop, list[tuple[Ticket, Answer]]] = {}

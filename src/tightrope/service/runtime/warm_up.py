@@ -21,8 +21,6 @@ from ..domain.experiment import created
 from ..domain.requests import DecisionRequest
 from ..domain.spec import ArmSpec, ExperimentSpec, Mode, check_size, made_oracle
 from ..log.journal import ExperimentJournal
-from .garbage_collection import freeze
-from .settings import Settings
 
 CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
@@ -47,7 +45,7 @@ _one_at_a_time = threading.Lock()  # a client that asks again while the first re
 _rehearsed: set[bytes] = set()  # digests of specs, without what compiles nothing
 
 
-def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
+def warm_up(spec: ExperimentSpec) -> None:
     """Play rounds of an experiment that nobody sees: its kernels are then compiled, or read from their cache.
 
     Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds. What cannot be tried is left to
@@ -70,7 +68,6 @@ def warm_up(spec: ExperimentSpec, settings: Settings) -> None:
                 look(journal)
                 check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
-        freeze(settings)
 
 
 def common_specs() -> list[ExperimentSpec]:
@@ -82,12 +79,14 @@ def one_row_fits(spec: ExperimentSpec) -> bool:
     return spec.dimension is not None and spec.arms is not None and spec.oracle is None and len(spec.arms) > 1
 
 
+def grows_large(spec: ExperimentSpec, more: list[ArmSpec]) -> bool:
+    return len(spec.arms or ()) + len(more) >= FEW_ARMS
+
+
 def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
     """Raise ValueError where a decision among more arms takes too long, or their state too much. spec: of the experiment as it began. more:
     arms that were, or will be, added to it."""
     arms = len(spec.arms or ()) + len(more)
-    if arms < FEW_ARMS:
-        return
     spec = spec.in_numbers()
     with _one_at_a_time:
         journal = ExperimentJournal(spec.name)

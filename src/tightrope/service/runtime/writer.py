@@ -24,20 +24,21 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..domain import notices
 from ..domain.deciding import Prepared
 from ..domain.errors import Refused, invalid, unknown_experiment
 from ..domain.events import Event
 from ..domain.experiment import Experiment, created
+from ..domain.notices import Notice
 from ..domain.spec import ExperimentSpec
-from ..log import audit, store
+from ..domain.times import MICROSECONDS
+from ..log import audit, store, webhooks
 from ..log.audit import UNKNOWN, Author
 from ..log.database import Database
 from ..log.entries import LogEntry
 from ..log.journal import ExperimentJournal
 from ..log.recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from ..log.tables import secrets
-from .clock_watch import ClockWatch
-from .garbage_collection import RegularFreeze, freeze
 from .leases import Lease, Leases
 from .owned import OwnedExperiment
 from .settings import Settings
@@ -48,6 +49,7 @@ LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
 CALM_SECONDS = 1.0  # seconds without a failure after which a service tries by itself whether it can write
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
+LOOK_SECONDS = 10.0  # between two looks at all of an experiment, which take long
 AT_ONCE = 200  # commands whose decisions are looked up together
 
 Answer = object
@@ -96,9 +98,30 @@ class Transaction:
         entry = self.owned.journal.record(event, self.now)
         self.owned.new.append(entry)
         audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
+        self._tell(event, entry)
         if entry.decision is not None and entry.decision in self.looked_up:
             self.looked_up[entry.decision].append(entry)
         return entry
+
+    def _tell(self, event: Event | Prepared, entry: LogEntry) -> None:
+        if not isinstance(event, Prepared):
+            notice = notices.of_event(event, entry.seq, entry.time)
+            if notice is not None:
+                webhooks.tell(self.connection, self.now, self.experiment.name, notice)
+                self.writer.has_told = True
+        elif (bound := event.event.budget) is not None:
+            least, before = self.experiment.rollout.least_budget, self.owned.at_risk
+            if bound < least and before is not True:
+                self.tell_lasting("budget", {"": notices.of_bound(bound, least, entry.seq, entry.time)})
+                self.owned.at_risk = True
+            elif bound >= max(least, 0.0) and before is not False:
+                self.tell_lasting("budget", {})
+                self.owned.at_risk = False
+
+    def tell_lasting(self, scope: str, holding: dict[str, Notice]) -> None:
+        row, name = self.owned.row, self.experiment.name
+        webhooks.tell_lasting(self.connection, self.now, row, name, scope, holding)
+        self.writer.has_told = True
 
     @property
     def over(self) -> bool:
@@ -132,8 +155,6 @@ class Writer(threading.Thread):
         self.database, self.settings, self.leases, self.done, self.taken = database, settings, leases, done, taken
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.owned: dict[str, OwnedExperiment] = {}
-        self.regular_freeze = RegularFreeze(settings)
-        self.clock_watch = ClockWatch(settings)
         self.replayed = False  # whether all experiments that nobody else writes were read once
         self.failing: str | None = None  # why the last transaction failed; None: something was written since
         self.failed = 0.0  # when that was, by the computer's count of seconds
@@ -142,6 +163,9 @@ class Writer(threading.Thread):
         self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
         self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
         self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
+        self.look: Act | None = None  # done now and then with each experiment that has something new
+        self.told = threading.Event()  # there are new messages for webhooks
+        self.has_told = False  # in the transaction that is under way
         self._ending = False
         self._ticked = 0.0
 
@@ -164,7 +188,6 @@ class Writer(threading.Thread):
                 self._serve()
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
-                self.regular_freeze.tick()
                 self._ticked = time.monotonic()
         self._leave()
 
@@ -271,7 +294,6 @@ class Writer(threading.Thread):
         if owned.new:
             store.append(connection, owned.row, owned.fence, owned.new)
             metrics().events.inc(len(owned.new))
-            self.regular_freeze.events += len(owned.new)
             owned.new = []
             self._fresh.add(owned.experiment.name)
 
@@ -295,6 +317,9 @@ class Writer(threading.Thread):
         if self.database.sqlite:
             self.held |= {name: Lease(self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
         self._fresh.clear()
+        if self.has_told:
+            self.has_told = False
+            self.told.set()
         for owned in list(self.owned.values()):
             if owned.due(self.settings.snapshot_every):
                 self._snapshot(owned)
@@ -407,7 +432,6 @@ class Writer(threading.Thread):
                 calm = self.failing is not None and time.monotonic() - self.failed >= CALM_SECONDS
                 if calm:
                     try_writing(connection, self.leases.owner)
-            before = len(self.owned)
             for name in free:
                 with contextlib.suppress(Refused):
                     self._take(name)
@@ -418,16 +442,17 @@ class Writer(threading.Thread):
             self._failed(error, set(self.owned))
             return
         self._after()
-        if len(self.owned) > before:
-            freeze(self.settings)
         for owned in self.owned.values():
             owned.mark()
         now = self.settings.clock()
-        self.clock_watch.look(owned.experiment.time for owned in self.owned.values())
+        last = max((owned.experiment.time for owned in self.owned.values()), default=0)
+        metrics().behind.set(max(last - now, 0) / MICROSECONDS)
         for name, owned in list(self.owned.items()):
             if owned.experiment.due(now) is not None and not owned.closing:
                 owned.closing = True
                 self.lines.setdefault(name, deque()).append(Command(name, close_windows))
+            if self.look is not None and owned.worth_a_look(LOOK_SECONDS):
+                self.lines.setdefault(name, deque()).append(Command(name, self.look))
 
 
 def try_writing(connection: Connection, owner: str) -> None:

@@ -87,20 +87,21 @@ def upgrade() -> None:
         sa.Column("secret", sa.LargeBinary, nullable=False),
         sa.Column("note", sa.String(200), nullable=False),
         sa.Column("created", sa.BigInteger, nullable=False),
+        sa.Column("busy_until", sa.BigInteger, nullable=False),
     )
     op.create_table(
-        "webhook_watches",
-        sa.Column("webhook", sa.Integer, sa.ForeignKey("webhooks.id"), nullable=False),
-        sa.Column("experiment", sa.Integer, sa.ForeignKey("experiments.id"), nullable=False),
-        sa.Column("seq", sa.BigInteger, nullable=False),
-        sa.Column("state", sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint("webhook", "experiment"),
+        "webhook_told",
+        sa.Column("webhook", sa.Integer, nullable=False),
+        sa.Column("experiment", sa.Integer, nullable=False),
+        sa.Column("scope", sa.String(20), nullable=False),
+        sa.Column("about", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("webhook", "experiment", "scope", "about"),
     )
     op.create_table(
-        "deliveries",
+        "outbox",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("message", sa.String(40), nullable=False),
-        sa.Column("webhook", sa.Integer, sa.ForeignKey("webhooks.id"), nullable=False),
+        sa.Column("webhook", sa.Integer, nullable=False),
         sa.Column("experiment", sa.String(100), nullable=False),
         sa.Column("event", sa.String(40), nullable=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
@@ -111,5 +112,5 @@ def upgrade() -> None:
         sa.Column("status", sa.String(10), nullable=False),
         sa.Column("error", sa.Text),
     )
-    op.create_index("deliveries_due", "deliveries", ["status", "due"])
-    op.create_index("deliveries_of_webhook", "deliveries", ["webhook", "id"])
+    op.create_index("outbox_due", "outbox", ["status", "due"])
+    op.create_index("outbox_of_webhook", "outbox", ["webhook", "id"])
