@@ -286,7 +286,7 @@ def test_open_decisions_stay_with_the_session_that_is_forked():
     main.select()
     id = main.decide().id
     (fork,) = main.fork(1)
-    assert (fork.waiting, main.waiting, fork.rounds) == (0, 2, 3)
+    assert (fork.waiting, main.waiting, fork.rounds) == (0, 1, 3)
     with pytest.raises(ValueError, match="not a decision of this session"):
         fork.reward(id, 1.0)
     main.reward(id, 1.0)

@@ -239,7 +239,7 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
     n, number = asked.n, one.counts[DECIDED] + 1
     arms, events, certain = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int8), np.empty(n, dtype=np.bool_)
     row = None if features is None else np.empty((one.number, features.shape[-1]))
-    if one.many(propose_many, features, masks, row, arms, events, certain) < n:
+    if one.many(propose_many, features, masks, row, one.number, arms, events, certain) < n:
         return None
     ids = automatic_ids(session, number, n) if asked.ids is None else asked.ids
     unmeasured = np.full(n, math.nan)
@@ -365,16 +365,19 @@ def with_propensities(session: DecidingSession, batch: Batch, one: CompiledAgent
 
 def open_batch(session: DecidingSession, batch: Batch, one: CompiledAgent, met: Rounds | None) -> None:
     """Take all of them: the count makes them decisions; what comes before is undone where it does not come."""
-    before, last, n = session._now, session._book.last, len(batch.ids)
+    before, last, former, n = session._now, session._book.last, session._book.selected, len(batch.ids)
     try:
         entry = session._book.add_many(batch)
         if met is not None:
             session._stand(one, met.changed(last=entry.context))
         one.counts[DECIDED] += n
+        session._end_earlier(former)
     except BaseException:
         if one.counts[DECIDED] < batch.first:
-            session._book.drop(batch.ids, batch.arm, batch)
+            session._book.open.remove_many(batch.ids, batch)
             session._book.last, session._now = last, before
+        else:
+            session._end_earlier(former)
         raise
 
 
@@ -477,10 +480,10 @@ def learned_at_once(session: DecidingSession, batch: Batch, rows: np.ndarray, id
     row = None if batch.features is None else np.empty((batch.number, batch.features.shape[-1]))
     try:
         one.many(learn_many, batch.features, batch.masks, row, rows, arms, rewards)  # counts the rewards
-        session._book.close_many(ids, arms, rewards, batch)
+        session._book.close_many(ids, rewards, batch)
     except BaseException:
         if one.counts[REWARDS] != learned:
-            session._book.close_many(ids, arms, rewards, batch)
+            session._book.close_many(ids, rewards, batch)
         raise
 
 

@@ -44,7 +44,7 @@ def pack_book(book: Book, last: Context, named: bool) -> tuple[dict[str, object]
         "reasons": list(reasons),
         "open": tables[0],
         "closed": tables[1],
-        "unnamed": [id for id in book.unnamed if id in book.open],
+        "selected": book.is_open(book.selected),
         "last": book.last.decision.id if book.last is not None and book.is_open(book.last) else None,
     }, arrays
 
@@ -222,8 +222,10 @@ def unpack_book(
         raise ValueError(f"the file has {len(data.reasons)} reasons, some of which its decisions do not name, or which are there twice.")
     if data.last is not None and data.last not in book.open:
         raise ValueError(f"last = {checks.show(data.last)} is not an open decision.")
+    if data.selected and data.last is None:
+        raise ValueError("the last decision was selected, but none is open.")
     book.last = None if data.last is None else book.open[data.last]
-    book.unnamed.update((id, None) for id in data.unnamed if id in book.open)
+    book.selected = book.last if data.selected else None
     return book, contexts[0]
 
 

@@ -121,14 +121,14 @@ class ClosedColumns(DecisionColumns):
 
 
 class BookData(HeaderModel):
-    """All decisions of a session. unnamed: ids of open ones that `select` made. last: the id of the last one, if it is open."""
+    """All decisions of a session. last: the id of the last one, if it is open. selected: whether `select` made it."""
 
     rounds: RoundColumns
     reasons: list[str]
     open: OpenColumns
     closed: ClosedColumns
-    unnamed: list[str | int]
     last: str | int | None
+    selected: bool
 
 
 class BaseData(HeaderModel):
@@ -159,7 +159,7 @@ class Header(HeaderModel):
     rounds: Count
     seed: Annotated[int, Field(ge=0)]
     rng: dict[str, object]
-    format: Literal[4]
+    format: Literal[5]
     catalogue: bool
     several: bool
     equal: Annotated[int, Field(ge=-1, le=2**62)]
@@ -176,7 +176,7 @@ class Header(HeaderModel):
     decided: Count
     played: Count
     audit: dict[str, object]
-    counts: list[tuple[Count, Count]]  # (arm, open decisions of it that are only counted)
+    selected: Count | None  # the arm of the last decision, where it is open and only counted
     book: BookData
 
 

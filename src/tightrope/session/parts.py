@@ -117,15 +117,12 @@ class SessionParts:
         self._held: Base | None = None  # what it had when it was read
         self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
-        stream, waiting = (
-            Stream(streams.stream(self.seed, 0, streams.POLICY)),
-            np.zeros(0 if catalogue else described.number, dtype=np.int64),
-        )
+        stream = Stream(streams.stream(self.seed, 0, streams.POLICY))
         state = init(policy, rounds.policy_arms())
         self._admits_plain = not self._stops and not rounds.changing and admitted(policy, state)
         guarded = self._guards and not self._admits_plain
         self._counts = self.apply == "on arrival" and self.window is None and not self._stops and not guarded and oracle is None
-        self._stand(agent(policy, state, stream, described, new_tally(), waiting), rounds)
+        self._stand(agent(policy, state, stream, described, new_tally()), rounds)
 
     def _stand(self, one: Agent, rounds: Rounds) -> None:
         """Go on with another agent, or after another round."""
@@ -140,13 +137,11 @@ class SessionParts:
         """An agent that goes on from a state, of other arms where they are given, with so many more rewards learned."""
         now = self._now.agent
         arms = self._now.rounds.arms if arms is None else arms
-        tally, waiting = now.tally, now.waiting
+        tally = now.tally
         if rewards:
             tally = tally.copy()
             tally[REWARDS] += rewards
-        if not self.catalogue and arms.number != waiting.size:
-            waiting = np.concatenate([waiting, np.zeros(arms.number - waiting.size, dtype=np.int64)])
-        return agent(self.policy, state, now.stream, arms, tally, waiting)
+        return agent(self.policy, state, now.stream, arms, tally)
 
     @property
     def _agent(self) -> Agent:
@@ -204,8 +199,8 @@ class SessionParts:
 
     @property
     def waiting(self) -> int:
-        """Decisions that wait for rewards, those that are only counted among them."""
-        return self._book.waiting + int(self._agent.waiting.sum())
+        """Decisions that wait for rewards."""
+        return self._book.waiting + (self._agent.selected() is not None)
 
     @property
     def stopped(self) -> bool:
@@ -297,10 +292,11 @@ class SessionParts:
             raise ValueError(f"arm = {checks.show(arm)} is the id of a decision, not an arm; tell its reward by reward(id, value).")
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):
-                entry = next(self._book.waiting_for(0, arm), None)
-                if entry is None:
+                entry = self._book.latest(self.decided)
+                if entry is None or entry.decision.name != arm:
                     raise ValueError(
-                        f"arm = {checks.show(arm)} has no open decision; give its number in context, the features of its round."
+                        f"arm = {checks.show(arm)} is not the candidate of the last decision, or that is not open; give its number in "
+                        "context, the features of its round."
                     )
                 return int(entry.action), self._checked_value("reward", reward)
             return called.number("arm", arm, count), self._checked_value("reward", reward)

@@ -26,7 +26,7 @@ from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import batches, store
-from .agent import Agent, agent
+from .agent import SELECTED, Agent, agent
 from .arms import described_addition
 from .choices import DecidingSession
 from .decisions import Book
@@ -372,13 +372,13 @@ class Session(DecidingSession):
         self._audit = generator(seed, branch, streams.AUDIT)
         now = self._now.agent
         stream = Stream(generator(seed, branch, streams.POLICY))
-        self._stand(agent(self.policy, now.state, stream, self.arms, now.tally, now.waiting), self._rounds)
+        self._stand(agent(self.policy, now.state, stream, self.arms, now.tally), self._rounds)
 
     def _emptied(self) -> None:
         """Forget all decisions, which stay with the session that was forked."""
-        now, self._book = self._now.agent, Book()
-        one = agent(self.policy, now.state, now.stream, self.arms, now.tally, np.zeros_like(now.waiting))
-        self._stand(one, self._rounds.changed(last=PLAIN))
+        self._book = Book()
+        self._agent.counts[SELECTED] = -1
+        self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     # Arms that come and go -----------------------------------------------------------------------------------------------
 
@@ -602,9 +602,7 @@ class Session(DecidingSession):
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         now = self._now
-        one = Agent(
-            self.policy, copied(now.agent.state), now.agent.stream, now.agent.number, now.agent.tally.copy(), now.agent.waiting.copy()
-        )
+        one = Agent(self.policy, copied(now.agent.state), now.agent.stream, now.agent.number, now.agent.tally.copy())
         view._now = now._replace(agent=one)
         return view
 

@@ -22,7 +22,7 @@ from ..core.registry import policy_from_spec, policy_to_spec
 from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init
 from ..numerics.growth import carried
-from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
+from .agent import DECIDED, PLAYED, REWARDS, SELECTED, SELECTED_ARM, agent, new_tally
 from .book_columns import pack_book, unpack_book
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .encoders import Transformer, described_encoder, found_encoder
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = TypeVar("P", bound=SessionParts)
 
-FORMAT = 4
+FORMAT = 5
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
@@ -80,7 +80,6 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         arrays["retired"] = rounds.retired
     oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
     book, shown = pack_book(session._book, rounds.last, session.catalogue)
-    waiting = session._agent.waiting
     arrays |= more | shown
     header = {
         "format": FORMAT,
@@ -100,7 +99,7 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         "rounds": session.rounds,
         "decided": session.decided,
         "played": session.played,
-        "counts": [[k, int(waiting[k])] for k in np.flatnonzero(waiting).tolist()],
+        "selected": session._agent.selected(),
         "seed": session.seed,
         "rng": streams.pack(session._agent.rng),
         "audit": streams.pack(session._audit),
@@ -238,14 +237,14 @@ def build(
     rng = streams.unpack(parts.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(f"rng is {parts.rng['bit_generator']}, but sessions draw from PCG64.")
-    tally, waiting = new_tally(), np.zeros(0 if session.catalogue else a.number, dtype=np.int64)
+    tally = new_tally()
     tally[DECIDED], tally[REWARDS], tally[PLAYED] = parts.decided, parts.rounds, parts.played
-    if any(arm >= waiting.size for arm, _ in parts.counts) or len({arm for arm, _ in parts.counts}) < len(parts.counts):
-        raise ValueError("counts names arms that are not there, or one twice.")
-    for arm, count in parts.counts:
-        waiting[arm] = count
+    if parts.selected is not None:
+        if parts.selected >= a.number or not (session._counts and parts.played):
+            raise ValueError(f"selected = {parts.selected} is not an arm of a decision that is only counted.")
+        tally[SELECTED], tally[SELECTED_ARM] = parts.decided, parts.selected
     state = restore(init(session.policy, rounds.policy_arms()), arrays, session.policy, a)
-    session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally, waiting), rounds)
+    session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally), rounds)
     read_past(session, parts.past, arrays)
     base = session._past.base
     known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
