@@ -27,12 +27,12 @@ LIMITS = {
     "problems": (884, 202, 75, 22),
     "results": (398, 56, 52, 5),
     "service": (7112, 880, 805, 94),
-    "session": (3077, 293, 402, 25),
+    "session": (3041, 288, 392, 24),
     "simulation": (1983, 332, 175, 28),
     "solvers": (881, 74, 62, 11),
     "top": (311, 52, 30, 4),
 }
-TESTS = 22_551
+TESTS = 22_542
 
 
 def counts(path):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ITS_OWN = ("policy", "encoder", "_past", "_mark", "_held")  # what a session keeps that takes over the decisions of its copy
+ITS_OWN = ("policy", "encoder", "_past", "_written")  # what a session keeps that takes over the decisions of its copy
 
 
 class Decisions(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from .past import BRANCH, MARK, MOST_BRANCH, RECENT
+from .forks import BRANCH, DIGEST, MOST_BRANCH
 
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Mark = Annotated[str, Field(pattern=f"^{MARK}$")]
+Digest = Annotated[str, Field(pattern=f"^{DIGEST}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 How = Literal["rewarded", "expired", "closed"]
 
@@ -134,16 +134,14 @@ class BookData(HeaderModel):
 class BaseData(HeaderModel):
     """The state that a fork began with; its arrays begin with `base.`."""
 
-    mark: Mark
-    marks: list[Mark]
+    known: list[Digest]
     rounds: Annotated[int, Field(ge=1, le=2**62)]
 
 
 class PastData(HeaderModel):
-    """Which rewards of the session others may have too."""
+    """What a session knows of forks."""
 
-    kept: list[Mark]
-    recent: Annotated[list[Mark], Field(max_length=RECENT)]
+    known: list[Digest]
     branch: Annotated[str, Field(max_length=MOST_BRANCH, pattern=f"^{BRANCH}$")]
     forks: Count
     base: BaseData | None

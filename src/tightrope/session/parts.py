@@ -23,8 +23,8 @@ from .agent import DECIDED, PLAYED, REWARDS, Agent, agent, new_tally
 from .arms import Names, check_features, checked_names, describe_arms, named_arms
 from .decisions import Book, Reward
 from .encoders import Transformer, checked_encoder, encoded_round
+from .forks import Past
 from .header import LEAST_DRAWS, MOST_DRAWS
-from .past import Base, Past
 from .rounds import CheckedRound, Mask, Played, Round, Rounds
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
@@ -113,8 +113,7 @@ class SessionParts:
         self._draws: Draws | None = None  # of propensities, made with the first one
         self._book = Book()
         self._past = Past()
-        self._mark: str | None = None  # with which it was written or read last
-        self._held: Base | None = None  # what it had when it was read
+        self._written: tuple[str, ...] = ()  # digests of what was written or read
         self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
         stream = Stream(streams.stream(self.seed, 0, streams.POLICY))

@@ -32,12 +32,11 @@ from .choices import DecidingSession
 from .decisions import Book
 from .encoders import Transformer, encoded_rows
 from .forecast import forecast_range
+from .forks import LOADED, Base, digest, extended, generator, shared, sum_of_both, went_on
 from .header import LEAST_DRAWS, MOST_DRAWS
 from .ids import Id
 from .parts import AgentAndRounds
-from .past import LOADED, Base, Past, digest, extended, generator
 from .rounds import Mask, Round
-from .shared_rewards import mark_of, noted, shared, sum_of_both
 
 PER_ARM = {  # what explanations say arm by arm
     "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
@@ -270,8 +269,8 @@ class Session(DecidingSession):
     def merge(self, other: "Session") -> None:
         """Take in all that another session of the same policy and arms has learned, as if its rewards had been fed to this one.
 
-        What both have learned counts once, where they come from one session by `fork`, `load`, a copy or pickle: what is new in the other
-        is added. Only for policies whose state is a sum, such as counts, or V and b of a regression.
+        Of a fork of this session, or one that comes with it from one session by `fork` or `load(seed=...)`, what is new is added. Only for
+        policies whose state is a sum, such as counts, or V and b of a regression.
 
         Parameters
         ----------
@@ -285,16 +284,9 @@ class Session(DecidingSession):
             and where rewards would count twice, because the other was merged before or it is not known what they share.
         """
         base = self._mergeable(other)
-        past, its = noted(self), noted(other)
-        now = self._absorbed(*sum_of_both(self, other, base), other)
-        if not other.rounds:
-            self._now = now
-            return
-        mark = digest("merged", mark_of(other), [*its.kept, *its.recent], len(past.kept), past.branch)
-        joined, shown = past.join(its, mark), its.join(Past(), mark)
-        if base is None or base is past.base:
-            base = self._held
-        self._past, self._mark, self._held, self._now, other._past = joined, None, base, now, shown  # all of it or nothing
+        now, merged, its = self._absorbed(*sum_of_both(self, other, base), other), digest(other), other._past
+        joined = self._past.knowing(*its.known, merged)
+        self._past, self._now, other._past = joined, now, its.knowing(merged)  # all of it or nothing
 
     def _mergeable(self, other: "Session") -> Base | None:
         """The base that this session shares with another; ValueError where the two cannot be merged."""
@@ -359,15 +351,12 @@ class Session(DecidingSession):
             one._branched(seed, branch)
             one._emptied()
             forks.append(one)
-        self._past = noted(self)._replace(forks=self._past.forks + n)
+        self._past = self._past.knowing(digest(self))._replace(forks=self._past.forks + n)
         return forks
 
     def _branched(self, seed: int, branch: str) -> None:
         """Go on as a branch of the session that was read, with streams of its own."""
-        past, base = noted(self), self._held
-        mine = () if base is None and not past.kept else (digest("branch", base.mark if base else past.kept, branch, seed),)
-        self._past = past._replace(kept=(*past.kept, *mine), branch=branch, forks=0, base=base)
-        self._mark = self._held = None
+        self._past = went_on(self, branch)
         self.seed = seed
         self._audit = generator(seed, branch, streams.AUDIT)
         now = self._now.agent
@@ -421,7 +410,7 @@ class Session(DecidingSession):
         one = self._agent_of(grow(self.policy, copied(self.state), described), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
         now, past = self._agent_and_rounds(one, self._rounds.grown(longer, called)), self._past._replace(base=None)
-        self._past, self._held, self._now, self._book = past, None, now, book  # past and base know nothing of these arms
+        self._past, self._now, self._book = past, now, book  # what it began with knows nothing of these arms
         return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:

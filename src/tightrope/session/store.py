@@ -26,9 +26,8 @@ from .agent import DECIDED, PLAYED, REWARDS, SELECTED, SELECTED_ARM, agent, new_
 from .book_columns import pack_book, unpack_book
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .encoders import Transformer, described_encoder, found_encoder
+from .forks import Base, Past, note_written
 from .parts import SessionParts
-from .past import Base, Past
-from .shared_rewards import base_of_copies, mark_of, past_to_write
 from .size import state_bytes
 
 if TYPE_CHECKING:
@@ -111,19 +110,14 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         header["draws"] = session.draws
     if session.encoder is not None:
         header["encoder"] = described_encoder(session.encoder)
-    past = past_to_write(session)
+    note_written(session)
+    past = session._past
     if past != Past():
-        header["past"] = packed_past(past)
+        base = None if past.base is None else {"known": sorted(past.base.known), "rounds": past.base.rounds}
+        header["past"] = {"known": list(past.known), "branch": past.branch, "forks": past.forks, "base": base}
         if past.base is not None:
             arrays |= flatten(base_state(session, past.base.state), "base")
     return header, arrays
-
-
-def packed_past(past: Past) -> dict[str, object]:
-    """The past of a session as JSON-ready data."""
-    base = past.base
-    packed = None if base is None else {"mark": base.mark, "marks": sorted(base.marks), "rounds": base.rounds}
-    return {"kept": list(past.kept), "recent": list(past.recent), "branch": past.branch, "forks": past.forks, "base": packed}
 
 
 def base_state(session: SessionParts, state: State) -> State:
@@ -138,17 +132,16 @@ def base_arms(session: SessionParts) -> Arms:
 
 
 def read_past(session: SessionParts, data: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
-    """Give a session its past, and the mark of the file."""
+    """Give a session its past."""
     if data is not None:
         base, arms = None, base_arms(session)
         if data.base is not None:
-            if not 0 < data.base.rounds <= session.rounds or data.base.mark not in data.base.marks:
+            if not 0 < data.base.rounds <= session.rounds:
                 raise ValueError(f"the file's base has {data.base.rounds} rewards, but the session has {session.rounds}.")
             state = restore(init(session.policy, arms), arrays, session.policy, arms, prefix="base")
-            base = Base(data.base.mark, frozenset(data.base.marks), data.base.rounds, state)
-        session._past = Past(tuple(data.kept), tuple(data.recent), data.branch, data.forks, base)
-    session._mark = mark_of(session)
-    session._held = base_of_copies(session)
+            base = Base(frozenset(data.base.known), data.base.rounds, state)
+        session._past = Past(tuple(data.known), data.branch, data.forks, base)
+    note_written(session)
 
 
 def load(cls: type[P], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
