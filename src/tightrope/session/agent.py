@@ -36,7 +36,6 @@ DECIDED, REWARDS, PLAYED, PROPOSED, WITHDRAWN, SELECTED, SELECTED_ARM = range(7)
 
 
 def new_tally() -> np.ndarray:
-    """Nothing decided, nothing learned."""
     tally = np.zeros(7, dtype=np.int64)
     tally[SELECTED] = -1
     return tally
@@ -71,7 +70,6 @@ class Agent:
         return self.stream.rng
 
     def rewind(self) -> None:
-        """Discard a proposal that was not taken."""
         if self.counts[PROPOSED] == self.counts[DECIDED] + 1:
             self.stream.rewind()
             self.counts[PROPOSED] = 0
@@ -100,7 +98,6 @@ class Agent:
         self.counts[DECIDED] += 1
 
     def _committed(self, context: Context, action: Action) -> State:
-        """The state once an action is taken."""
         return commit(self.policy, copied(self.state), context, action) if self.commits else self.state
 
     def withdraw(self, context: Context, action: Action) -> None:
@@ -165,11 +162,9 @@ class CompiledAgent(Agent):
 
     @property
     def state(self) -> State:  # type: ignore[override]
-        """The state as Python sees it."""
         return self._handle.state
 
     def propose(self, context: Context) -> tuple[int, int, bool]:
-        """As of the parent class."""
         answer: tuple[int, int, bool]
         if context is PLAIN:
             answer = self._propose_plain()
@@ -178,42 +173,34 @@ class CompiledAgent(Agent):
         return answer
 
     def _propose_plain(self) -> tuple[int, int, bool]:
-        """`propose` in a round that shows nothing."""
         call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, False)
         self._propose_plain = call  # type: ignore[method-assign]
         return call()
 
     def take(self, context: Context, action: Action) -> None:
-        """As of the parent class."""
         if self.commits:
             self._checked(_take, context, ARM, action)
         else:
             self.counts[DECIDED] += 1
 
     def withdraw(self, context: Context, action: Action) -> None:
-        """As of the parent class."""
         self._checked(_withdraw, context, ARM, action)
 
     def update(self, context: Context, action: Action, reward: float) -> None:
-        """As of the parent class."""
         self._checked(_update, context, COUNTED_ARM_AND_REWARD, False, action, reward)
 
     def inform(self, context: Context, action: Action, reward: Reward) -> None:
-        """As of the parent class."""
         self._checked(_inform, context, ARM_AND_REWARD, action, reward)
 
     def stopped(self) -> bool:
-        """As of the parent class."""
         return bool(self._call(_stopped, None)())
 
     def play(self) -> tuple[int, int, bool]:
-        """As of the parent class."""
         call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, True)
         self.play = call  # type: ignore[method-assign]
         return call()
 
     def learn(self, arm: int, reward: float) -> bool:
-        """As of the parent class."""
         call = functools.partial(self._call(_update, PLAIN, types.int64, *COUNTED_ARM_AND_REWARD), *PLAIN, self.number, True)
         self.learn = call  # type: ignore[method-assign]
         return call(arm, reward)
@@ -229,7 +216,6 @@ class CompiledAgent(Agent):
             raise ValueError(f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed.")
 
     def _call(self, kernel: Callable[..., T], context: Context | None, *more: types.Type) -> Callable[..., T]:
-        """The machine code of a kernel for what a round shows."""
         shown = PLAINLY if context is PLAIN else () if context is None else tuple(item is None for item in context)
         call = self._calls.get((kernel, shown))
         if call is None:

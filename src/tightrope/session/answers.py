@@ -19,8 +19,6 @@ from .rounds import Played, Round
 
 
 class AnsweringSession(SessionParts):
-    """The parts of a session with what answers its decisions."""
-
     def reward(self, id: Id, value: ArrayLike | Mapping[int, float] | Mapping[str, float]) -> bool:
         """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
 
@@ -252,7 +250,6 @@ class AnsweringSession(SessionParts):
         self._take(entry, action, np.array(rewards, dtype=np.float64), ended)
 
     def _check_repetition(self, id: Id, value: object) -> bool:
-        """The answer to a decision that has ended already."""
         entry = self._book.open.get(id) or self._book.closed.get(id)
         if entry is None:
             raise ValueError(
@@ -266,7 +263,6 @@ class AnsweringSession(SessionParts):
         return False
 
     def _answer(self, entry: Entry, action: Action, value: Reward) -> None:
-        """Close an open decision with its reward, or take in those of a part of its set."""
         if isinstance(action, np.ndarray) and isinstance(value, np.ndarray):
             self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
         else:
@@ -331,7 +327,6 @@ class AnsweringSession(SessionParts):
             raise
 
     def _removed(self, entry: Entry) -> None:
-        """Take a withdrawn decision out of the book, for which others may have waited."""
         self._book.remove(entry.decision.id)
         if self.apply != "on arrival":
             self._release()
@@ -344,13 +339,11 @@ class AnsweringSession(SessionParts):
         return entry
 
     def _older(self, age: int | timedelta) -> list[Entry]:
-        """Decisions without all their answers that are older, the oldest first."""
         if isinstance(age, int):
             return self._book.before(self.decided - age)
         return self._book.made_before(self._time() - age.total_seconds())
 
     def _close_overdue(self) -> None:
-        """Close what is older than a window in time."""
         if self._timed:
             assert self.window is not None
             self._settle(self._older(self.window))
@@ -365,7 +358,6 @@ class AnsweringSession(SessionParts):
         return [entry.decision.id for entry in expired]
 
     def _expired(self, entries: list[Entry]) -> None:
-        """Close those that are still open with the default reward."""
         assert self.default_reward is not None
         for entry in entries:
             if not self._book.is_open(entry):
@@ -377,7 +369,6 @@ class AnsweringSession(SessionParts):
                 self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
 
     def _close_entries(self, entries: Iterable[Entry]) -> None:
-        """Close those that are still open without a reward."""
         for entry in entries:
             if self._book.is_open(entry):
                 self._take(entry, None, None, "closed")

@@ -21,8 +21,6 @@ from .rounds import CheckedRound, Mask, Round
 
 
 class Choice(NamedTuple):
-    """An action that a policy proposes for a round."""
-
     agent: Agent  # with the state that met the round
     action: Action
     event: int  # how it came about, see the verb `event`
@@ -34,8 +32,6 @@ class Choice(NamedTuple):
 
 
 class DecidingSession(AnsweringSession):
-    """A session that decides and is answered, one decision at a time."""
-
     def decide(
         self,
         context: Round | None = None,
@@ -250,7 +246,6 @@ class DecidingSession(AnsweringSession):
         return Choice(one, action, why, certain, False, shown, now, next_one)
 
     def _arm_taken(self, arm: object, context: Context) -> Action:
-        """The arm of a log, or those of a set."""
         count = self._agent.number if context.features is None else self._rounds.count(context)
         if self.arms.oracle is None:
             return self._rounds.names.number("arm", arm, count)
@@ -292,7 +287,6 @@ class DecidingSession(AnsweringSession):
         return *(stated if behind is None or not played else counted_in(stated, behind)), behind
 
     def _chance_of(self, one: Agent, arm: int, certain: bool, shown: CheckedRound, number: int) -> tuple[Chance, Chance, int | None]:
-        """As `_chance`, of a decision that will have this number."""
         return self._chance(Choice(one, arm, 0, certain, False, shown, self._now, number), arm)
 
     def _winner(self, context: Context) -> int | None:

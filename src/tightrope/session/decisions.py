@@ -66,7 +66,6 @@ class Entry:
         self.ended: str | None = None  # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier decisions
 
     def answer(self, action: Action, value: Reward) -> None:
-        """Keep the answer of its arm, or of a part of its set. Once more changes nothing."""
         if self.waiting is None:
             self.answers = value
         else:
@@ -103,7 +102,6 @@ class Batch(NamedTuple):
     number: int
 
     def context(self, i: int) -> Context:
-        """The context of a round of the batch."""
         if self.features is None and self.masks is None:
             return PLAIN
         X = None if self.features is None else self.features[i]
@@ -113,7 +111,6 @@ class Batch(NamedTuple):
         return Context(X, None if self.masks is None else self.masks[i % len(self.masks)].copy())
 
     def entry(self, i: int) -> Entry:
-        """One of them, as if it had been decided by itself."""
         arm, p, context = int(self.arm[i]), float(self.propensity[i]), self.context(i)
         name = self.names.of(arm)
         draws = None if self.draws is None or not self.draws[i] else int(self.draws[i])
@@ -146,11 +143,9 @@ class Open:
         return self._entries
 
     def add(self, id: Id, entry: Entry) -> None:
-        """Enter one decision."""
         self._listed[id] = entry
 
     def add_many(self, batch: Batch) -> Entry:
-        """Enter all decisions of a batch; returns the last one."""
         last = batch.entry(len(batch.ids) - 1)
         self._left[batch.first] = len(batch.ids)
         self.batches.append(batch)
@@ -159,7 +154,6 @@ class Open:
         return last
 
     def batch_of(self, number: int) -> Batch | None:
-        """The batch of the decision of a number, if it was made in one."""
         place = bisect.bisect_right(self.batches, number, key=FIRST) - 1
         batch = self.batches[place] if place >= 0 else None
         return batch if batch is not None and number < batch.first + len(batch.ids) else None
@@ -209,15 +203,12 @@ class Open:
         return entry
 
     def get(self, id: Id) -> Entry | None:
-        """The decision of an id, if it is open."""
         return self[id] if id in self._listed else None
 
     def values(self) -> Iterator[Entry]:
-        """All of them."""
         return (entry for _, entry in self.items())
 
     def items(self) -> Iterator[tuple[Id, Entry]]:
-        """All of them with their ids."""
         entries, batch, after = self._listed, None, 0
         for id, item in entries.items():
             if not isinstance(item, int):
@@ -246,7 +237,6 @@ class Open:
             yield batch, part
 
     def lacks(self, ids: Iterable[Id]) -> bool:
-        """Whether none of these ids is open."""
         return not (self._entries or self._unlisted) or self._listed.keys().isdisjoint(ids)
 
     def raw(self, ids: Iterable[Id]) -> "list[Entry | int | None]":
@@ -254,7 +244,6 @@ class Open:
         return list(map(self._listed.get, ids))
 
     def count(self) -> int:
-        """How many wait for rewards."""
         return sum(isinstance(item, int) or item.ended is None for item in self._listed.values())
 
 
@@ -274,16 +263,13 @@ class Book:
 
     @property
     def waiting(self) -> int:
-        """How many of its decisions wait for rewards."""
         return self.open.count()
 
     def decision_of(self, id: Id) -> Decision | None:
-        """The decision of an id, open or closed."""
         entry = self.open.get(id) or self.closed.get(id)
         return None if entry is None else entry.decision
 
     def add(self, entry: Entry, selected: bool = False) -> None:
-        """Enter a decision. selected: it is one of `select`."""
         self.open.add(entry.decision.id, entry)
         self.last = entry
         if selected:
@@ -320,7 +306,6 @@ class Book:
         return entry
 
     def close(self, id: Id, how: str) -> None:
-        """Close an open decision and remember its answers. Its context is let go."""
         entry = self.open.get(id)
         if entry is not None:
             entry.ended = how
@@ -337,7 +322,6 @@ class Book:
             self.close(entry.decision.id, ended)
 
     def remember(self, ended: Entry) -> None:
-        """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
         if ended.context is not PLAIN:
             d = ended.decision
             shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round, draws=d.draws, time=d.time)
@@ -353,11 +337,9 @@ class Book:
             self._weight -= weight
 
     def is_open(self, entry: Entry | None) -> bool:
-        """Whether an entry still waits for its answers."""
         return entry is not None and entry.ended is None and entry.decision.id in self.open
 
     def first(self) -> Entry | None:
-        """The oldest open decision."""
         return next(iter(self.open.values()), None)
 
     def latest(self, number: int) -> Entry | None:
@@ -366,12 +348,10 @@ class Book:
         return last if last is not None and last.decision.round == number and self.is_open(last) else None
 
     def before(self, round: int) -> list[Entry]:
-        """Decisions without all their answers that were made before a round."""
         early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
         return [entry for entry in early if entry.ended is None]
 
     def made_before(self, moment: float) -> list[Entry]:
-        """Decisions without all their answers that were made before a moment."""
         early = itertools.takewhile(lambda entry: (entry.decision.time or 0.0) < moment, self.open.values())
         return [entry for entry in early if entry.ended is None]
 
@@ -397,12 +377,10 @@ class Book:
 
 
 def size_of(decision: Decision) -> int:
-    """How many arms a decision has, at least 1."""
     return 1 if isinstance(decision.arm, int) else max(1, np.size(decision.arm))
 
 
 def agrees(context: Context, other: Context) -> bool:
-    """Whether all that was given of a round is as it was in a decision's."""
     for had, value in zip(context, other, strict=True):
         if value is not None and had is not value and (had is None or not np.array_equal(had, value)):
             return False
@@ -410,14 +388,12 @@ def agrees(context: Context, other: Context) -> bool:
 
 
 def read_only_context(context: Context) -> Context:
-    """A context for the caller, whose arrays cannot be written."""
     if context.features is None and context.eligible is None:
         return context
     return context._replace(features=locked(context.features), eligible=locked(context.eligible))
 
 
 def locked(array: A) -> A:
-    """A read-only view."""
     if array is None:
         return None
     view = array.view()
@@ -426,7 +402,6 @@ def locked(array: A) -> A:
 
 
 def reason(event: int, name: object, propensity: Chance) -> str:
-    """Why this action was taken, by the verb `event`."""
     if isinstance(name, tuple):
         name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
     if event == 3:

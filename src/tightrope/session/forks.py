@@ -36,8 +36,6 @@ class Base(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a session's file says of its forks."""
-
     known: tuple[str, ...] = ()  # digests at which it was forked or merged
     branch: str = ""  # which fork of which it is, as its automatic ids begin
     forks: int = 0  # that it has made
@@ -109,7 +107,6 @@ def sum_of_both(session: "SessionParts", other: "SessionParts", base: Base | Non
 
 
 def went_on(session: "SessionParts", branch: str) -> Past:
-    """The past of a branch that begins with what the session has now."""
     known = session._past.knowing(digest(session)).known
     sums = session.rounds and merge.answers(session.policy)
     return Past(known, branch, 0, Base(frozenset(known), session.rounds, copied(session.state)) if sums else None)

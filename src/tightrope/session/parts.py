@@ -32,7 +32,7 @@ PLAIN_ROUND = CheckedRound(PLAIN, None, False)  # a round like any other
 
 
 class AgentAndRounds(NamedTuple):
-    """Agent and rounds, replaced in one assignment, so that a signal's exception finds a session before or after it."""
+    """Replaced in one assignment, so that a signal's exception finds a session before or after it."""
 
     agent: Agent
     rounds: Rounds
@@ -49,14 +49,11 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, audit: np.random.Generator) -> Self:
-        """Of a stream."""
         bits = audit.bit_generator
         return cls(audit, bits.state, np.random.Generator(type(bits)(0)))
 
 
 class SessionParts:
-    """The data of a session, all of it checked when it is made; see `Session`."""
-
     def __init__(
         self,
         policy: Policy,
@@ -124,11 +121,9 @@ class SessionParts:
         self._stand(agent(policy, state, stream, described, new_tally()), rounds)
 
     def _stand(self, one: Agent, rounds: Rounds) -> None:
-        """Go on with another agent, or after another round."""
         self._now = self._agent_and_rounds(one, rounds)
 
     def _agent_and_rounds(self, one: Agent, rounds: Rounds) -> AgentAndRounds:
-        """With another agent, or after another round."""
         silent = not rounds.changing and rounds.retired is None and rounds.last is PLAIN
         return AgentAndRounds(one, rounds, silent, silent and self._counts)
 
@@ -182,7 +177,6 @@ class SessionParts:
 
     @property
     def _numbers(self) -> dict[str, int]:
-        """Numbers of all arms by name; not to be changed."""
         return self._rounds.names.numbers
 
     @property
@@ -228,7 +222,6 @@ class SessionParts:
         return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past, deciding)
 
     def _time(self) -> float:
-        """Seconds since 1970, by the clock."""
         moment = self.clock()
         try:
             return checks.real("clock()", moment)
@@ -260,7 +253,6 @@ class SessionParts:
         return self._agent if rounds.changing else self._agent_of(init(self.policy, rounds.arms._replace(features=None)))
 
     def _sized(self, number: int) -> Agent:
-        """The agent of a catalogue for a number of candidates."""
         if number == self._agent.number:
             return self._agent
         arms = self.arms._replace(number=number)
@@ -272,7 +264,6 @@ class SessionParts:
             raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
 
     def _within(self, reward: float) -> bool:
-        """Whether a float is a reward that the policy can take in."""
         return math.isfinite(reward) and (self._least is None or reward >= self._least) and (self._most is None or reward <= self._most)
 
     def _checked_value(self, argument: str, value: object) -> float:
@@ -312,7 +303,6 @@ class SessionParts:
 
 
 def checked_window(window: object, argument: str = "window", least: int = 1) -> int | timedelta | None:
-    """An age in rounds or in time."""
     if window is None:
         return None
     if isinstance(window, str):

@@ -309,7 +309,6 @@ class Session(DecidingSession):
         return base
 
     def _absorbed(self, state: State, rewards: int, other: "Session") -> AgentAndRounds:
-        """With a state that has learned so many rewards of another session."""
         rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
         return self._agent_and_rounds(self._agent_of(state, rewards=rewards), rounds)
 
@@ -355,7 +354,6 @@ class Session(DecidingSession):
         return forks
 
     def _branched(self, seed: int, branch: str) -> None:
-        """Go on as a branch of the session that was read, with streams of its own."""
         self._past = went_on(self, branch)
         self.seed = seed
         self._audit = generator(seed, branch, streams.AUDIT)
@@ -364,7 +362,6 @@ class Session(DecidingSession):
         self._stand(agent(self.policy, now.state, stream, self.arms, now.tally), self._rounds)
 
     def _emptied(self) -> None:
-        """Forget all decisions, which stay with the session that was forked."""
         self._book = Book()
         self._agent.counts[SELECTED] = -1
         self._stand(self._agent, self._rounds.changed(last=PLAIN))
@@ -738,14 +735,12 @@ class Session(DecidingSession):
 
     @staticmethod
     def _seeded(session: SessionType, seed: int | None) -> SessionType:
-        """A session that was read, as the branch of a seed where there is one."""
         if seed is not None:
             session._branched(seed, extended(session._past.branch, f"{LOADED}{seed}"))
         return session
 
 
 def checked_path(path: object) -> pathlib.Path:
-    """A path that was given as text or as a path."""
     if not isinstance(path, str | pathlib.PurePath):
         raise ValueError(f"path = {checks.show(path)} is not a path; give text or a pathlib.Path.")
     return pathlib.Path(path)

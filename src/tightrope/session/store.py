@@ -42,13 +42,11 @@ MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 
 def save(session: SessionParts, target: pathlib.Path) -> pathlib.Path:
-    """Write a session to one file, whole or not at all."""
     files.write_arrays(target, *without_collector(packed_session, session))
     return target
 
 
 def to_bytes(session: SessionParts) -> bytes:
-    """A session as bytes, as `save` writes it."""
     return files.arrays_to_bytes(*without_collector(packed_session, session))
 
 
@@ -67,7 +65,6 @@ def without_collector(call: Callable[..., T], *arguments: object) -> T:
 
 
 def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndarray]]:
-    """The header and the arrays of a session."""
     a = session.arms
     arrays = flatten(session.state)
     for name in ("features", "distances", "points"):
@@ -121,18 +118,15 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
 
 
 def base_state(session: SessionParts, state: State) -> State:
-    """The state of a base as a file has it: of a catalogue for the fewest candidates."""
     return carried(init(session.policy, base_arms(session)), state) if session.catalogue else state
 
 
 def base_arms(session: SessionParts) -> Arms:
-    """The arms of a base in a file."""
     arms = session._rounds.policy_arms()
     return arms._replace(number=arms.blocks) if session.catalogue else arms
 
 
 def read_past(session: SessionParts, data: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
-    """Give a session its past."""
     if data is not None:
         base, arms = None, base_arms(session)
         if data.base is not None:
@@ -145,12 +139,10 @@ def read_past(session: SessionParts, data: "PastData | None", arrays: dict[str, 
 
 
 def load(cls: type[P], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
-    """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
     return read(cls, source, f"path = {str(source)!r}", oracle, policy, encoder)
 
 
 def from_bytes(cls: type[P], data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
-    """The session that `to_bytes` wrote."""
     return read(cls, data, "data", oracle, policy, encoder)
 
 
@@ -176,7 +168,6 @@ def read(
 
 @functools.cache
 def version() -> str:
-    """Of this package, where it is installed."""
     try:
         return importlib.metadata.version("tightrope")
     except importlib.metadata.PackageNotFoundError:
@@ -193,7 +184,6 @@ def build(
     cls: type[P], called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
     encoder: Transformer | None,
 ) -> P:  # fmt: skip
-    """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version != FORMAT or isinstance(version, bool):
         raise ValueError(f"{called} has format {checks.show(version)}, but this version reads {FORMAT}.")
@@ -306,7 +296,6 @@ def check_sizes(policy: Policy, parts: "Header", arrays: dict[str, np.ndarray], 
 
 
 def described_arms(parts: "Header", arrays: dict[str, np.ndarray]) -> JsonObject:
-    """The constructor's arguments that describe the arms."""
     shown = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
     if "points" in shown:
         return {"points": shown["points"]}
@@ -319,5 +308,4 @@ def described_arms(parts: "Header", arrays: dict[str, np.ndarray]) -> JsonObject
 
 
 def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:
-    """A stored mask."""
     return checks.mask(name, arrays[name], length) if name in arrays else None
