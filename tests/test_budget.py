@@ -26,12 +26,12 @@ LIMITS = {
     "problems": (882, 59, 57, 4),
     "results": (396, 30, 49, 2),
     "service": (6929, 853, 718, 90),
-    "session": (3133, 283, 407, 25),
+    "session": (3041, 278, 223, 24),
     "simulation": (1982, 233, 163, 16),
     "solvers": (881, 28, 54, 3),
     "top": (311, 43, 30, 4),
 }
-TESTS = 22_543
+TESTS = 22_533
 
 
 def counts(path):

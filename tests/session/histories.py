@@ -188,7 +188,8 @@ def run(kind, seed, path, steps=25, between=None):
             assert session.add_arms(features=features, number=1) == [K]
         elif move == "data" and not changing:
             arms = np.array([int(rng.integers(K))])
-            if session._book.oldest_of(arms if sets else int(arms[0]), None) is not None:
+            latest = session._book.latest(session.decided)
+            if latest is not None and latest.plays(arms if sets else int(arms[0])):
                 continue
             value = rewards(arms)
             segment = int(rng.integers(2)) if "segments" in may else None

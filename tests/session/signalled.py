@@ -86,13 +86,9 @@ class Timer:
 
 
 def seen(session):
-    """All that a session's file says of it, as a value that can be compared.
-
-    But for its marks: a session that was nearly written, copied or forked has one more, and may have.
-    """
-    past, mark = session._past, session._mark
+    """All that a session's file says of it, as a value that can be compared, but for what it knows of others."""
+    past = session._past
     header, arrays = store.packed_session(session)
-    session._past, session._mark = past, mark
     header["past"] = past.branch, past.forks
     arrays = {name: value for name, value in arrays.items() if not name.startswith("base")}
     return repr(header), {name: (value.dtype.str, value.shape, value.tobytes()) for name, value in arrays.items()}

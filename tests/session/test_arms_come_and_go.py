@@ -138,9 +138,11 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
             b += value * x
         if t % 25 == 0:
             session = tr.Session.load(session.save(tmp_path / "catalogue.npz"))
-    left, x = made[0]
-    session.update(left.name, 0.0)
-    assert left.id not in session.open
+    with pytest.raises(ValueError, match="is not the candidate of the last decision"):
+        session.update(made[0][0].name, 0.0)
+    last = session.decide({"a": features[0], "b": features[0]})
+    session.update(last.name, 0.0)
+    assert last.id not in session.open
     for wrong, words in (
         ({"context": rng.normal(size=(4, 2))}, "must have 3 columns"),
         ({"context": rng.normal(size=(2, 3)), "names": ["a"]}, "names has 1 entries, but there are 2 arms"),

@@ -243,7 +243,7 @@ def test_only_the_last_ones_are_remembered_as_when_they_are_closed_one_by_one():
     assert signalled.seen(one) == signalled.seen(many)
 
 
-def test_update_finds_the_decisions_of_an_arm():
+def test_update_answers_the_last_decision():
     one, many = (tr.Session(tr.LinUCB(), arms=3, dimension=2) for _ in range(2))
     contexts = np.random.default_rng(0).uniform(size=(6, 2))
     many.decide_many(contexts)
@@ -251,7 +251,9 @@ def test_update_finds_the_decisions_of_an_arm():
         one.decide(row)
     for session in (one, many):
         session.reward("#1", 0.5)
-        session.update(session.open["#4"].arm, 0.25, context=contexts[3])
+        session.update(session.open["#4"].arm, 0.25, context=contexts[3])  # data: another was made since
+        session.update(session.open["#6"].arm, 0.25)
+        assert list(session.open) == ["#2", "#3", "#4", "#5"]
     assert signalled.seen(one) == signalled.seen(many)
 
 

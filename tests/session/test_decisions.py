@@ -85,19 +85,19 @@ def test_a_cancelled_id_is_free_again():
 
 
 def test_a_reward_belongs_to_the_features_of_its_round():
-    """Also through `update`: a later `select` of another arm does not change what an earlier one's reward trains."""
+    """Also where it comes by `update` after later decisions."""
     rng = np.random.default_rng(0)
     rounds = [rng.normal(size=(3, 2)) for _ in range(3)]
     session, V, b = tr.Session(tr.LinUCB(lam=1.0, intercept=False), arms=3, dimension=2), np.eye(2), np.zeros(2)
     for arm, features in enumerate(rounds):
         assert session.select(features, eligible=np.arange(3) == arm) == arm
     for arm, value in ((1, 0.1), (0, 0.2), (2, 0.3)):
-        session.update(arm, value)
+        session.update(arm, value, context=rounds[arm])
         x = rounds[arm][arm]
         V += np.outer(x, x)
         b += value * x
     np.testing.assert_allclose(session.explain(X)["mean"], X @ np.linalg.solve(V, b), atol=1e-12)
-    with pytest.raises(ValueError, match=r"context is missing: arm 0 has no open decision, and rounds have shown different features"):
+    with pytest.raises(ValueError, match=r"context is missing: the last decision is not an open one of arm 0, and rounds have shown"):
         session.update(0, 1.0)
     session.update(0, 1.0, context=rounds[0])
     assert session.rounds == 4
@@ -115,41 +115,35 @@ def test_a_lost_reward_does_not_shift_the_others():
     np.testing.assert_allclose(session.explain(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))["mean"][:2], coefficients, atol=0.05)
 
 
-def test_a_batch_of_selects_is_refused_at_the_second_reward_of_an_arm():
-    """Nobody can know which of two visitors answered."""
-    session = tr.Session(tr.LinUCB(lam=1.0), arms=2, dimension=1)
-    for x in (1.0, 2.0, 3.0):
-        assert session.select(np.array([[x], [0.0]])) == 0
-    session.update(0, 3.0)  # the last one's; the two before are taken for lost
-    assert not session.open
-    with pytest.raises(ValueError, match="arm 0 has no open decision, and rounds have shown different features"):
-        session.update(0, 2.0)
-
-
-def test_a_context_that_is_not_the_decisions_is_refused():
+def test_a_reward_with_another_context_is_data():
     session = tr.Session(tr.LinUCB(), arms=2, dimension=1)
     session.select([[1.0], [0.0]])
-    with pytest.raises(ValueError, match="context differs from what the open decision '#1' for arm 0 was shown"):
-        session.update(0, 1.0, context=[[2.0], [0.0]])
+    session.update(0, 1.0, context=[[2.0], [0.0]])
+    assert (session.rounds, len(session.open)) == (1, 1)
     session.update(0, 1.0, context=[[1.0], [0.0]])
-    assert session.rounds == 1
+    assert (session.rounds, len(session.open)) == (2, 0)
 
 
-def test_what_select_opens_is_bounded(monkeypatch):
-    monkeypatch.setattr("tightrope.session.decisions.UNNAMED", 5)
-    session = tr.Session(tr.LinUCB(), arms=2, dimension=1)
-    for x in range(5):
-        session.select([[float(x)], [0.0]])
-    with pytest.warns(RuntimeWarning, match="decisions of select wait for update; the oldest ones are closed"):
-        session.select([[9.0], [0.0]])
-    assert len(session.open) == 5
-    plain = tr.Session(tr.UCB(), arms=2)
-    for _ in range(50):
-        plain.select()
-    assert not plain.open
-    assert "50 open" in repr(plain)
-    plain.update(0, 1.0)
-    assert "49 open" in repr(plain)
+@pytest.mark.parametrize("given", [{"arms": 2}, {"arms": 2, "window": 9, "default_reward": 0.0}, {"arms": 2, "apply": "in order"}])
+def test_a_decision_of_select_is_open_until_the_next_one(given):
+    """Whether it is only counted, or has a round of its own."""
+    for mask in (None, [True, True]):
+        session = tr.Session(tr.UCB(), **given)
+        for _ in range(3):
+            arms = [session.select(eligible=mask) for _ in range(5)]
+            assert session.waiting == 1
+            session.update(arms[-1], 1.0)
+            session.update(arms[-1], 1.0)  # data
+        assert (session.decided, session.rounds, session.waiting) == (15, 6, 0)
+        session.select(eligible=mask)
+        session.decide_many(number=3)
+        assert session.waiting == 3
+        arm = session.select(eligible=mask)
+        for one in (session, tr.Session.from_bytes(session.to_bytes())):
+            assert one.waiting == 4
+            one.update(1 - arm, 0.5)  # data
+            one.update(arm, 0.5)
+            assert (one.waiting, one.rounds) == (3, 7 if "apply" in given else 8)
 
 
 def test_update_with_a_context_closes_the_decision_of_that_round():
@@ -256,7 +250,6 @@ def test_closed_decisions_are_forgotten_in_the_end(monkeypatch):
     assert list(session._book.closed) == list(range(15, 25))
     with pytest.raises(ValueError, match="closed too long ago"):
         session.reward(3, 0.5)
-    assert not session._book._by_arm
 
 
 def test_the_callers_arrays_stay_the_callers():

@@ -74,7 +74,7 @@ def test_known_generators_continue(name):
         (lambda h: h.update(apply="later"), "apply cannot be read"),
         (lambda h: h.update(window=5), "default_reward, which is missing"),
         (lambda h: h.update(names=["a"] * 5), "'a' twice"),
-        (lambda h: h.update(format=2), "has format 2, but this version reads 4"),
+        (lambda h: h.update(format=2), "has format 2, but this version reads 5"),
         (lambda h: h["book"]["open"]["arm"].__setitem__(0, [0, 9]), "they are distinct numbers from 0 to 4"),
         (lambda h: h["book"]["open"].update(context=[7]), "names round 7"),
         (lambda h: h["book"]["open"].update({name: 2 * list for name, list in h["book"]["open"].items() if list}), "or there twice"),

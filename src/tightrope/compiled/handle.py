@@ -91,33 +91,27 @@ def _generator(typing: "Context", state: types.Type, uint64: types.Type, uint32:
     return GENERATOR(types.uintp, types.uintp, types.uintp, types.uintp), codegen
 
 
-def _make_handle(
-    policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
-) -> object:
+def _make_handle(policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object) -> object:
     raise TypeError("handles are made by compiled code")
 
 
 @overload(_make_handle)
-def _overload_make_handle(
-    policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
-) -> object:
+def _overload_make_handle(policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object) -> object:
     kinds = {"policy": policy, "state": state, "rng": rng, "place": place, "half": half, "before": before, "tally": tally}
-    kind = HandleType([*kinds.items(), ("waiting", waiting)])
+    kind = HandleType(list(kinds.items()))
 
-    def make(
-        policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object, waiting: object
-    ) -> object:
+    def make(policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object) -> object:
         handle = new(kind)
         handle.policy, handle.state, handle.rng, handle.place, handle.half = policy, state, rng, place, half
-        handle.before, handle.tally, handle.waiting = before, tally, waiting
+        handle.before, handle.tally = before, tally
         return handle
 
     return make
 
 
 @jit
-def _open(policy, state, place, half, before, tally, waiting, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
-    return _make_handle(policy, state, _generator(address, uint64, uint32, double), place, half, before, tally, waiting)
+def _open(policy, state, place, half, before, tally, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
+    return _make_handle(policy, state, _generator(address, uint64, uint32, double), place, half, before, tally)
 
 
 @intrinsic
@@ -213,19 +207,18 @@ class Stream:
 class Handle:
     """A policy, its state and a random stream in compiled code.
 
-    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (4,) int64 and waiting: (K,) int64, which kernels count in, see
-    `session.agent`.
+    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (7,) int64, which kernels count in, see `session.agent`.
     """
 
     __slots__ = ("_arrays", "_last", "_out", "_read", "_state_type", "_stream", "_words", "pointer", "type")
 
-    def __init__(self, policy: Iterable[object], state: Iterable[object], stream: Stream, tally: np.ndarray, waiting: np.ndarray) -> None:
+    def __init__(self, policy: Iterable[object], state: Iterable[object], stream: Stream, tally: np.ndarray) -> None:
         self._stream = stream  # keeps the addresses valid
         bits = stream.rng.bit_generator
         interface = bits.ctypes
         functions = [ctypes.cast(getattr(interface, name), ctypes.c_void_p).value for name in ("next_uint64", "next_uint32", "next_double")]
-        parts = (policy, state, stream.place, stream.half, stream.before, tally, waiting, interface.state_address, *functions)
-        kinds = (typeof(policy), typeof(state), WORDS, WORDS, WORDS, NUMBERED, NUMBERED, *(types.uintp,) * 4)
+        parts = (policy, state, stream.place, stream.half, stream.before, tally, interface.state_address, *functions)
+        kinds = (typeof(policy), typeof(state), WORDS, WORDS, WORDS, NUMBERED, *(types.uintp,) * 4)
         opening = compiled_for(_open, kinds)
         self.pointer: object = opening.entry_point(*parts)
         self.type = opening.signature.return_type

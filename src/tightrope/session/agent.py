@@ -28,14 +28,15 @@ ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
 ARM_AND_REWARD = (types.int64, types.float64)
 COUNTED_ARM_AND_REWARD = (types.boolean, types.int64, types.float64)
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
-# Places of a tally: decisions taken, rewards learned, decisions only counted, the decision for which the stream was last drawn, and
-# decisions withdrawn by this process, which no file needs.
-DECIDED, REWARDS, PLAYED, PROPOSED, WITHDRAWN = range(5)
+# Places of a tally: decisions taken, rewards learned, decisions only counted, the decision for which the stream was last drawn,
+# decisions withdrawn by this process, which no file needs, and number and arm of the last one only counted, as long as it is open.
+DECIDED, REWARDS, PLAYED, PROPOSED, WITHDRAWN, SELECTED, SELECTED_ARM = range(7)
 
 
 def new_tally() -> np.ndarray:
-    """Nothing decided, nothing learned."""
-    return np.zeros(5, dtype=np.int64)
+    tally = np.zeros(7, dtype=np.int64)
+    tally[SELECTED] = -1
+    return tally
 
 
 class Agent:
@@ -51,16 +52,12 @@ class Agent:
         The policy's own; all agents of a session share it.
     number : int
         Arms in a round; what kernels are called with is compared with it.
-    tally : (5,) int64 array
+    tally : (7,) int64 array
         Counts of a session, see `DECIDED`.
-    waiting : (K,) int64 array
-        Decisions of `play` by arm that wait for `learn`.
     """
 
-    def __init__(
-        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
-    ) -> None:  # fmt: skip
-        self.policy, self.state, self.stream, self.number, self.tally, self.waiting = policy, state, stream, number, tally, waiting
+    def __init__(self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray) -> None:
+        self.policy, self.state, self.stream, self.number, self.tally = policy, state, stream, number, tally
         self.counts: memoryview = tally.data  # read as Python's numbers
         self.commits = commit.answers(policy)
 
@@ -71,7 +68,6 @@ class Agent:
         return self.stream.rng
 
     def rewind(self) -> None:
-        """Discard a proposal that was not taken."""
         if self.counts[PROPOSED] == self.counts[DECIDED] + 1:
             self.stream.rewind()
             self.counts[PROPOSED] = 0
@@ -100,7 +96,6 @@ class Agent:
         self.counts[DECIDED] += 1
 
     def _committed(self, context: Context, action: Action) -> State:
-        """The state once an action is taken."""
         return commit(self.policy, copied(self.state), context, action) if self.commits else self.state
 
     def withdraw(self, context: Context, action: Action) -> None:
@@ -131,18 +126,24 @@ class Agent:
         if why != UNPLAYABLE:
             state = self._committed(PLAIN, action)
             self.state = state
-            self.waiting[action] += 1
             self.counts[DECIDED] += 1
             self.counts[PLAYED] += 1
+            self.counts[SELECTED] = self.counts[DECIDED]
+            self.counts[SELECTED_ARM] = int(action)
         return action, why, certain
 
+    def selected(self) -> int | None:
+        """The arm of the last decision, where that is only counted and waits for its reward."""
+        counts = self.counts
+        return counts[SELECTED_ARM] if counts[SELECTED] == counts[DECIDED] else None
+
     def learn(self, arm: int, reward: float) -> bool:
-        """Learn the reward of a decision of `play`; False: none of this arm waits."""
-        if not (0 <= arm < self.waiting.size and self.waiting[arm] > 0):
+        """Learn the reward of the last decision; False: `play` did not make it, or it is answered, or of another arm."""
+        if self.selected() != arm:
             return False
         state = update(self.policy, copied(self.state), PLAIN, arm, reward)
         self.state = state
-        self.waiting[arm] -= 1
+        self.counts[SELECTED] = -1
         self.counts[REWARDS] += 1
         return True
 
@@ -150,22 +151,18 @@ class Agent:
 class CompiledAgent(Agent):
     """The same, where all of it lives in compiled code and one pointer crosses in a call."""
 
-    def __init__(
-        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray, waiting: np.ndarray
-    ) -> None:  # fmt: skip
-        self._handle = Handle(policy, state, stream, tally, waiting)
+    def __init__(self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray) -> None:
+        self._handle = Handle(policy, state, stream, tally)
         self._calls: dict[tuple[Kernel, tuple[bool, ...]], Callable[..., Any]] = {}
         self.commits = commit.answers(policy)
-        self.policy, self.stream, self.number, self.tally, self.waiting = policy, stream, number, tally, waiting
+        self.policy, self.stream, self.number, self.tally = policy, stream, number, tally
         self.counts = tally.data
 
     @property
     def state(self) -> State:  # type: ignore[override]
-        """The state as Python sees it."""
         return self._handle.state
 
     def propose(self, context: Context) -> tuple[int, int, bool]:
-        """As of the parent class."""
         answer: tuple[int, int, bool]
         if context is PLAIN:
             answer = self._propose_plain()
@@ -174,44 +171,34 @@ class CompiledAgent(Agent):
         return answer
 
     def _propose_plain(self) -> tuple[int, int, bool]:
-        """`propose` in a round that shows nothing."""
         call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, False)
         self._propose_plain = call  # type: ignore[method-assign]
         return call()
 
     def take(self, context: Context, action: Action) -> None:
-        """As of the parent class."""
         if self.commits:
             self._checked(_take, context, ARM, action)
         else:
             self.counts[DECIDED] += 1
 
     def withdraw(self, context: Context, action: Action) -> None:
-        """As of the parent class."""
         self._checked(_withdraw, context, ARM, action)
 
     def update(self, context: Context, action: Action, reward: float) -> None:
-        """As of the parent class."""
         self._checked(_update, context, COUNTED_ARM_AND_REWARD, False, action, reward)
 
     def inform(self, context: Context, action: Action, reward: Reward) -> None:
-        """As of the parent class."""
         self._checked(_inform, context, ARM_AND_REWARD, action, reward)
 
     def stopped(self) -> bool:
-        """As of the parent class."""
         return bool(self._call(_stopped, None)())
 
     def play(self) -> tuple[int, int, bool]:
-        """As of the parent class."""
         call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, True)
         self.play = call  # type: ignore[method-assign]
         return call()
 
     def learn(self, arm: int, reward: float) -> bool:
-        """As of the parent class."""
-        if not 0 <= arm < self.number:
-            return False
         call = functools.partial(self._call(_update, PLAIN, types.int64, *COUNTED_ARM_AND_REWARD), *PLAIN, self.number, True)
         self.learn = call  # type: ignore[method-assign]
         return call(arm, reward)
@@ -227,7 +214,6 @@ class CompiledAgent(Agent):
             raise ValueError(f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed.")
 
     def _call(self, kernel: Callable[..., T], context: Context | None, *more: types.Type) -> Callable[..., T]:
-        """The machine code of a kernel for what a round shows."""
         shown = PLAINLY if context is PLAIN else () if context is None else tuple(item is None for item in context)
         call = self._calls.get((kernel, shown))
         if call is None:
@@ -237,11 +223,11 @@ class CompiledAgent(Agent):
         return call
 
 
-def agent(policy: Policy, state: State, stream: Stream, arms: Arms, tally: np.ndarray, waiting: np.ndarray) -> Agent:
+def agent(policy: Policy, state: State, stream: Stream, arms: Arms, tally: np.ndarray) -> Agent:
     """The agent of a policy: compiled, where it plays single arms and its loop would be."""
     kernels = all(is_kernel(verb.verb.of(type(policy))) for verb in (select, update))
     fits = kernels and compiled(policy) and arms.oracle is None and can_be_held(state)
-    return (CompiledAgent if fits else Agent)(policy, state, stream, arms.number, tally, waiting)
+    return (CompiledAgent if fits else Agent)(policy, state, stream, arms.number, tally)
 
 
 # Kernels ---------------------------------------------------------------------------------------------------------------
@@ -270,11 +256,11 @@ def _mask_of(masks, i):  # type: ignore[no-untyped-def]
 
 
 @jit
-def propose_many(handle, features, masks, row, arms, events, certain):  # type: ignore[no-untyped-def]
+def propose_many(handle, features, masks, row, number, arms, events, certain):  # type: ignore[no-untyped-def]
     """arms, events, certain <- what `_propose` says in many rounds between which nothing is learned; all are one proposal.
 
     Returns the first round whose arm is not eligible, where the stream goes back to before all of them, or their number. features:
-    (n, K, d), (n, d) that all arms are shown, or None; masks: (n, K), (1, K) for all, or None; row: (K, d), rewritten, or None.
+    (n, K, d), (n, d) that all arms are shown, or None; masks: (n, K), (1, K) for all, or None; row: (K, d), rewritten, or None; number: K.
     """
     _ready(handle)
     before, n = handle.before, arms.shape[0]
@@ -283,7 +269,7 @@ def propose_many(handle, features, masks, row, arms, events, certain):  # type: 
         if features is not None:
             show(features, i, row)
         mask = mask_of(masks, i)
-        arms[i], events[i] = _choose(handle, row, mask)
+        arms[i], events[i] = _choose(handle, row, mask, number)
         if arms[i] < 0:
             handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
             handle.tally[PROPOSED] = 0
@@ -305,10 +291,10 @@ def learn_many(handle, features, masks, row, rows, arms, rewards):  # type: igno
 
 
 @jit
-def _choose(handle, features, mask):  # type: ignore[no-untyped-def]
+def _choose(handle, features, mask, number):  # type: ignore[no-untyped-def]
     """(arm, event) of a round, or (-1, UNPLAYABLE)."""
     arm = int(select(handle.policy, handle.state, Context(features, mask, None, None), handle.rng))
-    if not 0 <= arm < handle.waiting.shape[0] or not allowed(mask, arm):
+    if not 0 <= arm < number or not allowed(mask, arm):
         return -1, UNPLAYABLE
     return arm, int(event(handle.policy, handle.state, arm))
 
@@ -347,9 +333,10 @@ def _propose(handle, features, eligible, baseline, baseline_mean, segment, numbe
     why = int(event(handle.policy, handle.state, arm))
     if counted:
         handle.state = commit(handle.policy, handle.state, context, arm)
-        handle.waiting[arm] += 1
         handle.tally[DECIDED] += 1
         handle.tally[PLAYED] += 1
+        handle.tally[SELECTED] = handle.tally[DECIDED]
+        handle.tally[SELECTED_ARM] = arm
     return arm, why, certain
 
 
@@ -373,13 +360,14 @@ def _withdraw(handle, features, eligible, baseline, baseline_mean, segment, numb
 
 @jit
 def _update(handle, features, eligible, baseline, baseline_mean, segment, number, counted, arm, reward):  # type: ignore[no-untyped-def]
-    """counted: the reward of a decision that was only counted; False is returned where none of the arm waits."""
-    if not _fits(features, eligible, number, arm) or (counted and handle.waiting[arm] <= 0):
+    """counted: the reward of the last decision, which was only counted; False is returned where it is not open, or of another arm."""
+    tally = handle.tally
+    if not _fits(features, eligible, number, arm) or (counted and (tally[SELECTED] != tally[DECIDED] or tally[SELECTED_ARM] != arm)):
         return False
     handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm, reward)
     if counted:
-        handle.waiting[arm] -= 1
-    handle.tally[REWARDS] += 1
+        tally[SELECTED] = -1
+    tally[REWARDS] += 1
     return True
 
 

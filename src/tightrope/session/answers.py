@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from ..core import checks
 from ..core.types import PLAIN, Action
-from ..core.verbs import Context, admit
+from ..core.verbs import admit
 from .agent import REWARDS, WITHDRAWN
-from .decisions import Decision, Entry, Held, Reward
+from .decisions import Decision, Entry, Held, Reward, agrees
 from .ids import Id, checked_id
 from .parts import SessionParts, checked_window
 from .rewards import check_equal, refuse, rewards_by_arm
@@ -18,8 +18,6 @@ from .rounds import Played, Round
 
 
 class AnsweringSession(SessionParts):
-    """The parts of a session with what answers its decisions."""
-
     def reward(self, id: Id, value: ArrayLike | Mapping[int, float] | Mapping[str, float]) -> bool:
         """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
 
@@ -61,12 +59,10 @@ class AnsweringSession(SessionParts):
         return True
 
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
-        """Take in the reward of an arm, or the rewards of several arms of a set, for an open decision of it.
+        """Take in the reward of an arm, or the rewards of several arms of a set.
 
-        Where all rounds show the same, that is one that `select` made, where one waits, else the oldest. Where features change, or open
-        ones of the arm are of several segments, it is the session's last decision, if that is of the arm, and older ones that `select`
-        made of it are closed without a reward; else the only one of the arm. With context it is the oldest one that showed the same.
-        Where no decision of the arm is open, it is data from elsewhere: the policy learns from it, a ledger does not count it.
+        It answers the session's last decision, of `select` or of `decide`, if that played the arm, was shown the context, where one is
+        given, and is open. Any other is data: the policy learns from it, a ledger does not count it.
 
         Parameters
         ----------
@@ -80,32 +76,29 @@ class AnsweringSession(SessionParts):
         Raises
         ------
         ValueError
-            Where it cannot be known which features the reward belongs to; for rewards that come late or never, use `decide` and `reward`.
+            For data without its context where rounds have shown different features; use `decide` and `reward` for late rewards.
         """
         self._close_overdue()
         now = self._now
-        counted = context is None and not now.rounds.changing and now.rounds.arms.oracle is None
-        if counted and type(arm) is int and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
+        counted = now.plain and context is None and type(arm) is int
+        if counted and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
             return
         shown = None if context is None else self._checked_round(context, None, None, past=True)
-        context_given = None if shown is None else shown.context
-        action, value = self._checked_reward(arm, reward, context_given)
-        if counted and isinstance(action, int) and isinstance(value, float) and self._agent.learn(action, value):
+        given = PLAIN if shown is None else shown.context
+        action, value = self._checked_reward(arm, reward, None if shown is None else given)
+        if isinstance(value, float) and action == self._agent.selected() and agrees(PLAIN, given):
+            self._agent.learn(int(action), value)
             return
-        entry, lost = self._entry_answered(arm, action, context_given)
-        if entry is not None:
-            try:
-                for older in lost:
-                    self._take(older, None, None, "closed")
-                self._answer(entry, action, value)
-            except BaseException as stop:
-                if not isinstance(stop, Exception):
-                    self._close_entries(lost)
-                    if self._book.is_open(entry) and entry.plays(action):
-                        self._answer(entry, action, value)
-                raise
+        entry = self._book.latest(self.decided)
+        if entry is not None and entry.plays(action) and agrees(entry.context, given):
+            self._answer(entry, action, value)
             return
         if shown is None:
+            if self._rounds.changing and self._rounds.several:
+                raise ValueError(
+                    f"context is missing: the last decision is not an open one of arm {checks.show(arm)}, and rounds have shown different "
+                    "features; pass those the reward belongs to, or use decide and reward."
+                )
             shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
         seen_context = shown.context
         one = self._agent_for(seen_context, shown.common)
@@ -256,7 +249,6 @@ class AnsweringSession(SessionParts):
         self._take(entry, action, np.array(rewards, dtype=np.float64), ended)
 
     def _check_repetition(self, id: Id, value: object) -> bool:
-        """The answer to a decision that has ended already."""
         entry = self._book.open.get(id) or self._book.closed.get(id)
         if entry is None:
             raise ValueError(
@@ -270,38 +262,10 @@ class AnsweringSession(SessionParts):
         return False
 
     def _answer(self, entry: Entry, action: Action, value: Reward) -> None:
-        """Close an open decision with its reward, or take in those of a part of its set."""
         if isinstance(action, np.ndarray) and isinstance(value, np.ndarray):
             self._answer_set(entry, action.tolist(), value.tolist(), "rewarded")
         else:
             self._take(entry, action, value, "rewarded")
-
-    def _entry_answered(self, arm: Played, action: Action, context: Context | None) -> tuple[Entry | None, list[Entry]]:
-        """The open decision that `update` means, and older ones whose rewards were lost; None: the reward is data from elsewhere."""
-        book, rounds = self._book, self._rounds
-        latest = book.last if book.is_open(book.last) else None
-        if context is not None or not ((rounds.changing and rounds.several) or book.in_segments(action)):
-            entry = book.oldest_of(action, context)
-            if entry is None and latest is not None and latest.plays(action) and context is not None and context.features is not None:
-                raise ValueError(
-                    f"context differs from what the open decision {latest.decision.id!r} for arm {checks.show(arm)} was shown; pass the "
-                    "same features, or close that decision first."
-                )
-            return entry, []
-        called = arm if rounds.catalogue and isinstance(arm, str) else None
-        if latest is not None and (latest.plays(action) if called is None else latest.decision.name == called):
-            # a reward of `update` belongs to the decision before it, so those of older ones were lost
-            older = (book.open[id] for id in book.unnamed if id in book.open)
-            return latest, [one for one in older if one is not latest and one.ended is None
-                            and (one.plays(action) if called is None else one.decision.name == called)]  # fmt: skip
-        waiting = list(book.waiting_for(action, called))
-        if len(waiting) != 1:
-            what = "these arms have" if isinstance(action, np.ndarray) else f"arm {checks.show(arm)} has"
-            raise ValueError(
-                f"context is missing: {what} {len(waiting) or 'no'} open decision{'s' if waiting else ''}, and rounds have shown "
-                "different features or segments; pass those the reward belongs to, or use decide and reward."
-            )
-        return waiting[0], []
 
     def _take(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None) -> None:
         """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
@@ -362,7 +326,6 @@ class AnsweringSession(SessionParts):
             raise
 
     def _removed(self, entry: Entry) -> None:
-        """Take a withdrawn decision out of the book, for which others may have waited."""
         self._book.remove(entry.decision.id)
         if self.apply != "on arrival":
             self._release()
@@ -375,13 +338,11 @@ class AnsweringSession(SessionParts):
         return entry
 
     def _older(self, age: int | timedelta) -> list[Entry]:
-        """Decisions without all their answers that are older, the oldest first."""
         if isinstance(age, int):
             return self._book.before(self.decided - age)
         return self._book.made_before(self._time() - age.total_seconds())
 
     def _close_overdue(self) -> None:
-        """Close what is older than a window in time."""
         if self._timed:
             assert self.window is not None
             self._settle(self._older(self.window))
@@ -396,7 +357,6 @@ class AnsweringSession(SessionParts):
         return [entry.decision.id for entry in expired]
 
     def _expired(self, entries: list[Entry]) -> None:
-        """Close those that are still open with the default reward."""
         assert self.default_reward is not None
         for entry in entries:
             if not self._book.is_open(entry):
@@ -408,7 +368,6 @@ class AnsweringSession(SessionParts):
                 self._answer_set(entry, missing, [self.default_reward] * len(missing), "expired")
 
     def _close_entries(self, entries: Iterable[Entry]) -> None:
-        """Close those that are still open without a reward."""
         for entry in entries:
             if self._book.is_open(entry):
                 self._take(entry, None, None, "closed")

@@ -15,7 +15,6 @@ from .ids import encodable
 
 
 def describe_arms(arms: object, points: object, distances: object, dimension: object, oracle: Oracle | None, horizon: object) -> Arms:
-    """`Arms` from what the user gave; exactly one description, or only the dimension of a catalogue."""
     arguments = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
     if len(arguments) > 1 or (not arguments and dimension is None):
         raise ValueError(
@@ -82,7 +81,6 @@ def described_addition(
 
 
 def check_features(policy: Policy, arms: Arms) -> None:
-    """Refuse arms without features where the policy plays by features alone, and say where these go."""
     kinds = set(accepts(policy))
     if offers(arms) == ("arms",) and "arms" not in kinds and kinds & {"features", "contexts"}:
         raise ValueError(
@@ -92,7 +90,6 @@ def check_features(policy: Policy, arms: Arms) -> None:
 
 
 def named_arms(arms: object, names: Iterable[str] | None) -> tuple[object, Iterable[str] | None]:
-    """Arms and names, where arms are given by their names alone: as texts in place of their number, or by `names` without arms."""
     if isinstance(arms, np.ndarray) and arms.dtype.kind in "UO":
         arms = arms.tolist()
     if isinstance(arms, list | tuple) and arms and all(isinstance(item, str) for item in arms):
@@ -125,11 +122,9 @@ class Names:
         return other
 
     def __contains__(self, text: object) -> bool:
-        """Whether an arm is called so."""
         return text in self.numbers
 
     def number(self, argument: str, value: object, count: int) -> int:
-        """The arm of a name or number."""
         if isinstance(value, str):
             if value in self:
                 return self.numbers[value]
@@ -139,11 +134,9 @@ class Names:
         return checks.integer(argument, value, least=0, most=count - 1)
 
     def of(self, arm: int) -> str | int:
-        """The name of an arm."""
         return arm if self.texts is None else self.texts[arm]
 
     def mask(self, eligible: object, count: int) -> object:
-        """A mask, where arms were listed by name; anything else as it is."""
         listed = list(eligible) if isinstance(eligible, (set, frozenset, list, tuple)) else eligible
         if isinstance(listed, np.ndarray) and listed.dtype.kind in "UO":
             listed = listed.tolist()
@@ -155,7 +148,6 @@ class Names:
 
 
 def checked_names(argument: str, texts: object, length: int | None = None) -> tuple[str, ...]:
-    """Unique texts, none of them empty."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.")
     try:
@@ -178,6 +170,5 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
 
 
 def nearest(value: str, texts: tuple[str, ...]) -> str:
-    """A hint at what was meant."""
     few = ", ".join(map(repr, texts[:5])) + (", .." if len(texts) > 5 else "")
     return f"the names are {few}.{checks.hint(value, texts)}"

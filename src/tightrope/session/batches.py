@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ITS_OWN = ("policy", "encoder", "_past", "_mark", "_held")  # what a session keeps that takes over the decisions of its copy
+ITS_OWN = ("policy", "encoder", "_past", "_written")  # what a session keeps that takes over the decisions of its copy
 
 
 class Decisions(NamedTuple):
@@ -67,7 +67,6 @@ class RoundRequests(NamedTuple):
     n: int
 
     def round(self, i: int) -> tuple[Round | None, Mask | None, Id | None]:
-        """The arguments of `decide`."""
         mask = self.masks[i] if self.each else self.masks
         return None if self.contexts is None else self.contexts[i], mask, None if self.ids is None else self.ids[i]
 
@@ -76,7 +75,6 @@ class RoundRequests(NamedTuple):
 
 
 def decide_many(session: DecidingSession, contexts: object, ids: object, eligible: object, number: int | None) -> Decisions:
-    """As of `Session.decide_many`."""
     asked = checked_rounds(session, contexts, ids, eligible, number)
     batch = decided_at_once(session, asked)
     if batch is None:
@@ -86,7 +84,6 @@ def decide_many(session: DecidingSession, contexts: object, ids: object, eligibl
 
 
 def checked_rounds(session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None) -> RoundRequests:
-    """The arguments of a call, as far as they can be checked for all rounds together."""
     if session.encoder is not None:
         contexts = encoded_contexts(session, contexts)
     listing = isinstance(contexts, list | tuple) and (session.catalogue or any(isinstance(one, Context) for one in contexts))
@@ -135,7 +132,6 @@ def encoded_contexts(session: DecidingSession, contexts: Any) -> Any:
 
 
 def listed_ids(ids: object) -> list[Id]:
-    """Ids that a caller gave for many decisions, each checked."""
     listed = listed_items("ids", ids)
     kinds = set(map(type, listed))
     if kinds == {str} and all(listed) and encodable("".join(listed)):
@@ -146,7 +142,6 @@ def listed_ids(ids: object) -> list[Id]:
 
 
 def listed_items(argument: str, items: object) -> list[Any]:
-    """The items of a list of the caller's."""
     checks.ordered(argument, items)
     try:
         if isinstance(items, str | bytes) or not isinstance(items, Iterable):
@@ -157,7 +152,6 @@ def listed_items(argument: str, items: object) -> list[Any]:
 
 
 def checked_row(argument: str, i: int, check: Callable[..., T], *values: object) -> T:
-    """A check of one row, whose sentence says which it is."""
     try:
         return check(*values)
     except ValueError as error:
@@ -200,7 +194,6 @@ def one_by_one(session: DecidingSession, asked: RoundRequests) -> Decisions:
 
 
 def objects(values: Sequence[object]) -> np.ndarray:
-    """An array of objects, one for each."""
     array = np.empty(len(values), dtype=object)
     if values and isinstance(values[0], str | int):
         array[:] = values
@@ -239,7 +232,7 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
     n, number = asked.n, one.counts[DECIDED] + 1
     arms, events, certain = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int8), np.empty(n, dtype=np.bool_)
     row = None if features is None else np.empty((one.number, features.shape[-1]))
-    if one.many(propose_many, features, masks, row, arms, events, certain) < n:
+    if one.many(propose_many, features, masks, row, one.number, arms, events, certain) < n:
         return None
     ids = automatic_ids(session, number, n) if asked.ids is None else asked.ids
     unmeasured = np.full(n, math.nan)
@@ -253,7 +246,6 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
 
 
 def checked_features(session: DecidingSession, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Features of many rounds, in an array that nobody writes into, and the bounds of their columns."""
     rows, d = session.arms.rows, session.arms.dimension
     if contexts.shape[1:] not in ((d,), (rows, d)):
         raise ValueError(
@@ -268,7 +260,6 @@ def checked_features(session: DecidingSession, contexts: np.ndarray) -> tuple[np
 
 
 def column_bounds(rows: np.ndarray) -> np.ndarray:
-    """(2, d) least and largest entry of every column of (m, d) rows; NaN where an entry is not finite."""
     bounds, kept = np.empty((2, rows.shape[1])), np.zeros(rows.shape[1])
     bounds[0], bounds[1] = math.inf, -math.inf
     bound_columns(rows, bounds, kept)
@@ -341,7 +332,6 @@ def rounds_met(session: DecidingSession, features: np.ndarray, shown: CheckedRou
 
 
 def automatic_ids(session: DecidingSession, first: int, n: int) -> list[Id]:
-    """The ids that the next decisions get by themselves."""
     book, branch = session._book, session._past.branch
     begin = f"{AUTOMATIC}{branch}." if branch else AUTOMATIC
     ids: list[Id] = [f"{begin}{k}" for k in range(first, first + n)]
@@ -351,7 +341,6 @@ def automatic_ids(session: DecidingSession, first: int, n: int) -> list[Id]:
 
 
 def with_propensities(session: DecidingSession, batch: Batch, one: CompiledAgent, shown: CheckedRound, certain: np.ndarray) -> Batch:
-    """With propensities: those of choices that draw nothing are known, others are computed one after the other as `decide` does."""
     n = len(batch.arm)
     p, error, draws = np.ones(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     rows = np.arange(n) if session._measures else np.flatnonzero(~certain)
@@ -365,16 +354,19 @@ def with_propensities(session: DecidingSession, batch: Batch, one: CompiledAgent
 
 def open_batch(session: DecidingSession, batch: Batch, one: CompiledAgent, met: Rounds | None) -> None:
     """Take all of them: the count makes them decisions; what comes before is undone where it does not come."""
-    before, last, n = session._now, session._book.last, len(batch.ids)
+    before, last, former, n = session._now, session._book.last, session._book.selected, len(batch.ids)
     try:
         entry = session._book.add_many(batch)
         if met is not None:
             session._stand(one, met.changed(last=entry.context))
         one.counts[DECIDED] += n
+        session._end_earlier(former)
     except BaseException:
         if one.counts[DECIDED] < batch.first:
-            session._book.drop(batch.ids, batch.arm, batch)
+            session._book.open.remove_many(batch.ids, batch)
             session._book.last, session._now = last, before
+        else:
+            session._end_earlier(former)
         raise
 
 
@@ -382,7 +374,6 @@ def open_batch(session: DecidingSession, batch: Batch, one: CompiledAgent, met: 
 
 
 def reward_many(session: DecidingSession, ids: object, values: object) -> int:
-    """As of `Session.reward_many`."""
     listed = listed_ids(ids)
     if session.arms.oracle is not None:
         return rewards_of_sets(session, listed, values)
@@ -407,7 +398,6 @@ def reward_many(session: DecidingSession, ids: object, values: object) -> int:
 
 
 def checked_values(session: DecidingSession, values: object, n: int) -> np.ndarray:
-    """(n,) rewards of single arms, each in the policy's range."""
     rewards = checks.floats("values", values if isinstance(values, np.ndarray) else listed_items("values", values))
     if rewards.shape != (n,):
         raise ValueError(f"values has shape {rewards.shape}, but must be ({n},), a reward for each id.")
@@ -427,7 +417,6 @@ def place_of(open: Open, item: Entry | int | None) -> Entry | int | None:
 
 
 def batch_of_all(open: Open, items: list[Any]) -> Batch | None:
-    """The batch that all decisions are of; None where they are of several or of none."""
     if set(map(type, items)) != {int}:
         return None
     batch = open.batch_of(min(items))
@@ -470,22 +459,20 @@ def fresh_rows(session: DecidingSession, ids: list[Id], rewards: np.ndarray, ite
 
 
 def learned_at_once(session: DecidingSession, batch: Batch, rows: np.ndarray, ids: list[Id], rewards: np.ndarray) -> None:
-    """Learn rewards of decisions of one batch in one compiled call, and close them."""
     one = session._agent
     assert isinstance(one, CompiledAgent)
     arms, learned = batch.arm[rows], one.counts[REWARDS]
     row = None if batch.features is None else np.empty((batch.number, batch.features.shape[-1]))
     try:
         one.many(learn_many, batch.features, batch.masks, row, rows, arms, rewards)  # counts the rewards
-        session._book.close_many(ids, arms, rewards, batch)
+        session._book.close_many(ids, rewards, batch)
     except BaseException:
         if one.counts[REWARDS] != learned:
-            session._book.close_many(ids, arms, rewards, batch)
+            session._book.close_many(ids, rewards, batch)
         raise
 
 
 def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> int:
-    """Rewards of sets of arms, all checked before the first is learned."""
     listed = listed_items("values", values)
     if len(listed) != len(ids):
         raise ValueError(f"values = {checks.show(values)} must have {len(ids)} entries, the rewards of every id's set.")

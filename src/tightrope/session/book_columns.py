@@ -44,7 +44,7 @@ def pack_book(book: Book, last: Context, named: bool) -> tuple[dict[str, object]
         "reasons": list(reasons),
         "open": tables[0],
         "closed": tables[1],
-        "unnamed": [id for id in book.unnamed if id in book.open],
+        "selected": book.is_open(book.selected),
         "last": book.last.decision.id if book.last is not None and book.is_open(book.last) else None,
     }, arrays
 
@@ -63,7 +63,6 @@ class PackedRounds:
         return len(self.columns["rows"])
 
     def place(self, context: Context) -> int:
-        """The place of a round, which is entered if it is new."""
         place = self.places.setdefault(id(context), len(self))
         if place == len(self):
             rows, mask = size_of(context)
@@ -83,7 +82,6 @@ class PackedRounds:
             self.masks.append(masks)
 
     def pack(self) -> tuple[dict[str, object], dict[str, np.ndarray]]:
-        """The columns, and the arrays."""
         arrays = {"rounds.features": np.concatenate(self.features)} if self.features else {}
         if self.masks:
             arrays["rounds.eligible"] = np.concatenate(self.masks)
@@ -91,7 +89,6 @@ class PackedRounds:
 
 
 def pack_entries(entries: Sequence[Entry], rounds: PackedRounds, reasons: dict[str, int], named: bool) -> dict[str, list[Any]]:
-    """Columns of decisions that wait."""
     return pack_decisions([entry.decision for entry in entries], [entry.answers for entry in entries], reasons, named) | {
         "context": [rounds.place(entry.context) for entry in entries],
         "shown": [smaller_size(entry) for entry in entries],
@@ -102,7 +99,6 @@ def pack_entries(entries: Sequence[Entry], rounds: PackedRounds, reasons: dict[s
 
 
 def pack_batch(batch: Batch, places: Sequence[int], rounds: PackedRounds, reasons: dict[str, int]) -> dict[str, list[Any]]:
-    """The same of some of a batch, without an entry for each."""
     n, rows, number = len(places), np.array(places), batch.number
     arm, chance, error = (values[rows].tolist() for values in (batch.arm, batch.propensity, batch.error))
     first = len(rounds)
@@ -150,7 +146,6 @@ def pack_decisions(decisions: Sequence[Decision], answers: Sequence[Answers], re
 
 
 def column(values: list[T | None]) -> list[T | None] | None:
-    """None where every value is None."""
     return None if values.count(None) == len(values) else values
 
 
@@ -164,12 +159,10 @@ def smaller_size(entry: Entry) -> Size | None:
 
 
 def size_of(context: Context) -> Size:
-    """Rows of features and length of the mask."""
     return None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)
 
 
 def plain_chance(value: Chance) -> float | list[float] | None:
-    """A propensity as JSON-ready data; None: not asked for."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     return None if math.isnan(value) else float(value)
@@ -222,13 +215,14 @@ def unpack_book(
         raise ValueError(f"the file has {len(data.reasons)} reasons, some of which its decisions do not name, or which are there twice.")
     if data.last is not None and data.last not in book.open:
         raise ValueError(f"last = {checks.show(data.last)} is not an open decision.")
+    if data.selected and data.last is None:
+        raise ValueError("the last decision was selected, but none is open.")
     book.last = None if data.last is None else book.open[data.last]
-    book.unnamed.update((id, None) for id in data.unnamed if id in book.open)
+    book.selected = book.last if data.selected else None
     return book, contexts[0]
 
 
 def unpack_closed(book: Book, columns: "ClosedColumns", reader: "Reader", decided: int) -> None:
-    """The decisions that are remembered."""
     for row, how in zip(columns.entries(), columns.how, strict=True):
         id, arm, round = row[0], row[1], row[7]
         if id in book.open or id in book.closed or round > decided:
@@ -248,7 +242,6 @@ class Reader:
         self.sets, self.used = rounds.arms.oracle is not None, 0
 
     def decision(self, row: tuple[Any, ...], count: int, context: Context | None) -> tuple[Decision, Any]:
-        """A decision and its answers. count: of the arms in its round."""
         id, arm, name, chance, error, draws, reason, round, moment, answers = row
         single = isinstance(arm, int)
         if single == self.sets or (name is None) == self.rounds.catalogue:
@@ -270,7 +263,6 @@ class Reader:
         return decision, None if single and answers is None else self.answers(id, arm, answers)
 
     def arms_of_set(self, id: Id, arms: list[int], names: object, count: int) -> tuple[np.ndarray, tuple[Name, ...]]:
-        """The arms and the names of a set."""
         if any(arm >= count for arm in arms) or len(set(arms)) < len(arms):
             raise ValueError(f"decision {id!r} has arms {checks.show(arms)}, but they are distinct numbers from 0 to {count - 1}.")
         if names is None:
@@ -280,7 +272,6 @@ class Reader:
         return locked(np.array(arms, dtype=np.int64)), tuple(names)
 
     def answers(self, id: Id, arm: int | np.ndarray, answers: float | list[tuple[int, float]] | None) -> Answers:
-        """Rewards: a float, for a set a dict by arm."""
         if isinstance(arm, int):
             if isinstance(answers, list):
                 raise ValueError(f"decision {id!r} of one arm has several rewards.")
@@ -293,7 +284,6 @@ class Reader:
 
 
 def chance_of(value: float | list[float] | None, arm: Any) -> Chance:
-    """The propensity of one arm, or an array for a set."""
     if value is None:
         return math.nan
     if isinstance(value, list) == isinstance(arm, int) or (isinstance(value, list) and len(value) != len(arm)):
@@ -318,7 +308,6 @@ def visible_part(context: Context, sizes: Size | None) -> Context:
 
 
 def unpack_rounds(columns: "RoundColumns", arrays: dict[str, np.ndarray], rounds: Rounds) -> list[Context]:
-    """The rounds of a file; what they showed are parts of its two arrays."""
     features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible")
     row, mark, contexts, arms = 0, 0, [], rounds.arms
     if features is not None:

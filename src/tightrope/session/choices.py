@@ -1,7 +1,6 @@
 """Decisions: what the policy would play in a round, its propensity, and the open decision that is made of it."""
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,15 +12,13 @@ from ..core.verbs import Context, admit, event, propensity, recommend
 from ..numerics.states import copied
 from .agent import DECIDED, UNPLAYABLE, Agent
 from .answers import AnsweringSession
-from .decisions import UNNAMED, Chance, Decision, Entry, locked, read_only_context, reason
+from .decisions import Chance, Decision, Entry, locked, read_only_context, reason
 from .ids import Id, checked_id, refuse_automatic
 from .parts import AgentAndRounds, Draws
 from .rounds import CheckedRound, Mask, Round
 
 
 class Choice(NamedTuple):
-    """An action that a policy proposes for a round."""
-
     agent: Agent  # with the state that met the round
     action: Action
     event: int  # how it came about, see the verb `event`
@@ -33,8 +30,6 @@ class Choice(NamedTuple):
 
 
 class DecidingSession(AnsweringSession):
-    """A session that decides and is answered, one decision at a time."""
-
     def decide(
         self,
         context: Round | None = None,
@@ -88,10 +83,10 @@ class DecidingSession(AnsweringSession):
         return self._open(choice, choice.action, id, *chance).decision
 
     def select(self, context: Round | None = None, eligible: Mask | None = None) -> Any:
-        """The arm or set of arms to play now: a decision whose reward comes by `update`, and next.
+        """The arm or set of arms to play now: a decision whose reward comes by `update`, before the next decision.
 
-        Where rounds show features of their own, `update` means the last decision; for rewards that come late or never, use `decide` and
-        `reward`. The propensity is not computed.
+        A reward that comes later is learned too, but as data: the decision itself was closed by the next one. For rewards that come late
+        or never, use `decide` and `reward`. The propensity is not computed.
 
         Parameters
         ----------
@@ -111,21 +106,12 @@ class DecidingSession(AnsweringSession):
             Where the round does not fit the session's arms, or no arm may be played.
         """
         now = self._now
-        if now.plain and context is None and eligible is None:
+        if now.plain and context is None and eligible is None and self._book.selected is None:
             arm, why, _ = now.agent.play()
             if why != UNPLAYABLE:
                 return arm
         choice = self._choice(self._checked_round(context, eligible, None, deciding=True))
-        entry = self._open(choice, choice.action, None, math.nan, math.nan, unnamed=True)
-        oldest = self._book.surplus()
-        if oldest:
-            self._close_entries(oldest)
-            warnings.warn(
-                f"more than {UNNAMED:,} decisions of select wait for update; the oldest ones are closed without a reward. Where rewards "
-                "come late or never, use decide and reward.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        entry = self._open(choice, choice.action, None, math.nan, math.nan, selected=True)
         return entry.action if isinstance(entry.action, int) else entry.action.copy()
 
     def follow(
@@ -258,7 +244,6 @@ class DecidingSession(AnsweringSession):
         return Choice(one, action, why, certain, False, shown, now, next_one)
 
     def _arm_taken(self, arm: object, context: Context) -> Action:
-        """The arm of a log, or those of a set."""
         count = self._agent.number if context.features is None else self._rounds.count(context)
         if self.arms.oracle is None:
             return self._rounds.names.number("arm", arm, count)
@@ -300,7 +285,6 @@ class DecidingSession(AnsweringSession):
         return *(stated if behind is None or not played else counted_in(stated, behind)), behind
 
     def _chance_of(self, one: Agent, arm: int, certain: bool, shown: CheckedRound, number: int) -> tuple[Chance, Chance, int | None]:
-        """As `_chance`, of a decision that will have this number."""
         return self._chance(Choice(one, arm, 0, certain, False, shown, self._now, number), arm)
 
     def _winner(self, context: Context) -> int | None:
@@ -316,16 +300,16 @@ class DecidingSession(AnsweringSession):
         return moment if last is None or last.decision.time is None else max(moment, last.decision.time)
 
     def _open(
-        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, unnamed: bool = False
+        self, choice: Choice, action: Any, id: Id | None, p: Chance, error: Chance, draws: int | None = None, selected: bool = False
     ) -> Entry:
-        """Take an action: the open decision of it. unnamed: it is one of `select`, whose id its caller does not know."""
+        """Take an action: the open decision of it. selected: it is one of `select`."""
         (context, labels, common), single = choice.shown, isinstance(action, int)
         if not single:
             p, error = (
                 x if np.ndim(x) == 0 and np.isnan(x) else locked(np.broadcast_to(np.asarray(x, dtype=np.float64), action.shape))
                 for x in (p, error)
             )
-        before, last = self._now, self._book.last
+        before, last, former = self._now, self._book.last, self._book.selected
         called = before.rounds.names.of if labels is None else labels.__getitem__
         name: object = called(action) if single else tuple(called(k) for k in action.tolist())
         if choice.certified and single and action == choice.action:
@@ -347,20 +331,27 @@ class DecidingSession(AnsweringSession):
             before.rounds if context is before.rounds.last and context is PLAIN else before.rounds.record_context(context, True, common)
         )
         try:
-            self._book.add(entry, unnamed)
+            self._book.add(entry, selected)
             if choice.agent is not before.agent or rounds is not before.rounds:
                 self._stand(choice.agent, rounds)
             choice.agent.take(context, action)  # counts the decision; what comes before is undone where it does not
-            if isinstance(self.window, int):
-                self._settle(self._book.before(self.decided - self.window))
+            if former is not None or isinstance(self.window, int):
+                self._end_earlier(former)
         except BaseException as stop:
             if choice.agent.counts[DECIDED] < number:
                 self._book.remove(id)
-                self._book.last, self._now = last, before
-            elif isinstance(self.window, int) and not isinstance(stop, Exception):
-                self._settle(self._book.before(self.decided - self.window))
+                self._book.last, self._book.selected, self._now = last, former, before
+            elif not isinstance(stop, Exception):
+                self._end_earlier(former)
             raise
         return entry
+
+    def _end_earlier(self, former: Entry | None) -> None:
+        """After a decision: close the one that `select` made before it, and those that left a window in rounds."""
+        if former is not None:
+            self._close_entries([former])
+        if isinstance(self.window, int):
+            self._settle(self._book.before(self.decided - self.window))
 
 
 def counted_in(stated: tuple[Chance, Chance], draws: int) -> tuple[Chance, Chance]:

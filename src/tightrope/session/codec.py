@@ -20,7 +20,6 @@ def is_data(value: object) -> bool:
 
 
 def flatten(state: State, prefix: str = "state") -> dict[str, np.ndarray]:
-    """Every array and number of a nested NamedTuple, by its path."""
     flat: dict[str, np.ndarray] = {}
     for name, value in zip(state._fields, state, strict=True):
         path = f"{prefix}.{name}"
@@ -64,7 +63,6 @@ def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: 
 
 
 def same_number(stored: np.ndarray, known: np.ndarray) -> bool:
-    """Whether a stored number is the known one, of the same type; NaN is NaN."""
     if stored.dtype != known.dtype or stored.shape != known.shape:
         return False
     return stored.tobytes() == known.tobytes() or (known.dtype.kind == "f" and bool(np.isnan(stored) & np.isnan(known)))
@@ -94,7 +92,6 @@ ORACLES: JsonObject = {cls.__name__: cls for cls in (oracles.TopK, oracles.Parti
 
 
 def build_oracle(plain: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Oracle:
-    """The oracle that `describe_oracle` wrote down: one of ORACLES, checked by its constructor."""
     cls = ORACLES.get(plain["oracle"]) if isinstance(plain.get("oracle"), str) else None
     if cls is None:
         raise ValueError(f"oracle = {plain.get('oracle')!r} is not one of {', '.join(ORACLES)}.")

@@ -16,7 +16,6 @@ from .arms import Names
 from .ids import AUTOMATIC, Id
 
 REMEMBERED = 10_000  # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not grow
-UNNAMED = 1_000  # decisions of `select` with a round of their own that may wait for `update`; older ones are closed without a reward
 
 FIRST = attrgetter("first")
 A = TypeVar("A", np.ndarray, np.ndarray | None)
@@ -66,7 +65,6 @@ class Entry:
         self.ended: str | None = None  # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier decisions
 
     def answer(self, action: Action, value: Reward) -> None:
-        """Keep the answer of its arm, or of a part of its set. Once more changes nothing."""
         if self.waiting is None:
             self.answers = value
         else:
@@ -103,7 +101,6 @@ class Batch(NamedTuple):
     number: int
 
     def context(self, i: int) -> Context:
-        """The context of a round of the batch."""
         if self.features is None and self.masks is None:
             return PLAIN
         X = None if self.features is None else self.features[i]
@@ -113,7 +110,6 @@ class Batch(NamedTuple):
         return Context(X, None if self.masks is None else self.masks[i % len(self.masks)].copy())
 
     def entry(self, i: int) -> Entry:
-        """One of them, as if it had been decided by itself."""
         arm, p, context = int(self.arm[i]), float(self.propensity[i]), self.context(i)
         name = self.names.of(arm)
         draws = None if self.draws is None or not self.draws[i] else int(self.draws[i])
@@ -146,11 +142,9 @@ class Open:
         return self._entries
 
     def add(self, id: Id, entry: Entry) -> None:
-        """Enter one decision."""
         self._listed[id] = entry
 
     def add_many(self, batch: Batch) -> Entry:
-        """Enter all decisions of a batch; returns the last one."""
         last = batch.entry(len(batch.ids) - 1)
         self._left[batch.first] = len(batch.ids)
         self.batches.append(batch)
@@ -159,7 +153,6 @@ class Open:
         return last
 
     def batch_of(self, number: int) -> Batch | None:
-        """The batch of the decision of a number, if it was made in one."""
         place = bisect.bisect_right(self.batches, number, key=FIRST) - 1
         batch = self.batches[place] if place >= 0 else None
         return batch if batch is not None and number < batch.first + len(batch.ids) else None
@@ -209,15 +202,12 @@ class Open:
         return entry
 
     def get(self, id: Id) -> Entry | None:
-        """The decision of an id, if it is open."""
         return self[id] if id in self._listed else None
 
     def values(self) -> Iterator[Entry]:
-        """All of them."""
         return (entry for _, entry in self.items())
 
     def items(self) -> Iterator[tuple[Id, Entry]]:
-        """All of them with their ids."""
         entries, batch, after = self._listed, None, 0
         for id, item in entries.items():
             if not isinstance(item, int):
@@ -246,95 +236,58 @@ class Open:
             yield batch, part
 
     def lacks(self, ids: Iterable[Id]) -> bool:
-        """Whether none of these ids is open."""
         return not (self._entries or self._unlisted) or self._listed.keys().isdisjoint(ids)
 
     def raw(self, ids: Iterable[Id]) -> "list[Entry | int | None]":
         """For every id its entry, the number of a decision of a batch, or None where it is not open."""
         return list(map(self._listed.get, ids))
 
-    def arms(self) -> Iterator[tuple[Id, int]]:
-        """(id, arm) of all decisions of single arms."""
-        for id, item in self._listed.items():
-            if isinstance(item, int):
-                batch = self.batch_of(item)
-                assert batch is not None
-                yield id, int(batch.arm[item - batch.first])
-            elif item.waiting is None:
-                yield id, item.action
-
     def count(self) -> int:
-        """How many wait for rewards."""
         return sum(isinstance(item, int) or item.ended is None for item in self._listed.values())
 
 
 class Book:
     """The open decisions in order of their rounds, and the last closed ones.
 
-    A decision of `select` has no id that its caller knows; its reward comes by `update`, which names the arm. Where rounds show nothing
-    of their own, all such decisions of an arm are the same to the policy, and only their number is kept, by the agent.
+    A decision of `select` has no id that its caller knows: `update` answers it until the next decision is made. Where rounds show
+    nothing of their own, it is not here: the agent counts it.
     """
 
     def __init__(self) -> None:
         self.open = Open()
         self.closed: OrderedDict[Id, Entry] = OrderedDict()
-        self.unnamed: dict[Id, None] = {}  # ids of the others, the oldest first, answered ones among them
+        self.selected: Entry | None = None  # the open decision of `select`
         self.last: Entry | None = None  # the last decision, unless it was only counted
         self._weight = 0  # arms in closed
-        # ids of open decisions of single arms; None after a batch, until somebody asks for those of an arm
-        self._by_arm: dict[int, dict[Id, None]] | None = {}
 
     @property
     def waiting(self) -> int:
-        """How many of its decisions wait for rewards."""
         return self.open.count()
 
     def decision_of(self, id: Id) -> Decision | None:
-        """The decision of an id, open or closed."""
         entry = self.open.get(id) or self.closed.get(id)
         return None if entry is None else entry.decision
 
-    def add(self, entry: Entry, unnamed: bool = False) -> None:
-        """Enter a decision. unnamed: one of `select`, whose caller does not know its id."""
-        id = entry.decision.id
-        self.open.add(id, entry)
+    def add(self, entry: Entry, selected: bool = False) -> None:
+        self.open.add(entry.decision.id, entry)
         self.last = entry
-        if unnamed:
-            self.unnamed[id] = None
-        if entry.waiting is None and self._by_arm is not None:
-            self._by_arm.setdefault(entry.action, {})[id] = None
+        if selected:
+            self.selected = entry
 
     def add_many(self, batch: Batch) -> Entry:
-        """Enter the decisions of a batch; returns the last one. `drop` takes back what a signal's exception left of it."""
-        self._by_arm = None
+        """Enter the decisions of a batch; returns the last one. `Open.remove_many` takes back what a signal's exception left of it."""
         self.last = self.open.add_many(batch)
         return self.last
 
-    def drop(self, ids: Sequence[Id], arms: np.ndarray, batch: Batch) -> None:
-        """Take open decisions of a batch out, as if they had never been made. Once more changes nothing."""
-        if self._by_arm is not None:
-            for id, arm in zip(ids, arms.tolist(), strict=True):
-                self._by_arm.get(arm, {}).pop(id, None)
-        self.open.remove_many(ids, batch)
-
-    def close_many(self, ids: Sequence[Id], arms: np.ndarray, values: np.ndarray, batch: Batch) -> None:
+    def close_many(self, ids: Sequence[Id], values: np.ndarray, batch: Batch) -> None:
         """Close decisions of a batch with their rewards; only those that are remembered become entries. Once more changes nothing."""
         early = max(0, len(ids) - REMEMBERED)
         places = [i for i, item in enumerate(self.open.raw(ids[:early])) if type(item) is int]
-        self.drop([ids[i] for i in places], arms[places], batch)
+        self.open.remove_many([ids[i] for i in places], batch)
         for id, value in itertools.islice(zip(ids, values.tolist(), strict=True), early if len(places) == early else 0, None):
             entry = self.open.get(id)
             if entry is not None:
                 self.note(entry, entry.action, value, "rewarded", None)
-
-    def _arms(self) -> dict[int, dict[Id, None]]:
-        """Ids of open decisions by single arm."""
-        if self._by_arm is None:
-            ids_by_arm: dict[int, dict[Id, None]] = {}
-            for id, arm in self.open.arms():
-                ids_by_arm.setdefault(arm, {})[id] = None
-            self._by_arm = ids_by_arm
-        return self._by_arm
 
     def automatic(self, number: int, branch: str) -> Id:
         """An id for the decision of this number, as no caller may choose it, and no other branch of the session makes it."""
@@ -346,16 +299,12 @@ class Book:
     def remove(self, id: Id) -> Entry | None:
         """Take an open decision out, as if it had never been made. A signal's exception between two lines leaves a book that works."""
         entry = self.open.get(id)
-        if entry is not None and entry.waiting is None and self._by_arm is not None:
-            same = self._by_arm.get(entry.action, {})
-            same.pop(id, None)
-            if not same:
-                self._by_arm.pop(entry.action, None)
+        if entry is not None and entry is self.selected:
+            self.selected = None
         self.open.remove(id)
         return entry
 
     def close(self, id: Id, how: str) -> None:
-        """Close an open decision and remember its answers. Its context is let go."""
         entry = self.open.get(id)
         if entry is not None:
             entry.ended = how
@@ -372,7 +321,6 @@ class Book:
             self.close(entry.decision.id, ended)
 
     def remember(self, ended: Entry) -> None:
-        """Keep a closed decision, and forget the oldest beyond REMEMBERED arms."""
         if ended.context is not PLAIN:
             d = ended.decision
             shorter = Decision(d.id, d.arm, d.name, d.propensity, d.propensity_se, d.reason, d.round, draws=d.draws, time=d.time)
@@ -388,45 +336,21 @@ class Book:
             self._weight -= weight
 
     def is_open(self, entry: Entry | None) -> bool:
-        """Whether an entry still waits for its answers."""
         return entry is not None and entry.ended is None and entry.decision.id in self.open
 
-    def surplus(self) -> list[Entry]:
-        """The oldest decisions of `select` that wait, as many as there are more than UNNAMED."""
-        if len(self.unnamed) > UNNAMED:
-            self.unnamed = {id: None for id in self.unnamed if id in self.open}
-        return [self.open[id] for id in itertools.islice(self.unnamed, max(0, len(self.unnamed) - UNNAMED))]
-
     def first(self) -> Entry | None:
-        """The oldest open decision."""
         return next(iter(self.open.values()), None)
 
-    def oldest_of(self, action: Action, context: Context | None) -> Entry | None:
-        """The oldest decision that waits for a reward of this arm, or of all arms of a set, in a round such as the given one."""
-        return next((entry for entry in self.waiting_for(action) if context is None or agrees(entry.context, context)), None)
-
-    def waiting_for(self, action: Action, called: object = None) -> Iterator[Entry]:
-        """Decisions that wait for a reward of this arm, or of all arms of a set; called: of the candidate of this name."""
-        if isinstance(called, str):
-            return (entry for entry in self.open.values() if entry.ended is None and entry.decision.name == called)
-        entries = self.open.values() if isinstance(action, np.ndarray) else (self.open[id] for id in self._arms().get(action, {}))
-        return (entry for entry in entries if entry.ended is None and entry.plays(action))
-
-    def in_segments(self, action: Action) -> bool:
-        """Whether decisions that wait for a reward of this arm are of several segments."""
-        waiting = self.waiting_for(action)
-        first = next(waiting, None)
-        if first is None or first.context.segment is None:
-            return False
-        return any(entry.context.segment != first.context.segment for entry in waiting)
+    def latest(self, number: int) -> Entry | None:
+        """The decision of this number, the session's last, if it is here and waits for its answers."""
+        last = self.last
+        return last if last is not None and last.decision.round == number and self.is_open(last) else None
 
     def before(self, round: int) -> list[Entry]:
-        """Decisions without all their answers that were made before a round."""
         early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
         return [entry for entry in early if entry.ended is None]
 
     def made_before(self, moment: float) -> list[Entry]:
-        """Decisions without all their answers that were made before a moment."""
         early = itertools.takewhile(lambda entry: (entry.decision.time or 0.0) < moment, self.open.values())
         return [entry for entry in early if entry.ended is None]
 
@@ -445,18 +369,17 @@ class Book:
             longer = Entry(entry.decision, contexts[id(old)], entry.action, entry.waiting)
             longer.answers, longer.held, longer.ended = entry.answers, entry.held, entry.ended
             other.add(longer)
-        other.closed, other.unnamed, other._weight = self.closed, self.unnamed, self._weight
+        other.closed, other._weight = self.closed, self._weight
+        other.selected = None if self.selected is None else other.open.get(self.selected.decision.id)
         other.last = None if self.last is None else other.open.get(self.last.decision.id) or self.last
         return other
 
 
 def size_of(decision: Decision) -> int:
-    """How many arms a decision has, at least 1."""
     return 1 if isinstance(decision.arm, int) else max(1, np.size(decision.arm))
 
 
 def agrees(context: Context, other: Context) -> bool:
-    """Whether all that was given of a round is as it was in a decision's."""
     for had, value in zip(context, other, strict=True):
         if value is not None and had is not value and (had is None or not np.array_equal(had, value)):
             return False
@@ -464,14 +387,12 @@ def agrees(context: Context, other: Context) -> bool:
 
 
 def read_only_context(context: Context) -> Context:
-    """A context for the caller, whose arrays cannot be written."""
     if context.features is None and context.eligible is None:
         return context
     return context._replace(features=locked(context.features), eligible=locked(context.eligible))
 
 
 def locked(array: A) -> A:
-    """A read-only view."""
     if array is None:
         return None
     view = array.view()
@@ -480,7 +401,6 @@ def locked(array: A) -> A:
 
 
 def reason(event: int, name: object, propensity: Chance) -> str:
-    """Why this action was taken, by the verb `event`."""
     if isinstance(name, tuple):
         name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
     if event == 3:

@@ -24,7 +24,6 @@ OWN = "of your own"  # what a session's file says of an encoder that it cannot h
 
 
 def is_own(encoder: object) -> "TypeGuard[Encoder]":
-    """Whether an encoder is the library's, which a file can hold."""
     from ..logs.encoding import Encoder
 
     return isinstance(encoder, Encoder)
@@ -63,7 +62,6 @@ def encoded_round(encoder: Transformer, context: object) -> Any:
 
 
 def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
-    """Features of a row, of several as dicts, or of a table."""
     if is_own(encoder):
         return np.asarray(encoder.transform(rows), dtype=np.float64)
     single = isinstance(rows, Mapping)
@@ -77,7 +75,6 @@ def encoded_rows(encoder: Any, rows: Any) -> np.ndarray:
 
 
 def described_encoder(encoder: Transformer | None) -> JsonObject | str | None:
-    """An encoder as a file has it."""
     if encoder is None:
         return None
     description: JsonObject | str = encoder.to_dict() if is_own(encoder) else OWN
@@ -85,7 +82,6 @@ def described_encoder(encoder: Transformer | None) -> JsonObject | str | None:
 
 
 def found_encoder(description: "JsonObject | str | None", encoder: Transformer | None) -> Transformer | None:
-    """The encoder of a session that is read: the file's, or the one that is given where the file could not hold it."""
     if description is None:
         if encoder is not None:
             raise ValueError("encoder was given, but this session was saved without one.")

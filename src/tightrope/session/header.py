@@ -7,26 +7,22 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from .past import BRANCH, MARK, MOST_BRANCH, RECENT
+from .forks import BRANCH, DIGEST, MOST_BRANCH
 
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Mark = Annotated[str, Field(pattern=f"^{MARK}$")]
+Digest = Annotated[str, Field(pattern=f"^{DIGEST}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 How = Literal["rewarded", "expired", "closed"]
 
 
 class HeaderModel(BaseModel):
-    """Known entries only, no conversions."""
-
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ArmsData(HeaderModel):
-    """The sizes of `Arms`."""
-
     number: Annotated[int, Field(ge=1, le=2**48)]
     dimension: Annotated[int, Field(ge=0, le=2**32)]
     horizon: Annotated[int, Field(ge=1)] | None
@@ -41,7 +37,6 @@ class Columns(HeaderModel):
 
     @model_validator(mode="after")
     def _of_one_length(self) -> Self:
-        """Refuse a column that is longer or shorter than the others."""
         wrong = [name for name, value in self if isinstance(value, list) and len(value) != self.size()]
         if wrong:
             raise ValueError(f"{wrong[0]} is not as long as the other columns")
@@ -55,7 +50,6 @@ class Columns(HeaderModel):
         """How many things."""
 
     def of(self, column: list[Any] | None) -> Iterable[Any]:
-        """A column; None for each thing where it is not there."""
         return itertools.repeat(None, self.size()) if column is None else column
 
 
@@ -71,11 +65,9 @@ class RoundColumns(Columns):
     segment: list[Count | None] | None = None  # files from before segments have none
 
     def size(self) -> int:
-        """How many rounds."""
         return self.number
 
     def entries(self) -> Iterable[tuple[int | None, int | None, int | None, float | None, int | None]]:
-        """(rows, mask, baseline, baseline_mean, segment) of each."""
         return zip(*map(self.of, (self.rows, self.mask, self.baseline, self.baseline_mean, self.segment)), strict=True)
 
 
@@ -95,18 +87,14 @@ class DecisionColumns(Columns):
     answers: list[Number | list[tuple[Count, Number]] | None] | None
 
     def size(self) -> int:
-        """How many decisions."""
         return len(self.id)
 
     def entries(self) -> Iterable[tuple[Any, ...]]:
-        """The fields above of each."""
         columns = self.name, self.propensity, self.propensity_se, self.draws, self.reason, self.round, self.time, self.answers
         return zip(self.id, self.arm, *map(self.of, columns), strict=True)
 
 
 class OpenColumns(DecisionColumns):
-    """Decisions that wait. shown: where it is less than all of the round."""
-
     context: list[Count]
     shown: list[tuple[Count | None, Count | None] | None] | None
     waiting: list[list[Count] | None] | None
@@ -115,43 +103,35 @@ class OpenColumns(DecisionColumns):
 
 
 class ClosedColumns(DecisionColumns):
-    """Decisions that are remembered."""
-
     how: list[How]
 
 
 class BookData(HeaderModel):
-    """All decisions of a session. unnamed: ids of open ones that `select` made. last: the id of the last one, if it is open."""
+    """All decisions of a session. last: the id of the last one, if it is open. selected: whether `select` made it."""
 
     rounds: RoundColumns
     reasons: list[str]
     open: OpenColumns
     closed: ClosedColumns
-    unnamed: list[str | int]
     last: str | int | None
+    selected: bool
 
 
 class BaseData(HeaderModel):
     """The state that a fork began with; its arrays begin with `base.`."""
 
-    mark: Mark
-    marks: list[Mark]
+    known: list[Digest]
     rounds: Annotated[int, Field(ge=1, le=2**62)]
 
 
 class PastData(HeaderModel):
-    """Which rewards of the session others may have too."""
-
-    kept: list[Mark]
-    recent: Annotated[list[Mark], Field(max_length=RECENT)]
+    known: list[Digest]
     branch: Annotated[str, Field(max_length=MOST_BRANCH, pattern=f"^{BRANCH}$")]
     forks: Count
     base: BaseData | None
 
 
 class Header(HeaderModel):
-    """The header of a session file."""
-
     policy: dict[str, object]
     arms: ArmsData
     oracle: dict[str, object] | str | None
@@ -159,7 +139,7 @@ class Header(HeaderModel):
     rounds: Count
     seed: Annotated[int, Field(ge=0)]
     rng: dict[str, object]
-    format: Literal[4]
+    format: Literal[5]
     catalogue: bool
     several: bool
     equal: Annotated[int, Field(ge=-1, le=2**62)]
@@ -176,12 +156,11 @@ class Header(HeaderModel):
     decided: Count
     played: Count
     audit: dict[str, object]
-    counts: list[tuple[Count, Count]]  # (arm, open decisions of it that are only counted)
+    selected: Count | None  # the arm of the last decision, where it is open and only counted
     book: BookData
 
 
 def checked_header(text: str) -> Header:
-    """The header of a file."""
     try:
         return Header.model_validate_json(text)
     except ValidationError as error:

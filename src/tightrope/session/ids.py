@@ -32,7 +32,6 @@ def checked_id(value: object) -> Id:
 
 
 def encodable(text: str) -> bool:
-    """Whether a file can hold a text."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -41,6 +40,5 @@ def encodable(text: str) -> bool:
 
 
 def refuse_automatic(id: Id) -> None:
-    """Refuse an id of the caller's that looks like one of those which a session makes."""
     if isinstance(id, str) and id.startswith(AUTOMATIC):
         raise ValueError(f"id = {checks.show(id)} begins with {AUTOMATIC}, as the ids do that a session makes itself; choose another.")

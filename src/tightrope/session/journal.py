@@ -211,7 +211,6 @@ class Journal:
         raise TypeError("a journal is the one writer of its file and cannot be copied or pickled; copy journal.session.")
 
     def _counts(self) -> tuple[int, int, int]:
-        """Counts that every change of a session by others changes."""
         return self.session.decided, self.session.rounds, self.session.played
 
     def _call(self, line: Callable[[T], JsonObject | None], function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
@@ -262,7 +261,6 @@ def lock(file: int, path: pathlib.Path) -> None:
 
 
 def session_text(session: Session) -> str:
-    """A whole session as text."""
     return base64.b64encode(session.to_bytes()).decode()
 
 
@@ -278,7 +276,6 @@ def beginning(session: Session) -> JsonObject:
 
 
 def candidates(session: Session, context: Round | None, names: Sequence[str] | None) -> list[str] | None:
-    """The names that a catalogue's round brings."""
     if names is not None or not session.catalogue or not isinstance(context, Mapping):
         return None if names is None else list(checks.ordered("names", names))
     alone = session.encoder is not None and not all(isinstance(row, Mapping) for row in context.values())
@@ -312,7 +309,6 @@ def decision_line(session: Session, decision: Decision, names: Sequence[str] | N
 
 
 def plain_arm(arm: SupportsIndex | str) -> str | int:
-    """An arm by name or number, as JSON has it."""
     return arm if isinstance(arm, str) else int(arm)
 
 
@@ -330,7 +326,6 @@ def plain_reward(decision: Decision, value: Any) -> float | list[list[float]]:
 def session_at_end(
     path: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
 ) -> tuple[Session, int]:  # fmt: skip
-    """The session at the end of a journal, and where its last whole line ends."""
     end, lines = 0, []
     for end, entry in read_journal(path):  # noqa: B007  the last one's end is returned
         if entry.get("session") is not None:
@@ -350,7 +345,6 @@ def session_at_end(
 
 
 def replay(session: Session, entry: JsonObject) -> None:
-    """Make a call again, at its time."""
     session.clock = lambda: entry["t"]
     match entry["call"]:
         case "decide":

@@ -113,8 +113,6 @@ def learn_from(
 
 @dataclass(frozen=True)
 class Learning:
-    """The experiment of `learn_from`: replication r learns part r."""
-
     table: InFiles
     parts: list[Piece]
     policy: Policy
@@ -126,23 +124,18 @@ class Learning:
 
     @property
     def rounds(self) -> int:
-        """Rows of a part, on average."""
         return -(-sum(part.rows for part in self.parts) // len(self.parts))
 
     def names(self) -> list[str]:
-        """There is only one."""
         return [label(self.policy)]
 
     def common(self) -> JsonObject:
-        """The arguments that all parts share."""
         return {"columns": self.columns}
 
     def content(self, name: str, replication: int) -> JsonObject:
-        """All that the numbers of a part depend on."""
         return {"policy": self.policy, "given": self.arguments, "part": self.parts[replication]}
 
     def label(self, name: str, replication: int) -> str:
-        """The policy and its parameters."""
         return label(self.policy)
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
@@ -160,7 +153,6 @@ class Learning:
 
 
 def _session_of(policy: Policy, arguments: JsonObject, rows: Rows) -> Session:
-    """The session whose state was flattened."""
     session, rounds = Session(policy, **arguments), int(rows["rounds"])
     if rounds:
         arms = session.arms._replace(number=session.arms.blocks) if session.catalogue else session.arms

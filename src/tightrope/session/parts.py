@@ -21,8 +21,8 @@ from .agent import DECIDED, PLAYED, REWARDS, Agent, agent, new_tally
 from .arms import Names, check_features, checked_names, describe_arms, named_arms
 from .decisions import Book, Reward
 from .encoders import Transformer, checked_encoder, encoded_round
+from .forks import Past
 from .header import LEAST_DRAWS, MOST_DRAWS
-from .past import Base, Past
 from .rounds import CheckedRound, Mask, Played, Round, Rounds
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")
@@ -30,7 +30,7 @@ PLAIN_ROUND = CheckedRound(PLAIN, None, False)  # a round like any other
 
 
 class AgentAndRounds(NamedTuple):
-    """Agent and rounds, replaced in one assignment, so that a signal's exception finds a session before or after it."""
+    """Replaced in one assignment, so that a signal's exception finds a session before or after it."""
 
     agent: Agent
     rounds: Rounds
@@ -47,14 +47,11 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, audit: np.random.Generator) -> Self:
-        """Of a stream."""
         bits = audit.bit_generator
         return cls(audit, bits.state, np.random.Generator(type(bits)(0)))
 
 
 class SessionParts:
-    """The data of a session, all of it checked when it is made; see `Session`."""
-
     def __init__(
         self,
         policy: Policy,
@@ -111,26 +108,20 @@ class SessionParts:
         self._draws: Draws | None = None  # of propensities, made with the first one
         self._book = Book()
         self._past = Past()
-        self._mark: str | None = None  # with which it was written or read last
-        self._held: Base | None = None  # what it had when it was read
+        self._written: tuple[str, ...] = ()  # digests of what was written or read
         self._guards, self._measures = admit.answers(policy), propensity.answers(policy)
         self._stops = type(policy).TRAITS.stops
-        stream, waiting = (
-            Stream(streams.stream(self.seed, 0, streams.POLICY)),
-            np.zeros(0 if catalogue else described.number, dtype=np.int64),
-        )
+        stream = Stream(streams.stream(self.seed, 0, streams.POLICY))
         state = init(policy, rounds.policy_arms())
         self._admits_plain = not self._stops and not rounds.changing and admitted(policy, state)
         guarded = self._guards and not self._admits_plain
         self._counts = self.apply == "on arrival" and self.window is None and not self._stops and not guarded and oracle is None
-        self._stand(agent(policy, state, stream, described, new_tally(), waiting), rounds)
+        self._stand(agent(policy, state, stream, described, new_tally()), rounds)
 
     def _stand(self, one: Agent, rounds: Rounds) -> None:
-        """Go on with another agent, or after another round."""
         self._now = self._agent_and_rounds(one, rounds)
 
     def _agent_and_rounds(self, one: Agent, rounds: Rounds) -> AgentAndRounds:
-        """With another agent, or after another round."""
         silent = not rounds.changing and rounds.retired is None and rounds.last is PLAIN
         return AgentAndRounds(one, rounds, silent, silent and self._counts)
 
@@ -138,13 +129,11 @@ class SessionParts:
         """An agent that goes on from a state, of other arms where they are given, with so many more rewards learned."""
         now = self._now.agent
         arms = self._now.rounds.arms if arms is None else arms
-        tally, waiting = now.tally, now.waiting
+        tally = now.tally
         if rewards:
             tally = tally.copy()
             tally[REWARDS] += rewards
-        if not self.catalogue and arms.number != waiting.size:
-            waiting = np.concatenate([waiting, np.zeros(arms.number - waiting.size, dtype=np.int64)])
-        return agent(self.policy, state, now.stream, arms, tally, waiting)
+        return agent(self.policy, state, now.stream, arms, tally)
 
     @property
     def _agent(self) -> Agent:
@@ -186,7 +175,6 @@ class SessionParts:
 
     @property
     def _numbers(self) -> dict[str, int]:
-        """Numbers of all arms by name; not to be changed."""
         return self._rounds.names.numbers
 
     @property
@@ -202,8 +190,8 @@ class SessionParts:
 
     @property
     def waiting(self) -> int:
-        """Decisions that wait for rewards, those that are only counted among them."""
-        return self._book.waiting + int(self._agent.waiting.sum())
+        """Decisions that wait for rewards."""
+        return self._book.waiting + (self._agent.selected() is not None)
 
     @property
     def stopped(self) -> bool:
@@ -232,7 +220,6 @@ class SessionParts:
         return now.rounds.checked(context, eligible, names, bool(self.decided or self.rounds), past, deciding)
 
     def _time(self) -> float:
-        """Seconds since 1970, by the clock."""
         moment = self.clock()
         try:
             return checks.real("clock()", moment)
@@ -264,7 +251,6 @@ class SessionParts:
         return self._agent if rounds.changing else self._agent_of(init(self.policy, rounds.arms._replace(features=None)))
 
     def _sized(self, number: int) -> Agent:
-        """The agent of a catalogue for a number of candidates."""
         if number == self._agent.number:
             return self._agent
         arms = self.arms._replace(number=number)
@@ -276,7 +262,6 @@ class SessionParts:
             raise ValueError(f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be eligible.")
 
     def _within(self, reward: float) -> bool:
-        """Whether a float is a reward that the policy can take in."""
         return math.isfinite(reward) and (self._least is None or reward >= self._least) and (self._most is None or reward <= self._most)
 
     def _checked_value(self, argument: str, value: object) -> float:
@@ -295,10 +280,11 @@ class SessionParts:
             raise ValueError(f"arm = {checks.show(arm)} is the id of a decision, not an arm; tell its reward by reward(id, value).")
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):
-                entry = next(self._book.waiting_for(0, arm), None)
-                if entry is None:
+                entry = self._book.latest(self.decided)
+                if entry is None or entry.decision.name != arm:
                     raise ValueError(
-                        f"arm = {checks.show(arm)} has no open decision; give its number in context, the features of its round."
+                        f"arm = {checks.show(arm)} is not the candidate of the last decision, or that is not open; give its number in "
+                        "context, the features of its round."
                     )
                 return int(entry.action), self._checked_value("reward", reward)
             return called.number("arm", arm, count), self._checked_value("reward", reward)
@@ -315,7 +301,6 @@ class SessionParts:
 
 
 def checked_window(window: object, argument: str = "window", least: int = 1) -> int | timedelta | None:
-    """An age in rounds or in time."""
     if window is None:
         return None
     if isinstance(window, str):

@@ -8,7 +8,6 @@ from .decisions import Decision
 
 
 def rewards_by_arm(decision: Decision, value: object, checked: Callable[[str, object], float]) -> dict[int, float]:
-    """Rewards of a set by arm. value: {arm or name: number}, or a number for each arm in the decision's order."""
     arms = decision.arm.tolist()
     if not isinstance(value, Mapping):
         values = checks.floats("reward", value).reshape(-1)
@@ -38,6 +37,5 @@ def check_equal(decision: Decision, answers: dict[int, float], rewards: dict[int
 
 
 def refuse(decision: Decision, answer: float | None, how: str) -> NoReturn:
-    """The sentence for a second, other answer."""
     answer_text = "without a reward" if answer is None else f"with {answer:g}"
     raise ValueError(f"decision {decision.id!r} was {how} {answer_text}; a reward is given once, while the decision is open.")

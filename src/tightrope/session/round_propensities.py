@@ -84,7 +84,6 @@ def choose_in_rounds(policy: Any, state: Any, features: Any, eligible: Any, row:
 
 @lean
 def show_round(features: Any, i: Any, row: Any) -> None:
-    """row (K, d) <- the features of round i."""
     for k in range(row.shape[0]):
         for j in range(row.shape[1]):
             row[k, j] = features[i, k, j] if features.ndim == 3 else features[i, j]

@@ -21,8 +21,6 @@ Labels = tuple[str, ...] | None  # the candidates' names where a round brings th
 
 
 class CheckedRound(NamedTuple):
-    """The round of a call, checked."""
-
     context: Context
     labels: Labels  # the candidates' names, where the round brings them
     common: bool  # whether all arms are shown one row of features: it was given as (d,)
@@ -60,11 +58,9 @@ class Rounds:
         self.equal = 0
 
     def policy_arms(self) -> Arms:
-        """The arms as the policy sees them before the first round."""
         return self.arms._replace(features=None) if self.changing else self.arms
 
     def count(self, context: Context) -> int:
-        """Arms in a round."""
         return self.arms.number if context.features is None else context.features.shape[0] * self.arms.blocks
 
     def checked(
@@ -112,7 +108,6 @@ class Rounds:
         return np.asarray(features)
 
     def _mask(self, eligible: object, calling: Names, count: int, past: bool) -> np.ndarray | None:
-        """The arms that may be played."""
         mask = None
         if eligible is not None:
             mask = checks.mask("eligible", self._per_arm(calling.mask(eligible, count), count), count)
@@ -123,7 +118,6 @@ class Rounds:
         return mask
 
     def _per_arm(self, eligible: object, count: int) -> np.ndarray:
-        """A mask of rows or of (row, block) pairs as one of arms."""
         eligible = checks.entries("eligible", eligible, "a bool array")
         blocks, shape = self.arms.blocks, np.shape(eligible)
         if blocks > 1 and shape == (count // blocks,):
@@ -131,7 +125,6 @@ class Rounds:
         return np.reshape(eligible, -1) if shape == (count // blocks, blocks) else eligible
 
     def _check_change(self, begun: bool) -> None:
-        """Features that change come too late once something was decided or learned with fixed ones."""
         if self.changing:
             return
         if "contexts" not in type(self.policy).TRAITS.accepts:
@@ -151,7 +144,6 @@ class Rounds:
         return len(features) > 1 and bool((features == features[0]).all())
 
     def changed(self, **changes: object) -> "Rounds":
-        """The same with other attributes."""
         other = object.__new__(Rounds)
         other.__dict__.update(self.__dict__, **changes)
         return other
@@ -182,14 +174,12 @@ class Rounds:
         return self.changed(arms=arms, equal=equal, changing=True, several=several, last=context)
 
     def grown(self, arms: Arms, names: Names) -> "Rounds":
-        """With more arms after the others."""
         more = arms.number - self.arms.number
         last = self.last._replace(features=None, eligible=None)
         retired = None if self.retired is None else np.concatenate([self.retired, np.zeros(more, dtype=np.bool_)])
         return self.changed(arms=arms, names=names, last=PLAIN if last == PLAIN else last, retired=retired)
 
     def retiring(self, arm: str | int, value: bool) -> "Rounds":
-        """Where an arm is not played any more, or again."""
         if self.catalogue:
             raise ValueError("this session takes new candidates at every call; leave out those that are retired.")
         k = self.names.number("arm", arm, self.arms.number)
@@ -212,13 +202,11 @@ class Rounds:
     # Points --------------------------------------------------------------------------------------------------------------
 
     def points(self) -> np.ndarray:
-        """Positions of the arms."""
         if self.arms.points is None:
             raise ValueError("these arms have no points; give them as points= when the session starts.")
         return np.asarray(self.arms.points)
 
     def arm_at(self, point: ArrayLike) -> int:
-        """The arm of a point, up to one part in 1e9 of their range."""
         points = self.points()
         wanted = checks.vector("point", np.atleast_1d(checks.floats("point", point)), length=1 if points.ndim == 1 else points.shape[1])
         apart = np.abs(points.reshape(points.shape[0], -1) - wanted).max(axis=1)

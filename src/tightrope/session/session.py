@@ -25,18 +25,17 @@ from ..logs.training import feed, read_training_rows
 from ..numerics.ridge import regressions_in
 from ..numerics.states import copied, same_form
 from . import batches, store
-from .agent import Agent, agent
+from .agent import SELECTED, Agent, agent
 from .arms import described_addition
 from .choices import DecidingSession
 from .decisions import Book
 from .encoders import Transformer, encoded_rows
 from .forecast import forecast_range
+from .forks import LOADED, Base, digest, extended, generator, shared, sum_of_both, went_on
 from .header import LEAST_DRAWS, MOST_DRAWS
 from .ids import Id
 from .parts import AgentAndRounds
-from .past import LOADED, Base, Past, digest, extended, generator
 from .rounds import Mask, Round
-from .shared_rewards import mark_of, noted, shared, sum_of_both
 
 PER_ARM = {  # what explanations say arm by arm
     "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
@@ -269,8 +268,8 @@ class Session(DecidingSession):
     def merge(self, other: "Session") -> None:
         """Take in all that another session of the same policy and arms has learned, as if its rewards had been fed to this one.
 
-        What both have learned counts once, where they come from one session by `fork`, `load`, a copy or pickle: what is new in the other
-        is added. Only for policies whose state is a sum, such as counts, or V and b of a regression.
+        Of a fork of this session, or one that comes with it from one session by `fork` or `load(seed=...)`, what is new is added. Only for
+        policies whose state is a sum, such as counts, or V and b of a regression.
 
         Parameters
         ----------
@@ -284,16 +283,9 @@ class Session(DecidingSession):
             and where rewards would count twice, because the other was merged before or it is not known what they share.
         """
         base = self._mergeable(other)
-        past, its = noted(self), noted(other)
-        now = self._absorbed(*sum_of_both(self, other, base), other)
-        if not other.rounds:
-            self._now = now
-            return
-        mark = digest("merged", mark_of(other), [*its.kept, *its.recent], len(past.kept), past.branch)
-        joined, shown = past.join(its, mark), its.join(Past(), mark)
-        if base is None or base is past.base:
-            base = self._held
-        self._past, self._mark, self._held, self._now, other._past = joined, None, base, now, shown  # all of it or nothing
+        now, merged, its = self._absorbed(*sum_of_both(self, other, base), other), digest(other), other._past
+        joined = self._past.knowing(*its.known, merged)
+        self._past, self._now, other._past = joined, now, its.knowing(merged)  # all of it or nothing
 
     def _mergeable(self, other: "Session") -> Base | None:
         """The base that this session shares with another; ValueError where the two cannot be merged."""
@@ -316,7 +308,6 @@ class Session(DecidingSession):
         return base
 
     def _absorbed(self, state: State, rewards: int, other: "Session") -> AgentAndRounds:
-        """With a state that has learned so many rewards of another session."""
         rounds = self._rounds.changed(several=self._rounds.several or other._rounds.several)
         return self._agent_and_rounds(self._agent_of(state, rewards=rewards), rounds)
 
@@ -358,26 +349,21 @@ class Session(DecidingSession):
             one._branched(seed, branch)
             one._emptied()
             forks.append(one)
-        self._past = noted(self)._replace(forks=self._past.forks + n)
+        self._past = self._past.knowing(digest(self))._replace(forks=self._past.forks + n)
         return forks
 
     def _branched(self, seed: int, branch: str) -> None:
-        """Go on as a branch of the session that was read, with streams of its own."""
-        past, base = noted(self), self._held
-        mine = () if base is None and not past.kept else (digest("branch", base.mark if base else past.kept, branch, seed),)
-        self._past = past._replace(kept=(*past.kept, *mine), branch=branch, forks=0, base=base)
-        self._mark = self._held = None
+        self._past = went_on(self, branch)
         self.seed = seed
         self._audit = generator(seed, branch, streams.AUDIT)
         now = self._now.agent
         stream = Stream(generator(seed, branch, streams.POLICY))
-        self._stand(agent(self.policy, now.state, stream, self.arms, now.tally, now.waiting), self._rounds)
+        self._stand(agent(self.policy, now.state, stream, self.arms, now.tally), self._rounds)
 
     def _emptied(self) -> None:
-        """Forget all decisions, which stay with the session that was forked."""
-        now, self._book = self._now.agent, Book()
-        one = agent(self.policy, now.state, now.stream, self.arms, now.tally, np.zeros_like(now.waiting))
-        self._stand(one, self._rounds.changed(last=PLAIN))
+        self._book = Book()
+        self._agent.counts[SELECTED] = -1
+        self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     # Arms that come and go -----------------------------------------------------------------------------------------------
 
@@ -420,7 +406,7 @@ class Session(DecidingSession):
         one = self._agent_of(grow(self.policy, copied(self.state), described), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
         now, past = self._agent_and_rounds(one, self._rounds.grown(longer, called)), self._past._replace(base=None)
-        self._past, self._held, self._now, self._book = past, None, now, book  # past and base know nothing of these arms
+        self._past, self._now, self._book = past, now, book  # what it began with knows nothing of these arms
         return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:
@@ -601,9 +587,7 @@ class Session(DecidingSession):
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         now = self._now
-        one = Agent(
-            self.policy, copied(now.agent.state), now.agent.stream, now.agent.number, now.agent.tally.copy(), now.agent.waiting.copy()
-        )
+        one = Agent(self.policy, copied(now.agent.state), now.agent.stream, now.agent.number, now.agent.tally.copy())
         view._now = now._replace(agent=one)
         return view
 
@@ -750,14 +734,12 @@ class Session(DecidingSession):
 
     @staticmethod
     def _seeded(session: SessionType, seed: int | None) -> SessionType:
-        """A session that was read, as the branch of a seed where there is one."""
         if seed is not None:
             session._branched(seed, extended(session._past.branch, f"{LOADED}{seed}"))
         return session
 
 
 def checked_path(path: object) -> pathlib.Path:
-    """A path that was given as text or as a path."""
     if not isinstance(path, str | pathlib.PurePath):
         raise ValueError(f"path = {checks.show(path)} is not a path; give text or a pathlib.Path.")
     return pathlib.Path(path)

@@ -29,7 +29,6 @@ def state_bytes(policy: Policy, arms: Arms) -> float | None:
 
 
 def _few(arms: Arms, rows: int, dimension: int) -> Arms:
-    """The same kind of arms, but few of them."""
     features = None if arms.features is None else _rows(rows, dimension)
     return arms._replace(number=rows * arms.blocks, dimension=dimension, features=features)
 

@@ -26,7 +26,6 @@ def policy_of(state: State, name: str, policy: Policy) -> Policy:
 
 
 def check_array(state: State, name: str, path: str, value: np.ndarray, template: np.ndarray, policy: Policy, arms: Arms) -> None:
-    """Refuse an array of a state with a number that is not of the kind its field declares."""
     kind = kind_of(type(state), name)
     if not value.dtype.names:
         if isinstance(kind, Record):
@@ -77,7 +76,6 @@ def _check(path: str, value: np.ndarray, template: np.ndarray, declared: object,
 
 
 def _limit(path: str, limit: Limit, policy: Policy, arms: Arms) -> float:
-    """A bound for this policy and these arms."""
     if not callable(limit):
         return limit
     try:

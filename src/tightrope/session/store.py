@@ -22,13 +22,12 @@ from ..core.registry import policy_from_spec, policy_to_spec
 from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init
 from ..numerics.states import carried
-from .agent import DECIDED, PLAYED, REWARDS, agent, new_tally
+from .agent import DECIDED, PLAYED, REWARDS, SELECTED, SELECTED_ARM, agent, new_tally
 from .book_columns import pack_book, unpack_book
 from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
 from .encoders import Transformer, described_encoder, found_encoder
+from .forks import Base, Past, note_written
 from .parts import SessionParts
-from .past import Base, Past
-from .shared_rewards import base_of_copies, mark_of, past_to_write
 from .size import state_bytes
 
 if TYPE_CHECKING:
@@ -37,19 +36,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = TypeVar("P", bound=SessionParts)
 
-FORMAT = 4
+FORMAT = 5
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 
 def save(session: SessionParts, target: pathlib.Path) -> pathlib.Path:
-    """Write a session to one file, whole or not at all."""
     files.write_arrays(target, *without_collector(packed_session, session))
     return target
 
 
 def to_bytes(session: SessionParts) -> bytes:
-    """A session as bytes, as `save` writes it."""
     return files.arrays_to_bytes(*without_collector(packed_session, session))
 
 
@@ -68,7 +65,6 @@ def without_collector(call: Callable[..., T], *arguments: object) -> T:
 
 
 def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndarray]]:
-    """The header and the arrays of a session."""
     a = session.arms
     arrays = flatten(session.state)
     for name in ("features", "distances", "points"):
@@ -80,7 +76,6 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         arrays["retired"] = rounds.retired
     oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
     book, shown = pack_book(session._book, rounds.last, session.catalogue)
-    waiting = session._agent.waiting
     arrays |= more | shown
     header = {
         "format": FORMAT,
@@ -100,7 +95,7 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         "rounds": session.rounds,
         "decided": session.decided,
         "played": session.played,
-        "counts": [[k, int(waiting[k])] for k in np.flatnonzero(waiting).tolist()],
+        "selected": session._agent.selected(),
         "seed": session.seed,
         "rng": streams.pack(session._agent.rng),
         "audit": streams.pack(session._audit),
@@ -112,53 +107,42 @@ def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndar
         header["draws"] = session.draws
     if session.encoder is not None:
         header["encoder"] = described_encoder(session.encoder)
-    past = past_to_write(session)
+    note_written(session)
+    past = session._past
     if past != Past():
-        header["past"] = packed_past(past)
+        base = None if past.base is None else {"known": sorted(past.base.known), "rounds": past.base.rounds}
+        header["past"] = {"known": list(past.known), "branch": past.branch, "forks": past.forks, "base": base}
         if past.base is not None:
             arrays |= flatten(base_state(session, past.base.state), "base")
     return header, arrays
 
 
-def packed_past(past: Past) -> dict[str, object]:
-    """The past of a session as JSON-ready data."""
-    base = past.base
-    packed = None if base is None else {"mark": base.mark, "marks": sorted(base.marks), "rounds": base.rounds}
-    return {"kept": list(past.kept), "recent": list(past.recent), "branch": past.branch, "forks": past.forks, "base": packed}
-
-
 def base_state(session: SessionParts, state: State) -> State:
-    """The state of a base as a file has it: of a catalogue for the fewest candidates."""
     return carried(init(session.policy, base_arms(session)), state) if session.catalogue else state
 
 
 def base_arms(session: SessionParts) -> Arms:
-    """The arms of a base in a file."""
     arms = session._rounds.policy_arms()
     return arms._replace(number=arms.blocks) if session.catalogue else arms
 
 
 def read_past(session: SessionParts, data: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
-    """Give a session its past, and the mark of the file."""
     if data is not None:
         base, arms = None, base_arms(session)
         if data.base is not None:
-            if not 0 < data.base.rounds <= session.rounds or data.base.mark not in data.base.marks:
+            if not 0 < data.base.rounds <= session.rounds:
                 raise ValueError(f"the file's base has {data.base.rounds} rewards, but the session has {session.rounds}.")
             state = restore(init(session.policy, arms), arrays, session.policy, arms, prefix="base")
-            base = Base(data.base.mark, frozenset(data.base.marks), data.base.rounds, state)
-        session._past = Past(tuple(data.kept), tuple(data.recent), data.branch, data.forks, base)
-    session._mark = mark_of(session)
-    session._held = base_of_copies(session)
+            base = Base(frozenset(data.base.known), data.base.rounds, state)
+        session._past = Past(tuple(data.known), data.branch, data.forks, base)
+    note_written(session)
 
 
 def load(cls: type[P], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
-    """The session of a file. Raises FileNotFoundError, or ValueError where the file is not one that `save` wrote."""
     return read(cls, source, f"path = {str(source)!r}", oracle, policy, encoder)
 
 
 def from_bytes(cls: type[P], data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
-    """The session that `to_bytes` wrote."""
     return read(cls, data, "data", oracle, policy, encoder)
 
 
@@ -184,7 +168,6 @@ def read(
 
 @functools.cache
 def version() -> str:
-    """Of this package, where it is installed."""
     try:
         return importlib.metadata.version("tightrope")
     except importlib.metadata.PackageNotFoundError:
@@ -201,7 +184,6 @@ def build(
     cls: type[P], called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
     encoder: Transformer | None,
 ) -> P:  # fmt: skip
-    """The session of a header and arrays, all of it checked."""
     version = header.get("format") if isinstance(header, dict) else None
     if version != FORMAT or isinstance(version, bool):
         raise ValueError(f"{called} has format {checks.show(version)}, but this version reads {FORMAT}.")
@@ -238,14 +220,14 @@ def build(
     rng = streams.unpack(parts.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
         raise ValueError(f"rng is {parts.rng['bit_generator']}, but sessions draw from PCG64.")
-    tally, waiting = new_tally(), np.zeros(0 if session.catalogue else a.number, dtype=np.int64)
+    tally = new_tally()
     tally[DECIDED], tally[REWARDS], tally[PLAYED] = parts.decided, parts.rounds, parts.played
-    if any(arm >= waiting.size for arm, _ in parts.counts) or len({arm for arm, _ in parts.counts}) < len(parts.counts):
-        raise ValueError("counts names arms that are not there, or one twice.")
-    for arm, count in parts.counts:
-        waiting[arm] = count
+    if parts.selected is not None:
+        if parts.selected >= a.number or not (session._counts and parts.played):
+            raise ValueError(f"selected = {parts.selected} is not an arm of a decision that is only counted.")
+        tally[SELECTED], tally[SELECTED_ARM] = parts.decided, parts.selected
     state = restore(init(session.policy, rounds.policy_arms()), arrays, session.policy, a)
-    session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally, waiting), rounds)
+    session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally), rounds)
     read_past(session, parts.past, arrays)
     base = session._past.base
     known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
@@ -314,7 +296,6 @@ def check_sizes(policy: Policy, parts: "Header", arrays: dict[str, np.ndarray], 
 
 
 def described_arms(parts: "Header", arrays: dict[str, np.ndarray]) -> JsonObject:
-    """The constructor's arguments that describe the arms."""
     shown = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
     if "points" in shown:
         return {"points": shown["points"]}
@@ -327,5 +308,4 @@ def described_arms(parts: "Header", arrays: dict[str, np.ndarray]) -> JsonObject
 
 
 def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:
-    """A stored mask."""
     return checks.mask(name, arrays[name], length) if name in arrays else None
