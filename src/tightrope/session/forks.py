@@ -13,18 +13,14 @@ import numpy as np
 from ..core import streams
 from ..core.types import State
 from ..core.verbs import merge
-from ..numerics.states import negative
-from ..numerics.states import copied
+from ..numerics.states import copied, negative
 from .codec import flatten
+from .ids import LOADED, MOST_BRANCH
 
 if TYPE_CHECKING:
     from .parts import SessionParts
 
-LOADED = "s"  # how the part of a branch begins that stands for a seed
 MOST_WRITTEN = 1_000  # states of a session that it knows because it wrote or read them
-MOST_BRANCH = 200  # characters
-DIGEST = r"[0-9a-f]{24}"
-BRANCH = rf"({LOADED}?[0-9]+(\.{LOADED}?[0-9]+)*)?"
 
 
 class Base(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from .forks import BRANCH, DIGEST, MOST_BRANCH
+from .ids import BRANCH, DIGEST, MOST_BRANCH
 
 LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 Count = Annotated[int, Field(ge=0, le=2**62)]
