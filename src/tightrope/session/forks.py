@@ -6,7 +6,7 @@ share rewards; a fork keeps the state that it began with, which is taken out onc
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from ..numerics.states import copied, negative
 from .codec import flatten
 from .ids import LOADED, MOST_BRANCH
 
-if TYPE_CHECKING:
-    from .parts import SessionParts
-
+SessionParts = Any  # of `parts`, which keeps a `Past`
 MOST_WRITTEN = 1_000  # states of a session that it knows because it wrote or read them
 
 
@@ -41,7 +39,7 @@ class Past(NamedTuple):
         return self._replace(known=tuple(dict.fromkeys((*self.known, *(one for one in digests if one is not None)))))
 
 
-def digest(session: "SessionParts") -> str | None:
+def digest(session: SessionParts) -> str | None:
     """Of what a session has learned and drawn; None: nothing that could be counted twice."""
     if not session.rounds:
         return None
@@ -54,18 +52,18 @@ def digest(session: "SessionParts") -> str | None:
     return hash.hexdigest()
 
 
-def note_written(session: "SessionParts") -> None:
+def note_written(session: SessionParts) -> None:
     """A session was written or read: workers may go on from there."""
     now = digest(session)
     if now is not None and now not in session._written:
         session._written = (*session._written, now)[-MOST_WRITTEN:]
 
 
-def known_to(session: "SessionParts") -> frozenset[str]:
+def known_to(session: SessionParts) -> frozenset[str]:
     return frozenset((*session._past.known, *session._written))
 
 
-def shared(one: "SessionParts", other: "SessionParts") -> Base | None:
+def shared(one: SessionParts, other: SessionParts) -> Base | None:
     """The base that both have learned from; None: they share nothing. ValueError where it is not known, or rewards would count twice."""
     if one is other:
         raise ValueError("other is this session itself, whose rewards would count twice; merge what other sessions have learned.")
@@ -94,7 +92,7 @@ def same_sizes(one: State, other: State) -> bool:
     return first.keys() == second.keys() and all(value.shape == second[name].shape for name, value in first.items())
 
 
-def sum_of_both(session: "SessionParts", other: "SessionParts", base: Base | None) -> tuple[State, int]:
+def sum_of_both(session: SessionParts, other: SessionParts, base: Base | None) -> tuple[State, int]:
     """The state that has learned what both have, what they share once, and how many rewards are new to the session."""
     state, rewards = merge(session.policy, session.state, other.state), other.rounds
     if base is None:
@@ -102,7 +100,7 @@ def sum_of_both(session: "SessionParts", other: "SessionParts", base: Base | Non
     return merge(session.policy, state, negative(base.state)), rewards - base.rounds
 
 
-def went_on(session: "SessionParts", branch: str) -> Past:
+def went_on(session: SessionParts, branch: str) -> Past:
     known = session._past.knowing(digest(session)).known
     sums = session.rounds and merge.answers(session.policy)
     return Past(known, branch, 0, Base(frozenset(known), session.rounds, copied(session.state)) if sums else None)
