@@ -17,8 +17,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from tightrope.service.client import Client
-from tightrope.service.simulated_shop import Truth, drive, price_shop
+from tightrope_service.client import Client
+from tightrope_service.simulated_shop import Truth, drive, price_shop
 
 DECISIONS, DELAY = 1500, 150
 

@@ -18,15 +18,15 @@ import time
 
 import numpy as np
 
-from tightrope.service.domain.requests import DecisionBatch, RewardBatch
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.http.decisions import decide_batch, reward_batch
-from tightrope.service.log import store
-from tightrope.service.log.journal import ExperimentJournal
-from tightrope.service.log.snapshots import fingerprint
-from tightrope.service.runtime.commands import create
-from tightrope.service.runtime.service import Service
-from tightrope.service.runtime.settings import Settings
+from tightrope_service import log
+from tightrope_service.commands import create
+from tightrope_service.log import ExperimentJournal
+from tightrope_service.recovery import fingerprint
+from tightrope_service.requests import DecisionBatch, RewardBatch
+from tightrope_service.routes import decide_batch, reward_batch
+from tightrope_service.service import Service
+from tightrope_service.settings import Settings
+from tightrope_service.spec import ExperimentSpec
 
 ARMS, DIMENSION = 50, 20
 
@@ -131,7 +131,7 @@ def main() -> None:
         )
         with service.database.read() as connection, profiled(arguments.profile == "replay"):
             journal, kinds = ExperimentJournal(experiment.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
-            for event in store.read(connection, 1):
+            for event in log.read(connection, 1):
                 journal.follow(event)
                 if event.seq % size == 0:  # batches have one kind of events
                     kinds[event.kind].end()

@@ -18,11 +18,10 @@ import numpy as np
 import sqlalchemy as sa
 from service_load import ARMS, DIMENSION, Connection, served
 
-from tightrope.service.log import store
-from tightrope.service.log.database import Database
-from tightrope.service.log.journal import ExperimentJournal
-from tightrope.service.log.snapshots import fingerprint
-from tightrope.service.log.tables import snapshots
+from tightrope_service import log
+from tightrope_service.database import Database
+from tightrope_service.log import ExperimentJournal, snapshots
+from tightrope_service.recovery import fingerprint
 
 BATCH, LINES = 1000, 10
 
@@ -59,7 +58,7 @@ def replayed(path: pathlib.Path) -> None:
     database = Database(str(path))
     journal, began = ExperimentJournal("load"), time.perf_counter()
     with database.read() as connection:
-        for event in store.read(connection, 1):
+        for event in log.read(connection, 1):
             journal.follow(event)
             if event.seq == 10**6:
                 print(f"the first million events replayed in {time.perf_counter() - began:.1f} s", flush=True)

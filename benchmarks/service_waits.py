@@ -18,10 +18,10 @@ import numpy as np
 from postgres import server
 from running import Clock, ask, batch, create, decide, probed, reward, service_at
 
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmsRequest
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.writer import close_windows
+from tightrope_service import commands
+from tightrope_service.errors import Refused
+from tightrope_service.requests import ArmsRequest
+from tightrope_service.writer import close_windows
 
 MOST = 0.25  # seconds that anybody may wait
 TWO = [{"id": "a"}, {"id": "b"}]

@@ -1,5 +1,7 @@
 """Names that are imported from here, one by one, so that editors and type checkers know them; `__init__.py` reads this file at run time."""
 
+from tightrope_service.client import Client as Client
+
 from . import adapters, extend, logs, policies, problems
 from .core.verbs import Context
 from .evaluation.evaluate import compare, evaluate, evaluate_learner
@@ -62,7 +64,6 @@ from .policies import (
 )
 from .policies.lipschitz.pooled import discretize
 from .results.results import Identification, PairedComparison, Result, load
-from .service.client import Client as Client
 from .session.decisions import Decision
 from .session.journal import Journal
 from .session.learning import learn_from

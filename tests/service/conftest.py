@@ -12,9 +12,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from postgres import server
 from running import Clock, place, service_at
 
-from tightrope.service.app import create_app
-from tightrope.service.runtime import keys
-from tightrope.service.runtime.settings import Settings
+from tightrope_service import keys
+from tightrope_service.app import create_app
+from tightrope_service.settings import Settings
 
 
 @pytest.fixture

@@ -18,14 +18,12 @@ import time
 
 import numpy as np
 
-from tightrope.service import server as run
-from tightrope.service.log import store
-from tightrope.service.log.database import Database
-from tightrope.service.log.entries import chained
-from tightrope.service.log.journal import ExperimentJournal
-from tightrope.service.log.snapshots import fingerprint
-from tightrope.service.runtime import keys
-from tightrope.service.runtime.settings import Settings, wall_clock
+from tightrope_service import app as run
+from tightrope_service import keys, log
+from tightrope_service.database import Database
+from tightrope_service.log import ExperimentJournal, chained
+from tightrope_service.recovery import fingerprint
+from tightrope_service.settings import Settings, wall_clock
 
 NAME = "faulty"
 SPEC = {
@@ -56,14 +54,14 @@ def steered_clock(folder: pathlib.Path):
 
 def child(db: str, port: int, folder: pathlib.Path) -> None:
     """The service: its clock is steered, and its commits fail while a file says so."""
-    append = store.append
+    append = log.append
 
     def fails(*arguments):
         append(*arguments)
         if (folder / "full").exists():
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    store.append = fails
+    log.append = fails
     with open(folder / "child.log", "a") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
@@ -444,7 +442,7 @@ class Driver:
         database = Database(self.db)
         with database.read() as connection:
             twin = self.twin.experiment
-            for entry in store.read(connection, 1, twin.seq, until):
+            for entry in log.read(connection, 1, twin.seq, until):
                 digest = chained(NAME, self.twin.digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest)
                 if entry.seq != twin.seq + 1 or entry.digest != digest or entry.time < twin.time:
                     raise Broken(f"the log breaks at event {entry.seq}.")

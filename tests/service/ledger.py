@@ -18,14 +18,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from running import Clock, ask, crash, create, service_at
 
-from tightrope.service.domain.certificate import certificate
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmChange, ArmsRequest, DecisionRequest, RewardRequest
-from tightrope.service.log import store
-from tightrope.service.log.verification import check_snapshots, replay, verify
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.histories import Histories
-from tightrope.service.runtime.writer import close_windows
+from tightrope_service import commands, log
+from tightrope_service.certificate import certificate
+from tightrope_service.errors import Refused
+from tightrope_service.recovery import check_snapshots, replay, verify
+from tightrope_service.requests import ArmChange, ArmsRequest, DecisionRequest, RewardRequest
+from tightrope_service.service import Histories
+from tightrope_service.writer import close_windows
 
 SECOND = 10**6
 ALPHA, TOLERANCE = 0.2, 1e-9
@@ -237,7 +236,7 @@ def played(folder, seeds, steps):
             if sitting == 1:
                 crash(service)
     with service_at(folder / "ledger.db", clock) as service, service.database.read() as connection:
-        for row, name in store.rows_and_names(connection):
+        for row, name in log.rows_and_names(connection):
             assert verify(connection, row, name).errors == (), name
             with contextlib.suppress(ValueError):  # erased behind the last snapshot of a process that was killed
                 assert replay(connection, row, name).errors == (), name

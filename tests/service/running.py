@@ -16,13 +16,13 @@ import uuid
 import psycopg
 from postgres import server
 
-from tightrope.service.client import Client
-from tightrope.service.decision_ids import new_id
-from tightrope.service.domain.requests import DecisionRequest, RewardRequest
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.service import Service
-from tightrope.service.runtime.settings import Settings
+from tightrope_service import commands
+from tightrope_service.client import Client
+from tightrope_service.extras import new_id
+from tightrope_service.requests import DecisionRequest, RewardRequest
+from tightrope_service.service import Service
+from tightrope_service.settings import Settings
+from tightrope_service.spec import ExperimentSpec
 
 PRICES = {
     "name": "price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
@@ -123,7 +123,7 @@ def probed(service):
 
 
 def state(service, name="price"):
-    from tightrope.service.http.reading import state_answer
+    from tightrope_service.routes import state_answer
 
     return service.ask_now(name, lambda transaction: state_answer(transaction.owned.journal))
 

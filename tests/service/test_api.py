@@ -9,13 +9,11 @@ import structlog
 from pydantic import TypeAdapter
 from running import PRICES, error, service_at
 
-from tightrope.service.app import create_app
-from tightrope.service.client import Client
-from tightrope.service.domain.certificate import check
-from tightrope.service.http import answers
-from tightrope.service.runtime import keys
-from tightrope.service.runtime.settings import Settings
-from tightrope.service.runtime.telemetry import start_logs
+from tightrope_service import answers, keys
+from tightrope_service.app import create_app
+from tightrope_service.certificate import check
+from tightrope_service.client import Client
+from tightrope_service.settings import Settings, start_logs
 
 
 def test_every_answer_has_its_documented_shape(served):

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from running import ask, create, decide, place, reward, service_at, state
 
-from tightrope.service.board.view import page_of
-from tightrope.service.domain.certificate import bound_if_shown, certificate
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmChange
-from tightrope.service.log.database import Database
-from tightrope.service.log.verification import check_snapshots, replay, verify
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.histories import Histories
-from tightrope.service.runtime.writer import close_windows
+from tightrope_service import commands
+from tightrope_service.board_view import page_of
+from tightrope_service.certificate import bound_if_shown, certificate
+from tightrope_service.database import Database
+from tightrope_service.errors import Refused
+from tightrope_service.recovery import check_snapshots, replay, verify
+from tightrope_service.requests import ArmChange
+from tightrope_service.service import Histories
+from tightrope_service.writer import close_windows
 
 THREE = [{"id": "base"}, {"id": "good"}, {"id": "bad"}]
 GUARD = {"alpha": 0.1, "guarantee": {"sigma": 0.5}}

@@ -9,16 +9,17 @@ from test_scopes import operations, two
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
-from tightrope.service.http.answers import AuditAnswer
-from tightrope.service.log import audit, store
-from tightrope.service.runtime import commands, keys
+from tightrope_service import commands, keys
+from tightrope_service import log as audit
+from tightrope_service import log as store
+from tightrope_service.answers import AuditAnswer
 
 assert two  # the fixture
 
 
 def rows(service, **wanted):
     with service.database.read() as connection:
-        return list(audit.read(connection, **wanted))
+        return list(audit.read_audit(connection, **wanted))
 
 
 CHANGES = [  # what is asked for, the action, and a part of what is told
@@ -162,7 +163,7 @@ def test_the_command_line(tmp_path):
 @pytest.mark.parametrize("count", [1, 25])
 def test_a_row_stays_short(service, count):
     create(service)
-    from tightrope.service.domain.requests import ArmsRequest
+    from tightrope_service.requests import ArmsRequest
 
     ask(service, commands.add_arms, ArmsRequest(arms=[{"id": f"arm {k}"} for k in range(count)]))
     told = json.loads(rows(service)[-1].detail)
@@ -178,7 +179,7 @@ def test_who_follows_the_pages_misses_no_row_that_is_committed_late(path):
         def page(first):
             last = audit.last_settled(database)
             with database.read() as connection:
-                return [row.id for row in audit.read(connection, first, last=last)]
+                return [row.id for row in audit.read_audit(connection, first, last=last)]
 
         before = page(1)
         if database.sqlite:

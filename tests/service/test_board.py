@@ -5,8 +5,8 @@ import pytest
 from browser import COMMAND, Browser
 from running import Process
 
-from tightrope.service.board.view import slices
-from tightrope.service.simulated_shop import drive, price_shop
+from tightrope_service.board_view import slices
+from tightrope_service.simulated_shop import drive, price_shop
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_doors(served):
 
 
 def test_a_key_that_reads_changes_nothing(served):
-    from tightrope.service.log.database import Database
-    from tightrope.service.runtime import keys
+    from tightrope_service import keys
+    from tightrope_service.database import Database
 
     database = Database(served.db)
     with database.write() as connection:

@@ -7,9 +7,9 @@ import httpx
 import pytest
 from running import Process
 
-from tightrope.service.board.spec_form import TEMPLATES
-from tightrope.service.log.database import Database
-from tightrope.service.runtime import keys
+from tightrope_service import keys
+from tightrope_service.board import TEMPLATES
+from tightrope_service.database import Database
 
 SHOP = {
     "name": "shop", "policy": "BetaThompson", "arms": [{"id": "9.90"}, {"id": "11.90"}], "window": "2d", "baseline": "9.90",

@@ -11,17 +11,15 @@ from running import PRICES, ask, create, decide, place, reward, service_at
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
-from tightrope.service.domain.certificate import canonical, certificate, check
-from tightrope.service.domain.history import POINTS, History
-from tightrope.service.domain.requests import ModeChange
-from tightrope.service.domain.signatures import fingerprint, public_key, sign
-from tightrope.service.log import store
-from tightrope.service.log.database import Database
-from tightrope.service.log.tables import events
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.certificates import issue
-from tightrope.service.runtime.histories import Histories
-from tightrope.service.simulated_shop import Shop, drive, price_shop
+from tightrope_service import commands, log
+from tightrope_service.certificate import canonical, certificate, check, fingerprint, public_key, sign
+from tightrope_service.commands import issue
+from tightrope_service.database import Database
+from tightrope_service.history import POINTS, History
+from tightrope_service.log import events
+from tightrope_service.requests import ModeChange
+from tightrope_service.service import Histories
+from tightrope_service.simulated_shop import Shop, drive, price_shop
 
 
 class Local:
@@ -52,7 +50,7 @@ def certified(tmp_path_factory):
         found = asyncio.run(issue(service, "shop"))
         key = public_key(service.private_key)
         with service.database.read() as connection:
-            entries = list(store.read(connection, 1))
+            entries = list(log.read(connection, 1))
     return found, truth, key, folder, entries
 
 
@@ -264,9 +262,9 @@ def test_intervals_and_regret_cover_the_truth():
     """The history of a coarse log, written here: bounds of three arms at all looks, in 6 runs (error 5 %: at most 2 may miss)."""
     import numpy as np
 
-    from tightrope.service.domain.events import Decided, Rewarded
-    from tightrope.service.domain.experiment import created
-    from tightrope.service.domain.spec import ExperimentSpec
+    from tightrope_service.events import Decided, Rewarded
+    from tightrope_service.experiment import created
+    from tightrope_service.spec import ExperimentSpec
 
     means, missed = np.array([0.2, 0.5, 0.7]), 0
     spec = ExperimentSpec.model_validate({"name": "a", "policy": "UCB", "arms": [{"id": str(k)} for k in range(3)]})

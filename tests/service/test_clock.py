@@ -3,23 +3,21 @@
 import pytest
 from running import HOUR, PRICES, ask, create, decide, reward, service_at, state
 
-from tightrope.service.board.view import page_of
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.times import timestamp
-from tightrope.service.domain.windows import OpenDecision, OpenDecisions
-from tightrope.service.log import store
-from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.histories import Histories
-from tightrope.service.runtime.telemetry import metrics
-from tightrope.service.runtime.writer import close_windows
+from tightrope_service import commands, log
+from tightrope_service.board_view import page_of
+from tightrope_service.errors import Refused, timestamp
+from tightrope_service.events import OpenDecision, OpenDecisions
+from tightrope_service.recovery import replay, verify
+from tightrope_service.service import Histories
+from tightrope_service.settings import metrics
+from tightrope_service.writer import close_windows
 
 YEAR = 8766 * HOUR
 
 
 def written(service):
     with service.database.read() as connection:
-        return list(store.read(connection, 1))
+        return list(log.read(connection, 1))
 
 
 @pytest.fixture

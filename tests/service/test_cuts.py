@@ -10,13 +10,11 @@ from cuts import HOWS, Cuts
 from running import ask, create, decide, reward, service_at
 
 from tiers import tiered
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmChange
-from tightrope.service.log import store
-from tightrope.service.log.snapshots import fingerprint
-from tightrope.service.log.tables import experiments
-from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands
+from tightrope_service import commands, log
+from tightrope_service.errors import Refused
+from tightrope_service.log import experiments
+from tightrope_service.recovery import fingerprint, replay, verify
+from tightrope_service.requests import ArmChange
 
 STATEMENTS = 200  # more than a run of `Pair.work` sends
 GUARDED = {
@@ -82,8 +80,8 @@ class Pair:
         self.decide(self.one, f"{self.number}y")
         seq, digest = self.insist(self.one.ask_now, "price", lambda at: (at.experiment.seq, fingerprint(at.owned.journal).hex()))
         with self.one.database.read() as connection:
-            row = store.row_of(connection, "price")
-            entries = list(store.read(connection, row))
+            row = log.row_of(connection, "price")
+            entries = list(log.read(connection, row))
             assert [entry.seq for entry in entries] == list(range(1, seq + 1))
             assert verify(connection, row, "price").errors == ()
             replayed = replay(connection, row, "price")

@@ -7,8 +7,8 @@ import pytest
 from running import PRICES, ask, create, decide, reward
 
 import tightrope as tr
-from tightrope.service.log.export import write_dsjson, write_table
-from tightrope.service.runtime import commands
+from tightrope_service import commands
+from tightrope_service.transfer import write_dsjson, write_table
 
 VISITORS = {
     "country": {"kind": "category", "levels": ["de", "fr"]}, "age": {"kind": "number", "range": [18, 80]}, "device": "category", "when": "time",

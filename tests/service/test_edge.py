@@ -12,12 +12,10 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 from running import PRICES, error
 
-from tightrope.service.client import Client, Rejected, Unavailable
-from tightrope.service.http import answers
-from tightrope.service.http.middleware import Limits
-from tightrope.service.log import store
-from tightrope.service.runtime import keys, writer
-from tightrope.service.runtime.telemetry import metrics
+from tightrope_service import answers, keys, log, writer
+from tightrope_service.client import Client, Rejected, Unavailable
+from tightrope_service.http import Limits
+from tightrope_service.settings import metrics
 
 EXPERIMENT = "/v1/experiments/price"
 
@@ -263,7 +261,7 @@ def test_tracking_never_raises(trouble, monkeypatch, caplog):
     from openfeature.evaluation_context import EvaluationContext
     from openfeature.track import TrackingEventDetails
 
-    from tightrope.service.integrations.openfeature import TightropeProvider
+    from tightrope_service.openfeature import TightropeProvider
 
     provider, sent = TightropeProvider("http://127.0.0.1:9", "tr_x"), []
 
@@ -331,8 +329,8 @@ def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     served("POST", "/v1/experiments", PRICES)
-    real = store.append
-    monkeypatch.setattr(store, "append", full)
+    real = log.append
+    monkeypatch.setattr(log, "append", full)
     for _ in range(10):
         assert served("POST", f"{EXPERIMENT}/decisions", {}).status_code == 503
         assert served("GET", f"{EXPERIMENT}/state").status_code == 200
@@ -342,7 +340,7 @@ def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
     time.sleep(writer.CALM_SECONDS + 0.2)
     assert served("GET", "/readyz").status_code == 503  # with nobody who asks
     monkeypatch.undo()
-    assert store.append is real
+    assert log.append is real
     end = time.monotonic() + 10
     while served("GET", "/readyz").status_code != 200:
         assert time.monotonic() < end

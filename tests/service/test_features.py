@@ -8,14 +8,13 @@ from pydantic import ValidationError
 from running import ask, crash, create, decide, error, reward, service_at, state
 
 import tightrope as tr
-from tightrope.service.client import Client, features
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.events import Created
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log import export, store
-from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.warm_up import sample_requests, warm_up
+from tightrope_service import commands, log, transfer
+from tightrope_service.client import Client, features
+from tightrope_service.errors import Refused
+from tightrope_service.events import Created
+from tightrope_service.recovery import replay, verify
+from tightrope_service.service import sample_requests, warm_up
+from tightrope_service.spec import ExperimentSpec
 
 COLUMNS = {
     "country": {"kind": "category", "levels": ["de", "fr"]},
@@ -70,9 +69,9 @@ def test_values_by_name_are_the_session_s_from_the_first_round_to_a_replay(tmp_p
         with service.database.read() as connection:
             found = replay(connection, 1, "one")
             assert found.errors == () and found.disagreements == 0
-            first, second = [next(e for e in store.read(connection, 1) if e.seq == seq).event for seq in (1, 2)]
-            table = export.table(connection, 1, found.journal.experiment)
-            export.as_log(connection, 1, "one", (0.0, 1.0))
+            first, second = [next(e for e in log.read(connection, 1) if e.seq == seq).event for seq in (1, 2)]
+            table = transfer.table(connection, 1, found.journal.experiment)
+            transfer.as_log(connection, 1, "one", (0.0, 1.0))
     assert isinstance(first, Created) and first.spec["features"] == encoder.to_dict()
     assert second.asked == {"context": {name: value for name, value in ROWS[0].items() if value is not None}}
     np.testing.assert_array_equal(table["features"][1], [encoder.transform(ROWS[1])] * 2)
@@ -101,7 +100,7 @@ def test_rows_for_each_arm_in_order_by_id_and_of_candidates(service):
     with pytest.raises(Refused, match="brings its own candidates"):
         decide(service, "5", "bring", context=rows[0])
     with service.database.read() as connection:
-        rows_of_log = {entry.decision: entry.event for entry in store.read(connection, 1) if entry.kind == "decided"}
+        rows_of_log = {entry.decision: entry.event for entry in log.read(connection, 1) if entry.kind == "decided"}
     assert [rows_of_log[id].without_baseline for id in "123"] == [True, False, False], "a row of values leaves no arm out"
 
 
@@ -109,7 +108,7 @@ def test_one_row_of_values_does_not_hide_the_baseline(service):
     create(service, SPEC | {"baseline": "a"})
     decide(service, "1", "one", context=ROWS[0])
     with service.database.read() as connection:
-        (event,) = [entry.event for entry in store.read(connection, 1) if entry.kind == "decided"]
+        (event,) = [entry.event for entry in log.read(connection, 1) if entry.kind == "decided"]
     assert not event.without_baseline
 
 
@@ -219,7 +218,7 @@ def test_an_erasure_takes_the_values_and_leaves_the_longest_norm(tmp_path, clock
             reward(service, str(n), 0.5, "one")
         assert service.ask_now("one", commands.Erasure("me"))["erased"] == 1
         with service.database.read() as connection:
-            entries = list(store.read(connection, 1))
+            entries = list(log.read(connection, 1))
             assert verify(connection, 1, "one").errors == ()
         decided = {entry.decision: entry for entry in entries if entry.kind == "decided"}
         assert b"city 2" not in decided["2"].text and b"city 3" in decided["3"].text

@@ -23,12 +23,11 @@ import pinned  # noqa: F401  the same last digits on every processor
 # isort: split
 from running import HOUR, Clock, ask, create, decide, reward, service_at, state
 
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmChange, ArmsRequest, ModeChange
-from tightrope.service.log import store
-from tightrope.service.log.store import rows_and_names
-from tightrope.service.log.verification import replay
-from tightrope.service.runtime import commands
+from tightrope_service import commands, log
+from tightrope_service.errors import Refused
+from tightrope_service.log import rows_and_names
+from tightrope_service.recovery import replay
+from tightrope_service.requests import ArmChange, ArmsRequest, ModeChange
 
 FILE = pathlib.Path(__file__).parent / "golden_log.json"
 THREE = [{"id": "low"}, {"id": "mid"}, {"id": "high"}]
@@ -279,7 +278,7 @@ def driven(drive, folder):
         drive(run)
         told = state(service, drive.__name__)
         with service.database.read() as connection:
-            events = list(store.read(connection, 1))
+            events = list(log.read(connection, 1))
             ((row, name),) = rows_and_names(connection)
             again = replay(connection, row, name)
     assert (again.fingerprint, again.errors, again.disagreements) == (told["fingerprint"], (), 0)
@@ -298,7 +297,7 @@ def test_the_log_and_the_state_are_the_golden_ones(drive, tmp_path):
 
 
 def test_every_kind_of_event_is_in_a_golden_log():
-    from tightrope.service.domain.events import KINDS
+    from tightrope_service.events import KINDS
 
     found = set().union(*(each["events"] for each in json.loads(FILE.read_text()).values()))
     assert found == set(KINDS)

@@ -20,14 +20,11 @@ from starlette.requests import ClientDisconnect
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
-from tightrope.service.app import create_app
-from tightrope.service.board import routes
-from tightrope.service.domain.errors import Refused
-from tightrope.service.http import patience
-from tightrope.service.log import audit, store, tables, transfer
-from tightrope.service.log.database import Database
-from tightrope.service.runtime import keys, writer
-from tightrope.service.runtime.settings import Settings
+from tightrope_service import board, http, keys, log, transfer, writer
+from tightrope_service.app import create_app
+from tightrope_service.database import Database
+from tightrope_service.errors import Refused
+from tightrope_service.settings import Settings
 
 
 def get(application, path):
@@ -63,19 +60,19 @@ def test_it_is_not_ready_before_all_logs_are_read(tmp_path, clock, monkeypatch):
 def test_a_full_disk_still_answers_reads(service, monkeypatch):
     create(service)
     decide(service, "a")
-    before, real = state(service), store.append
+    before, real = state(service), log.append
 
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store, "append", full)
+    monkeypatch.setattr(log, "append", full)
     monkeypatch.setattr(service.leases, "take", full)
     for n in range(3):
         with pytest.raises(Refused) as refused:
             decide(service, f"b{n}")
         assert refused.value.status == 503
         assert state(service) == before and decide(service, "a")["event"] == 2  # what is known is answered again
-    monkeypatch.setattr(store, "append", real)
+    monkeypatch.setattr(log, "append", real)
     assert decide(service, "b0")["event"] == 3
 
 
@@ -95,7 +92,7 @@ def limited_server():
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = uvicorn.Server(
-        uvicorn.Config(answers, port=port, http=patience.LimitedProtocol, loop="uvloop", lifespan="off", log_level="critical")
+        uvicorn.Config(answers, port=port, http=http.LimitedProtocol, loop="uvloop", lifespan="off", log_level="critical")
     )
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -150,19 +147,19 @@ def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
         await asyncio.sleep(0.05)
         return {"seq": 1}
 
-    monkeypatch.setattr(routes, "STREAMS", 3)
-    monkeypatch.setattr(routes, "look", slow_look)
+    monkeypatch.setattr(board, "STREAMS", 3)
+    monkeypatch.setattr(board, "look", slow_look)
 
     async def anybody(*given):
         return None
 
-    monkeypatch.setattr(routes, "signed_in", anybody)
-    monkeypatch.setattr(routes, "service_of", lambda request: None)
+    monkeypatch.setattr(board, "signed_in", anybody)
+    monkeypatch.setattr(board, "service_of", lambda request: None)
 
     async def many():
         requests = [object() for _ in range(20)]
-        made = await asyncio.gather(*(routes.stream(request, "price") for request in requests), return_exceptions=True)
-        assert sum(isinstance(one, Refused) for one in made) == 17 and len(routes._streams) == 3
+        made = await asyncio.gather(*(board.stream(request, "price") for request in requests), return_exceptions=True)
+        assert sum(isinstance(one, Refused) for one in made) == 17 and len(board._streams) == 3
         for one in made:
             if not isinstance(one, Refused):
 
@@ -173,7 +170,7 @@ def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
                     await one({"type": "http", "asgi": {"spec_version": "2.4"}}, None, gone)
 
     asyncio.run(many())
-    assert not routes._streams
+    assert not board._streams
 
 
 def test_files_that_are_damaged_or_from_the_future_are_sentences(tmp_path, clock):
@@ -238,8 +235,8 @@ def test_who_reads_the_database_cannot_make_a_cookie(served):
         served("POST", "/board/login", b"key=" + served.keys["admin"].encode(), None).headers["set-cookie"].split(";")[0].split("=", 1)[1]
     )
     with served.service.database.read() as connection:
-        rows = [tuple(row) for name in tables.metadata.tables for row in connection.execute(sa.text(f"SELECT * FROM {name}"))]
-        (session,) = connection.execute(sa.select(tables.sessions)).all()
+        rows = [tuple(row) for name in log.metadata.tables for row in connection.execute(sa.text(f"SELECT * FROM {name}"))]
+        (session,) = connection.execute(sa.select(log.sessions)).all()
     assert value not in repr(rows) and value.encode() not in [bytes(one) for row in rows for one in row if isinstance(one, bytes)]
     stored = bytes(session.digest)
     for forged in (stored.hex(), base64.urlsafe_b64encode(stored).decode().rstrip("="), "", "1"):
@@ -248,13 +245,13 @@ def test_who_reads_the_database_cannot_make_a_cookie(served):
     other.refresh()
     assert other.check_session(value, "admin").role == "admin"
     with served.service.database.write() as connection:
-        connection.execute(sa.update(tables.sessions).values(until=keys.wall_clock() - 1))
+        connection.execute(sa.update(log.sessions).values(until=keys.wall_clock() - 1))
     other.refresh()
     with pytest.raises(Refused, match="Sign in"):
         other.check_session(value, "admin")
     served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None)
     with served.service.database.read() as connection:
-        assert [row.digest for row in connection.execute(sa.select(tables.sessions))] != [session.digest]  # old ones go
+        assert [row.digest for row in connection.execute(sa.select(log.sessions))] != [session.digest]  # old ones go
 
 
 def test_sign_ins_that_fail_leave_rows_and_have_a_limit(served):
@@ -263,7 +260,7 @@ def test_sign_ins_that_fail_leave_rows_and_have_a_limit(served):
     assert "Too many sign-ins" in answers[-1].text
     assert served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).status_code == 429  # from this address
     with served.service.database.read() as connection:
-        rows = [row for row in audit.read(connection) if row.action == "sign in refused"]
+        rows = [row for row in log.read_audit(connection) if row.action == "sign in refused"]
     assert len(rows) == 10 and all(row.key is None and "address" in row.detail and "tr_wrong" not in row.detail for row in rows)
     elsewhere = keys.KeyRing(served.service.database)
     for n in range(keys.MOST_ADDRESSES + 10):

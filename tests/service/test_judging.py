@@ -7,9 +7,9 @@ import pytest
 from running import error
 
 import tightrope as tr
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import EvaluationRequest
-from tightrope.service.runtime.judging import judge_apart
+from tightrope_service.errors import Refused
+from tightrope_service.requests import EvaluationRequest
+from tightrope_service.service import judge_apart
 
 MEANS = {"low": 0.2, "mid": 0.4, "high": 0.8}
 ARMS = [*MEANS]

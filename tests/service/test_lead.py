@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 from running import ask, batch, create, decide, reward
 
-from tightrope.service.board.answer import span, two_digits
-from tightrope.service.board.charts import calendar
-from tightrope.service.board.view import page_of
-from tightrope.service.domain import events, lead
-from tightrope.service.domain.lead import BoundedDifference
-from tightrope.service.domain.requests import ArmChange
-from tightrope.service.log import store
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.writer import close_windows
+from tightrope_service import commands, events
+from tightrope_service import history as lead
+from tightrope_service import log as store
+from tightrope_service.board_view import calendar, page_of, span, two_digits
+from tightrope_service.history import BoundedDifference
+from tightrope_service.requests import ArmChange
+from tightrope_service.writer import close_windows
 
 MINUTE = 60 * 10**6
 SHOP = {

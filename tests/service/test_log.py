@@ -13,16 +13,13 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli.application import app
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.events import Created
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log import erasure, recovery, store
-from tightrope.service.log.database import Database
-from tightrope.service.log.entries import START, LogEntry, sealed
-from tightrope.service.log.store import rows_and_names
-from tightrope.service.log.tables import events, experiments, metadata, snapshots
-from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands
+from tightrope_service import commands, log, recovery, transfer
+from tightrope_service.database import Database
+from tightrope_service.errors import Refused
+from tightrope_service.events import Created
+from tightrope_service.log import START, LogEntry, events, experiments, metadata, rows_and_names, sealed, snapshots
+from tightrope_service.recovery import replay, verify
+from tightrope_service.spec import ExperimentSpec
 
 E = events.c
 
@@ -108,7 +105,7 @@ def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
     with database.write() as connection:  # a log whose third decision took another arm than this machine draws, sealed anew
         connection.execute(sa.delete(snapshots))
         digest, changed = START, 0
-        for entry in list(store.read(connection, 1)):
+        for entry in list(log.read(connection, 1)):
             event = entry.event
             if entry.kind == "decided" and entry.decision == "d2":
                 arm = (event.arm + 1) % 3
@@ -130,7 +127,7 @@ def test_the_state_behind_any_past_decision(written):
     assert code == 0 and "event 7" in said
     session, twin = tr.Session.load(database.url.database + ".npz"), tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3)
     with database.read() as connection:
-        for event in store.read(connection, 1, 1, 7):
+        for event in log.read(connection, 1, 1, 7):
             if event.kind == "decided":
                 assert twin.decide(id=event.decision).arm == event.body["arm"]
             else:
@@ -289,7 +286,7 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
     database, _ = written
     rows = {}
     with database.read() as connection:
-        for event in store.read(connection, 1):
+        for event in log.read(connection, 1):
             if event.kind == "decided":
                 rows[event.decision] = [event.body["name"], event.body["propensity"], None]
             elif event.kind == "rewarded":
@@ -404,7 +401,7 @@ REWRITTEN = {"erased": 0, "event": None, "rewritten": True, "owed": False}  # of
 
 
 def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
-    monkeypatch.setattr("tightrope.service.http.reading.SCRUBS", 2)
+    monkeypatch.setattr("tightrope_service.routes.SCRUBS", 2)
     served("POST", "/v1/experiments", LINEAR)
     served("POST", "/v1/experiments/p/decisions", {"context": [[1.0, 0.0], [0.0, 1.0]], "subject": "x"}, "decide")
     with served.service.database.read() as connection:
@@ -468,17 +465,17 @@ def test_a_file_is_written_anew_where_something_was_blanked_and_it_is_quick(serv
         assert not (quick["rewritten"] or quick["owed"])
         return
     assert (quick["erased"], quick["rewritten"], quick["owed"]) == (1, True, False) and len(done) == 1
-    monkeypatch.setattr("tightrope.service.http.reading.AT_ONCE", 1000)
+    monkeypatch.setattr("tightrope_service.database.AT_ONCE", 1000)
     large = erase("s1")
     assert (large["erased"], large["rewritten"], large["owed"]) == (1, False, True)
     assert erase("s1")["owed"]
     now = served.service.settings.clock()
-    assert erasure.rewrite_owed(database, 1e9, before=now - 1000 * 10**6) == (False, True)  # it is not a day ago
+    assert transfer.rewrite_owed(database, 1e9, before=now - 1000 * 10**6) == (False, True)  # it is not a day ago
     run = CliRunner().invoke(app, ["log", "rewrite", "--db", str(database.file)])
     assert run.exit_code == 0 and "Nothing is owed" in run.output
     assert erase("s1") == {"erased": 0, "event": None, "rewritten": False, "owed": False}
     monkeypatch.setattr(database, "rewrite", lambda most: None)
-    monkeypatch.setattr("tightrope.service.http.reading.SCRUB_PAUSE", 0.0)
+    monkeypatch.setattr("tightrope_service.routes.SCRUB_PAUSE", 0.0)
     for subject in ("s2", "s2"):
         answer = served("POST", "/v1/experiments/price/erase", {"subject": subject})
         assert answer.status_code == 503 and "could not be written anew" in answer.json()["error"]["message"]
@@ -494,7 +491,7 @@ def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock
             assert decide(service, "first", name)["draws"] == draws
             assert decide(service, "first", name)["draws"] == draws  # once more, from the log
         with service.database.read() as connection:
-            bodies = [event.body for row in (1, 2) for event in store.read(connection, row) if event.kind == "decided"]
+            bodies = [event.body for row in (1, 2) for event in log.read(connection, row) if event.kind == "decided"]
         told = state(service)
     assert [body.get("draws", "left out") for body in bodies] == [500, "left out"]
     database = Database(str(tmp_path / "a.db"))
@@ -519,7 +516,7 @@ def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_cha
         decide(service, "1", "e", **rows)
         reward(service, "1", 0.5, "e")
         with service.database.read() as connection:
-            event = next(iter(store.read(connection, 1))).event
+            event = next(iter(log.read(connection, 1))).event
     assert isinstance(event, Created)
     assert event.policy["inner"] == {"policy": "LinTS"} | {name: tr.LinTS.FIELDS[name].default for name in tr.LinTS.FIELDS}, (
         "every parameter of the policy"

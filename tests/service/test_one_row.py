@@ -5,12 +5,12 @@ import pytest
 from running import ask, crash, create, decide, error, reward, service_at, state
 
 import tightrope as tr
-from tightrope.service.client import Client
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log import export, store
-from tightrope.service.log.verification import replay
-from tightrope.service.runtime.warm_up import warm_up
+from tightrope_service import log, transfer
+from tightrope_service.client import Client
+from tightrope_service.errors import Refused
+from tightrope_service.recovery import replay
+from tightrope_service.service import warm_up
+from tightrope_service.spec import ExperimentSpec
 
 ARMS = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
 SPEC = {"name": "one", "policy": "LinUCB", "arms": ARMS, "dimension": 2, "seed": 4}
@@ -35,10 +35,10 @@ def test_a_row_for_all_arms_is_the_session_s_from_the_first_round_to_a_replay(tm
             decide(service, "3", "one", context=[ROWS[3]] * 3)
         with service.database.read() as connection:
             assert replay(connection, 1, "one").errors == ()
-            (first,) = [entry.event for entry in store.read(connection, 1) if entry.decision == "0" and entry.kind == "decided"]
+            (first,) = [entry.event for entry in log.read(connection, 1) if entry.decision == "0" and entry.kind == "decided"]
             assert first.asked == {"context": ROWS[0]}
-            table = export.table(connection, 1, replay(connection, 1, "one").journal.experiment)
-            export.as_log(connection, 1, "one", (0.0, 1.0))
+            table = transfer.table(connection, 1, replay(connection, 1, "one").journal.experiment)
+            transfer.as_log(connection, 1, "one", (0.0, 1.0))
     assert table["features"][1] == [ROWS[1]] * 3
 
 

@@ -7,7 +7,7 @@ from openfeature.flag_evaluation import ErrorCode
 from openfeature.track import TrackingEventDetails
 from running import PRICES, Process
 
-from tightrope.service.integrations.openfeature import TightropeProvider
+from tightrope_service.openfeature import TightropeProvider
 
 
 def test_evaluating_decides_and_tracking_rewards(tmp_path):

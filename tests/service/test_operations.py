@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from running import HOUR, PRICES, ask, crash, create, decide, reward, service_at, state
 
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmChange, ArmsRequest
-from tightrope.service.domain.times import timestamp
-from tightrope.service.log import store
-from tightrope.service.runtime import commands
+from tightrope_service import commands, log
+from tightrope_service.errors import Refused, timestamp
+from tightrope_service.requests import ArmChange, ArmsRequest
 
 
 def refused(status, call, *arguments, **more):
@@ -309,16 +307,16 @@ def test_a_commit_that_fails_acknowledges_nothing_and_memory_goes_back(service, 
     create(service)
     decide(service, "a")
     before = state(service)
-    real = store.append
+    real = log.append
 
     def full(*arguments):
         real(*arguments)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "append", full)
+    monkeypatch.setattr(log, "append", full)
     assert "nothing was done" in refused(503, decide, service, "b")
     assert "nothing was done" in refused(503, reward, service, "a", 1.0)
-    monkeypatch.setattr(store, "append", real)
+    monkeypatch.setattr(log, "append", real)
     assert state(service) == before
     assert decide(service, "b")["event"] == before["seq"] + 1
 

@@ -6,11 +6,10 @@ import pytest
 import sqlalchemy as sa
 from running import PRICES, ask, batch, create, decide, reward, service_at
 
-from tightrope.service.domain.errors import Refused
-from tightrope.service.log import store
-from tightrope.service.log.recovery import before_decision, was_erased
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.writer import close_windows
+from tightrope_service import commands, log
+from tightrope_service.errors import Refused
+from tightrope_service.recovery import before_decision, was_erased
+from tightrope_service.writer import close_windows
 
 LONG = 3000  # decisions: a log for which an index is worth its while
 
@@ -28,13 +27,13 @@ def work(service, clock):
     with pytest.raises(Refused, match="logged, not learned"):
         reward(service, "b2", 1.0)
     with service.database.read() as connection:
-        row = store.row_of(connection, "price")
+        row = log.row_of(connection, "price")
         assert before_decision(connection, row, "price", "d2") is not None
-        assert store.digest_at(connection, "price", 3) is not None
-        assert [entry.kind for entry in store.about(connection, row, ["d1", "b1"])] == ["decided", "rewarded", "decided", "cancelled"]
-        assert len(list(store.read(connection, row, 10, 20))) == 10
+        assert log.digest_at(connection, "price", 3) is not None
+        assert [entry.kind for entry in log.about(connection, row, ["d1", "b1"])] == ["decided", "rewarded", "decided", "cancelled"]
+        assert len(list(log.read(connection, row, 10, 20))) == 10
     with service.database.write() as connection:
-        assert not was_erased(connection, row, store.LAST - 1)
+        assert not was_erased(connection, row, log.LAST - 1)
 
 
 def plan_of(connection, statement, parameters):

@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from postgres import server
 from running import PRICES, Process, crash, create, decide, reward, service_at, state
 
-from tightrope.service.client import Client, Unavailable
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import DecisionRequest
-from tightrope.service.log.database import Database
-from tightrope.service.log.tables import events, experiments, metadata
-from tightrope.service.log.verification import check_snapshots, replay, verify
-from tightrope.service.runtime import commands, owned, writer
+from tightrope_service import commands, leases, writer
+from tightrope_service.client import Client, Unavailable
+from tightrope_service.database import Database
+from tightrope_service.errors import Refused
+from tightrope_service.log import events, experiments, metadata
+from tightrope_service.recovery import check_snapshots, replay, verify
+from tightrope_service.requests import DecisionRequest
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
 
 def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
     """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind it, windows that close one by one."""
-    monkeypatch.setattr(owned, "LIGHT", 5)
+    monkeypatch.setattr(leases, "LIGHT", 5)
     monkeypatch.setattr(writer, "PART", 0.005)
     rows = [[0.125, 0.5], [0.25, 0.75]]
     asked = [(f"d{n}", DecisionRequest(id=f"d{n}", context=rows, subject=f"u{n % 2}")) for n in range(120)]
@@ -151,8 +151,8 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
 
 START = """
 import sys
-from tightrope.service.server import first_key
-from tightrope.service.log.database import Database
+from tightrope_service.app import first_key
+from tightrope_service.database import Database
 database = Database(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import tightrope as tr
 from tightrope.cli.application import app
-from tightrope.service.client import Rejected, Unavailable
-from tightrope.service.log.database import Database
-from tightrope.service.runtime import keys
-from tightrope.service.server import first_key
+from tightrope_service import keys
+from tightrope_service.app import first_key
+from tightrope_service.client import Rejected, Unavailable
+from tightrope_service.database import Database
 
 
 def test_what_was_acknowledged_survives_kill_9_and_goes_on_as_if_nothing_had_happened(tmp_path):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from running import PRICES, ask, create, decide, reward, state
 
-from tightrope.service.board.view import page_of
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmsRequest
-from tightrope.service.log.verification import replay
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.certificates import issue
-from tightrope.service.runtime.histories import Histories
+from tightrope_service import commands
+from tightrope_service.board_view import page_of
+from tightrope_service.commands import issue
+from tightrope_service.errors import Refused
+from tightrope_service.recovery import replay
+from tightrope_service.requests import ArmsRequest
+from tightrope_service.service import Histories
 
 GUARD = PRICES | {"policy": "UCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
 SHADOW = {"mode": "shadow", "rewards": [-1.0, 2.0]}

@@ -7,18 +7,17 @@ import pytest
 from running import ask, create, decide, reward, service_at, state
 
 from tightrope.evaluation.estimators import ConfidenceSequence
-from tightrope.service.domain.deciding import decide as prepare
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.events import ModeChanged, Rewarded
-from tightrope.service.domain.evidence import Evidence, Weights
-from tightrope.service.domain.experiment import created
-from tightrope.service.domain.requests import DecisionRequest, ModeChange
-from tightrope.service.domain.spec import ExperimentSpec, check_spec
-from tightrope.service.log import store
-from tightrope.service.log.journal import ExperimentJournal
-from tightrope.service.log.verification import replay
-from tightrope.service.runtime import commands
-from tightrope.service.runtime.warm_up import warm_up
+from tightrope_service import commands, log
+from tightrope_service.errors import Refused
+from tightrope_service.events import ModeChanged, Rewarded
+from tightrope_service.experiment import created
+from tightrope_service.experiment import decide as prepare
+from tightrope_service.log import ExperimentJournal
+from tightrope_service.recovery import replay
+from tightrope_service.requests import DecisionRequest, ModeChange
+from tightrope_service.rollout import Evidence, Weights
+from tightrope_service.service import warm_up
+from tightrope_service.spec import ExperimentSpec, check_spec
 
 ANY = {"policy": "EpsilonGreedy", "epsilon": 1.0}  # every arm alike
 ARMS = [{"id": "low"}, {"id": "mid"}, {"id": "high"}]
@@ -182,7 +181,7 @@ def test_a_policy_that_has_done_nothing_yet_is_not_sent_back(service):
 
 def written(service, row=1):
     with service.database.read() as connection:
-        return list(store.read(connection, row))
+        return list(log.read(connection, row))
 
 
 def test_policies_with_features_of_each_round_go_back_too(service):
@@ -231,9 +230,9 @@ def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service)["fingerprint"] == told["fingerprint"] and ask(service, commands.describe_rollout) == evidence
         with service.database.read() as connection:
-            ((row, name),) = store.rows_and_names(connection, "price")
+            ((row, name),) = log.rows_and_names(connection, "price")
             found = replay(connection, row, name)
-            (change,) = [event.body for event in store.read(connection, row) if event.kind == "mode changed"]
+            (change,) = [event.body for event in log.read(connection, row) if event.kind == "mode changed"]
         assert found.errors == () and found.compared >= 2 and found.disagreements == 0
         assert (change["by"], change["before"], change["mode"]) == ("command", "shadow", "capped")
 

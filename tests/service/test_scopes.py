@@ -7,7 +7,7 @@ from running import PRICES, place, state
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
-from tightrope.service.runtime import keys
+from tightrope_service import keys
 
 BODIES = {
     ("post", "/v1/experiments"): PRICES | {"seed": 9},

@@ -9,16 +9,14 @@ import pytest
 from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at, state
 from test_promises import refused
 
-from tightrope.service.board.view import page_of
-from tightrope.service.domain.assumptions import assumptions
-from tightrope.service.domain.certificate import certificate
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.segments import promised_bounds, segment_report
-from tightrope.service.domain.spec import ExperimentSpec, check_spec
-from tightrope.service.http.answers import SegmentsAnswer
-from tightrope.service.log import store
-from tightrope.service.log.export import write_table
-from tightrope.service.runtime import commands
+from tightrope_service import commands, log
+from tightrope_service.answers import SegmentsAnswer
+from tightrope_service.board_view import page_of
+from tightrope_service.certificate import assumptions, certificate
+from tightrope_service.errors import Refused
+from tightrope_service.history import promised_bounds, segment_report
+from tightrope_service.spec import ExperimentSpec, check_spec
+from tightrope_service.transfer import write_table
 
 SEGMENTS = {"country": ["de", "fr"], "device": ["phone"]}
 SPEC = PRICES | {"policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "segments": SEGMENTS, "baseline": "low"}
@@ -131,7 +129,7 @@ def test_a_retry_is_the_same_decision_and_another_segment_is_another_request(ser
     with pytest.raises(Refused, match="was decided for another request"):
         decide(service, "a", segments={"country": "de"})
     with service.database.read() as connection:
-        made = next(entry for entry in store.read(connection, 1) if entry.kind == "decided")
+        made = next(entry for entry in log.read(connection, 1) if entry.kind == "decided")
     assert made.event.asked == {"segments": {"country": "other", "device": "other"}}  # what nobody has listed is not kept
 
 
@@ -180,7 +178,7 @@ def test_results_outlive_a_kill_and_an_erasure(path, clock):
         service.ask_now("price", commands.Erasure("u1"))
         assert report(service) == before
         with service.database.read() as connection:
-            erased = [entry for entry in store.read(connection, 1) if entry.kind == "decided" and entry.subject is None]
+            erased = [entry for entry in log.read(connection, 1) if entry.kind == "decided" and entry.subject is None]
         assert len(erased) == 10
         crash(service)
     with service_at(path, clock, lease=0.1) as service:

@@ -6,14 +6,12 @@ import pytest
 import sqlalchemy as sa
 from running import HOUR, PRICES, Clock, ask, crash, create, decide, error, reward, service_at, state
 
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.requests import ArmChange, ModeChange
-from tightrope.service.domain.spec import ExperimentSpec, check_spec
-from tightrope.service.log import store
-from tightrope.service.log.store import rows_and_names
-from tightrope.service.log.tables import snapshots
-from tightrope.service.log.verification import replay, verify
-from tightrope.service.runtime import commands, owned
+from tightrope_service import commands, leases, log
+from tightrope_service.errors import Refused
+from tightrope_service.log import rows_and_names, snapshots
+from tightrope_service.recovery import replay, verify
+from tightrope_service.requests import ArmChange, ModeChange
+from tightrope_service.spec import ExperimentSpec, check_spec
 
 STICKY = PRICES | {"window": "10h", "sticky": {"lasts": "2h"}}
 SUMMED = STICKY | {"sticky": {"lasts": "2h", "reward": "sum"}, "rewards": [0.0, 10.0]}
@@ -21,7 +19,7 @@ SUMMED = STICKY | {"sticky": {"lasts": "2h", "reward": "sum"}, "rewards": [0.0, 
 
 def kinds(service):
     with service.database.read() as connection:
-        return [entry.kind for entry in store.read(connection, 1)]
+        return [entry.kind for entry in log.read(connection, 1)]
 
 
 def close_windows(service, clock, microseconds):
@@ -80,7 +78,7 @@ def test_an_assignment_outlives_a_crash_and_a_snapshot(tmp_path):
             close_windows(service, clock, 10 * HOUR)
             check_replay(service)
             with service.database.read() as connection:
-                (learned,) = [entry.event for entry in store.read(connection, 1) if entry.kind == "rewarded"]
+                (learned,) = [entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"]
             assert learned.value == 7.0
 
 
@@ -169,7 +167,7 @@ def test_a_sum_is_clipped_as_a_whole(tmp_path):
             reward(service, id, value, reward_id=name)
         close_windows(service, clock, 10 * HOUR)
         with service.database.read() as connection:
-            (learned,) = [entry.event for entry in store.read(connection, 1) if entry.kind == "rewarded"]
+            (learned,) = [entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"]
         assert (learned.value, learned.given) == (10.0, 13.0)
         check_replay(service)
 
@@ -188,9 +186,9 @@ def test_what_was_erased_is_not_kept(tmp_path):
         check_replay(service)
 
 
-@pytest.mark.parametrize("most", [owned.LIGHT, -1])  # a snapshot that the writer packs, and one from the log
+@pytest.mark.parametrize("most", [leases.LIGHT, -1])  # a snapshot that the writer packs, and one from the log
 def test_no_snapshot_names_a_subject_that_was_erased(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(owned, "LIGHT", most)
+    monkeypatch.setattr(leases, "LIGHT", most)
     with service_at(tmp_path / "a.db", Clock(), snapshot_every=1) as service:
         create(service, STICKY)
         for n in range(6):

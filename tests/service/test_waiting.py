@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from running import HOUR, Process, ask, batch, create, decide, probed, reward, service_at, state
 
-from tightrope.service.domain import deciding
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log import store
-from tightrope.service.log.verification import check_snapshots, replay, verify
-from tightrope.service.runtime import commands, owned, warm_up, writer
+from tightrope_service import commands, leases, log, writer
+from tightrope_service import experiment as deciding
+from tightrope_service import service as warm_up
+from tightrope_service.errors import Refused
+from tightrope_service.recovery import check_snapshots, replay, verify
+from tightrope_service.spec import ExperimentSpec
 
 TWO = [{"id": "a"}, {"id": "b"}]
 SPEC = {"name": "e", "policy": "UCB", "arms": TWO}
@@ -35,7 +35,7 @@ def slowed(monkeypatch, seconds):
             time.sleep(seconds)
         return real(experiment, *given)
 
-    monkeypatch.setattr(commands, "prepare", slow)
+    monkeypatch.setattr(commands, "decide", slow)
 
 
 def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(two, monkeypatch):
@@ -64,7 +64,7 @@ def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_an
 def test_a_part_that_could_not_be_written_takes_nothing_back_of_those_before(two, monkeypatch):
     create(two, SPEC)
     slowed(monkeypatch, 0.01)
-    real, calls = store.append, []
+    real, calls = log.append, []
 
     def failing(connection, row, fence, new):
         calls.append(new[0].kind)
@@ -72,12 +72,12 @@ def test_a_part_that_could_not_be_written_takes_nothing_back_of_those_before(two
             raise OSError("full")
         real(connection, row, fence, new)
 
-    monkeypatch.setattr(store, "append", failing)
+    monkeypatch.setattr(log, "append", failing)
     found = two.ask_now("e", batch(60))["results"]
     done = [one for one in found if one["status"] == 200]
     assert 0 < len(done) < 60 and {one["status"] for one in found[len(done) :]} == {503}
     assert state(two, "e")["decisions"] == len(done)
-    monkeypatch.setattr(store, "append", real)
+    monkeypatch.setattr(log, "append", real)
     again = ask(two, batch(60), name="e")["results"]
     assert again[: len(done)] == done and {one["status"] for one in again} == {200}
 
@@ -102,13 +102,13 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(tmp
         assert len(parts) > 3
         told = state(service, "e")
         with service.database.read() as connection:
-            rows = {name: row for row, name in store.rows_and_names(connection)}
+            rows = {name: row for row, name in log.rows_and_names(connection)}
             assert replay(connection, rows["e"], "e").fingerprint == told["fingerprint"]
 
 
 @pytest.mark.parametrize("heavy", [False, True])
 def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
-    monkeypatch.setattr(owned, "LIGHT", 10 if heavy else 10**6)
+    monkeypatch.setattr(leases, "LIGHT", 10 if heavy else 10**6)
     monkeypatch.setattr(writer, "PART", 0.01)
     create(two, {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "window": None})
     rows = {"context": [[0.125, 0.5], [0.25, 1.0]]}
@@ -124,15 +124,15 @@ def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
     told = state(two, "e")
     assert told["open"] == 301
     with two.database.read() as connection:
-        row = {name: row for row, name in store.rows_and_names(connection)}["e"]
+        row = {name: row for row, name in log.rows_and_names(connection)}["e"]
         assert verify(connection, row, "e").errors == () and verify(connection, row, "e").blanked == 300
         assert replay(connection, row, "e").fingerprint == told["fingerprint"]
         assert check_snapshots(connection, row, "e") == ([], [])
-        assert not [entry for entry in store.read(connection, row) if entry.subject == "u" or b'"u"' in entry.text]
+        assert not [entry for entry in log.read(connection, row) if entry.subject == "u" or b'"u"' in entry.text]
 
 
 def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr(owned, "LIGHT", 5)
+    monkeypatch.setattr(leases, "LIGHT", 5)
     with service_at(tmp_path / "a.db", clock, snapshot_every=20) as service:
         create(service, SPEC)
         for n in range(60):
@@ -147,7 +147,7 @@ def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp
             assert replay(connection, 1, "e").errors == ()
             from sqlalchemy import select
 
-            from tightrope.service.log.tables import snapshots
+            from tightrope_service.log import snapshots
 
             assert min(connection.execute(select(snapshots.c.seq)).scalars()) > 120
 

@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 
 from tightrope.compiled.cache import KernelCache
-from tightrope.service.app import create_app
-from tightrope.service.domain.deciding import decide
-from tightrope.service.domain.events import Cancelled, Expired, ModeChanged, Rewarded
-from tightrope.service.domain.experiment import created
-from tightrope.service.domain.requests import DecisionRequest
-from tightrope.service.domain.spec import ExperimentSpec
-from tightrope.service.log.journal import ExperimentJournal
-from tightrope.service.runtime import changes, keys
-from tightrope.service.runtime import warm_up as warming
-from tightrope.service.runtime.settings import Settings
-from tightrope.service.runtime.warm_up import common_specs, warm_up
+from tightrope_service import commands, keys
+from tightrope_service import service as warming
+from tightrope_service.app import create_app
+from tightrope_service.events import Cancelled, Expired, ModeChanged, Rewarded
+from tightrope_service.experiment import created, decide
+from tightrope_service.log import ExperimentJournal
+from tightrope_service.requests import DecisionRequest
+from tightrope_service.service import common_specs, warm_up
+from tightrope_service.settings import Settings
+from tightrope_service.spec import ExperimentSpec
 
 NOW = 1_800_000_000_000_000
 ARMS = [{"id": "low"}, {"id": "mid"}, {"id": "high"}]
@@ -107,9 +106,9 @@ def test_a_plan_that_makes_no_session_is_refused():
 
 def test_common_kinds_are_compiled_one_by_one_and_then_the_service_is_ready(service, monkeypatch, capsys):
     compiled = []
-    monkeypatch.setattr(changes, "SOON", 0.02)
-    monkeypatch.setattr(changes, "warm_up", lambda spec: (time.sleep(0.1), compiled.append(spec)))
-    asyncio.run(changes.compile_common(service))
+    monkeypatch.setattr(commands, "SOON", 0.02)
+    monkeypatch.setattr(commands, "warm_up", lambda spec: (time.sleep(0.1), compiled.append(spec)))
+    asyncio.run(commands.compile_common(service))
     kinds = [(str(spec.described_policy["policy"]), spec.alpha is not None) for spec in compiled]
     assert {("BetaThompson", True), ("BetaThompson", False), ("UCB", False), ("LinUCB", False), ("LinTS", False)} <= set(kinds)
     lines = capsys.readouterr().out.splitlines()
@@ -123,8 +122,8 @@ def test_whoever_creates_an_experiment_of_a_rare_kind_is_told_what_it_waits_for(
     service.keys.refresh()
     service.settings = dataclasses.replace(service.settings, own_process=True)
     ended, began = threading.Event(), []
-    monkeypatch.setattr(changes, "SOON", 0.05)
-    monkeypatch.setattr(changes, "warm_up", lambda spec: (began.append(spec), ended.wait(20)))
+    monkeypatch.setattr(commands, "SOON", 0.05)
+    monkeypatch.setattr(commands, "warm_up", lambda spec: (began.append(spec), ended.wait(20)))
     spec = {"name": "rare", "policy": "UCB", "arms": ARMS}
 
     async def tried():

@@ -19,19 +19,18 @@ import pytest
 from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at
 from test_scopes import two
 
-from tightrope.service.board.view import sentence_of
-from tightrope.service.domain.deciding import Prepared
-from tightrope.service.domain.errors import Refused
-from tightrope.service.domain.events import Decided
-from tightrope.service.domain.notices import NOTICE_KINDS, Notice
-from tightrope.service.domain.requests import ModeChange
-from tightrope.service.http.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
-from tightrope.service.log import webhooks
-from tightrope.service.log.transfer import read_log, write_log
-from tightrope.service.runtime import addresses, commands
-from tightrope.service.runtime.histories import Histories
-from tightrope.service.webhooks import sending
-from tightrope.service.webhooks.sending import Sender, look
+from tightrope_service import commands, outbox
+from tightrope_service import webhooks as sending
+from tightrope_service.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
+from tightrope_service.board_view import sentence_of
+from tightrope_service.certificate import NOTICE_KINDS, Notice
+from tightrope_service.errors import Refused
+from tightrope_service.events import Decided
+from tightrope_service.experiment import Prepared
+from tightrope_service.requests import ModeChange
+from tightrope_service.service import Histories
+from tightrope_service.transfer import read_log, write_log
+from tightrope_service.webhooks import Sender, look
 
 assert two  # the fixture
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md"
@@ -106,7 +105,7 @@ def service(tmp_path, clock):
 
 def hook(service, url, events=NOTICE_KINDS, experiments=None):
     with service.database.write() as connection:
-        return webhooks.create(connection, service.settings.clock(), url, events, experiments, "")
+        return outbox.create(connection, service.settings.clock(), url, events, experiments, "")
 
 
 def watched(service):
@@ -131,7 +130,7 @@ def sent(service):
 
 def rows(service, id=1):
     with service.database.read() as connection:
-        return webhooks.last_deliveries(connection, id, 100)
+        return outbox.last_deliveries(connection, id, 100)
 
 
 def test_each_kind_is_told_once_with_what_the_board_says(service, clock, receiver):
@@ -143,7 +142,7 @@ def test_each_kind_is_told_once_with_what_the_board_says(service, clock, receive
     sent(service)
     ((path, headers, body),) = receiver.got
     assert (path, headers["Host"]) == ("/hook?team=shop", f"127.0.0.1:{receiver.port}")
-    assert genuine(webhooks.shown_secret(made.secret), headers, body, clock.now / 1e6)
+    assert genuine(outbox.shown_secret(made.secret), headers, body, clock.now / 1e6)
     told, data = receiver.told[0], receiver.told[0]["data"]
     assert told["type"] == "mode.changed" and told["timestamp"] == "2027-01-15T08:00:00.000000Z"
     assert (
@@ -280,7 +279,7 @@ def test_a_receiver_that_is_down_gets_it_later_and_the_pauses_grow(service, cloc
     sent(service)
     assert len(receiver.got) == row.attempts  # no more
     with service.database.write() as connection:
-        assert webhooks.retry(connection, 1, clock.now, clock.now + webhooks.RETRY_PERIOD) == 1
+        assert outbox.retry(connection, 1, clock.now, clock.now + outbox.RETRY_PERIOD) == 1
     receiver.status = 204
     sent(service)
     assert rows(service)[0].status == "delivered" and rows(service)[0].error is None
@@ -349,13 +348,13 @@ def test_a_forged_signature_an_old_one_and_another_body_are_known(service, clock
     ask(service, commands.change_status, "pause")
     sent(service)
     ((_, headers, body),) = receiver.got
-    secret, now = webhooks.shown_secret(made.secret), clock.now / 1e6
+    secret, now = outbox.shown_secret(made.secret), clock.now / 1e6
     assert genuine(secret, headers, body, now)
     assert not genuine(secret, headers, body.replace(b"paused", b"killed"), now)
     assert not genuine(secret, headers, body, now + 301)
     assert not genuine(secret, headers | {"webhook-timestamp": str(int(now) + 1)}, body, now)
     assert not genuine(secret, headers | {"webhook-id": "msg_0"}, body, now)
-    assert not genuine(webhooks.shown_secret(bytes(32)), headers, body, now)
+    assert not genuine(outbox.shown_secret(bytes(32)), headers, body, now)
 
 
 # What is between a commit and a delivery ------------------------------------------------------------------------------------
@@ -393,10 +392,10 @@ def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, mo
         sent(service)
         assert receiver.got == []  # whoever has claimed it may still be at work
         clock.now += sending.CLAIM
-        real_settle = webhooks.settle
-        monkeypatch.setattr(webhooks, "settle", lambda *given: (_ for _ in ()).throw(OSError("killed")))  # the receiver has it
+        real_settle = outbox.settle
+        monkeypatch.setattr(outbox, "settle", lambda *given: (_ for _ in ()).throw(OSError("killed")))  # the receiver has it
         sent(service)
-        monkeypatch.setattr(webhooks, "settle", real_settle)
+        monkeypatch.setattr(outbox, "settle", real_settle)
         assert len(receiver.got) == 1 and rows(service)[0].status == "waiting"
         crash(service)
     with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:
@@ -496,9 +495,9 @@ INSIDE = (
 @pytest.mark.parametrize("url", INSIDE)
 def test_addresses_inside_are_refused_when_it_is_made_and_when_it_is_sent(two, url):
     assert "not an address of the public internet" in error(two("POST", "/v1/webhooks", {"url": url}), 422)["message"]
-    scheme, host, port, _ = addresses.parts_of(url)
+    scheme, host, port, _ = outbox.parts_of(url)
     with pytest.raises(Refused, match="not an address of the public"):
-        addresses.checked_addresses(scheme, host, port, [])
+        outbox.checked_addresses(scheme, host, port, [])
 
 
 @pytest.mark.parametrize(
@@ -525,7 +524,7 @@ def test_a_name_that_leads_inside_only_when_it_is_sent_is_refused(service, recei
     real = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, **more: real(*next(found), **more))
     url = f"https://rebound.example:{receiver.port}/"
-    assert addresses.checked_addresses("https", "rebound.example", receiver.port, [])
+    assert outbox.checked_addresses("https", "rebound.example", receiver.port, [])
     made = hook(service, url)
     create(service)
     ask(service, commands.change_status, "pause")
@@ -537,11 +536,11 @@ def test_a_name_that_leads_inside_only_when_it_is_sent_is_refused(service, recei
 
 def test_plain_http_is_for_networks_that_the_operator_names():
     with pytest.raises(Refused, match="give one with https://"):
-        addresses.checked_addresses("http", "93.184.215.14", 80, [])
-    named = addresses.networks_of(["93.184.215.0/24", "fd00::/8"])
-    assert addresses.checked_addresses("http", "93.184.215.14", 80, named)
+        outbox.checked_addresses("http", "93.184.215.14", 80, [])
+    named = outbox.networks_of(["93.184.215.0/24", "fd00::/8"])
+    assert outbox.checked_addresses("http", "93.184.215.14", 80, named)
     with pytest.raises(ValueError, match="is not a network"):
-        addresses.networks_of(["10.0.0.1/8"])
+        outbox.networks_of(["10.0.0.1/8"])
 
 
 def certificate(folder, name):
@@ -579,7 +578,7 @@ def test_tls_is_checked_by_name(service, tmp_path, monkeypatch, name):
     create(service)
     ask(service, commands.change_status, "pause")
     sender = Sender(service)
-    sender.networks = addresses.networks_of([*HERE, "::1/128"])
+    sender.networks = outbox.networks_of([*HERE, "::1/128"])
     for one in sender.begin():
         one.result(30)
     if name == "localhost":
@@ -639,9 +638,9 @@ def test_the_board_shows_webhooks_to_keys_that_may_admin(two):
     two("POST", "/v1/webhooks", {"url": PUBLIC, "note": "shop team"})
     with two.service.database.write() as connection:
         now = two.service.settings.clock()
-        webhooks.tell(connection, now, "price", Notice("winner.known", 1, now, "It is known.", {}))
-        (one,) = webhooks.ready(connection, now)
-        webhooks.settle(connection, one, 0, webhooks.FAILED_STATUS, now, "status 500")
+        outbox.tell(connection, now, "price", Notice("winner.known", 1, now, "It is known.", {}))
+        (one,) = outbox.ready(connection, now)
+        outbox.settle(connection, one, 0, outbox.FAILED_STATUS, now, "status 500")
     for role, shown in (("admin", True), ("read", False), ("admin shop", False)):
         signed = two("POST", "/board/login", f"key={two.keys[role]}".encode(), None)
         page = two("GET", "/board", None, None, Cookie=signed.headers["set-cookie"].split(";")[0]).text
@@ -650,7 +649,7 @@ def test_the_board_shows_webhooks_to_keys_that_may_admin(two):
 
 
 def test_there_is_a_limit(two, monkeypatch):
-    from tightrope.service.http import webhooks as routes
+    from tightrope_service import routes
 
     monkeypatch.setattr(routes, "MOST_WEBHOOKS", 1)
     assert two("POST", "/v1/webhooks", {"url": PUBLIC}).status_code == 201

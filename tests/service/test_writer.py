@@ -10,12 +10,10 @@ import pytest
 import sqlalchemy as sa
 from running import PRICES, crash, create, decide, reward, service_at, state
 
-from tightrope.service.app import create_app
-from tightrope.service.domain.errors import Refused
-from tightrope.service.http import reading
-from tightrope.service.log import recovery, store
-from tightrope.service.log.tables import snapshots
-from tightrope.service.runtime import changes, keys, writer
+from tightrope_service import commands, keys, log, recovery, routes, writer
+from tightrope_service.app import create_app
+from tightrope_service.errors import Refused
+from tightrope_service.log import snapshots
 
 SHADOW = PRICES | {"window": None, "baseline": "low", "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]}}
 
@@ -34,19 +32,19 @@ def saved(service):
 
 def test_the_writer_is_well_again_without_a_request_once_it_can_write(service, monkeypatch):
     create(service)
-    real = store.append
+    real = log.append
 
     def full(*arguments):
         real(*arguments)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store, "append", full)
+    monkeypatch.setattr(log, "append", full)
     try:
         decide(service, "a")
     except Refused as error:
         assert error.status == 503
     assert service.writer.failing == "OSError"
-    monkeypatch.setattr(store, "append", real)
+    monkeypatch.setattr(log, "append", real)
     wait_for(lambda: service.writer.failing is None)
     assert decide(service, "a")["event"] == 2
 
@@ -123,7 +121,7 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(service
         at_once.pop()
         return recovery.rebuild(*arguments) if slow == "reads" else None
 
-    monkeypatch.setattr(*((reading, "rebuild") if slow == "reads" else (changes, "warm_up")), held_up)
+    monkeypatch.setattr(*((routes, "rebuild") if slow == "reads" else (commands, "warm_up")), held_up)
     monkeypatch.setattr(keys, "FRESH_SECONDS", 0.0)  # every request finds that the keys must be read again
 
     async def traffic():

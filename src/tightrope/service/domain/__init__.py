@@ -1,1 +1,0 @@
-"""The state of an experiment and its changes: specs, requests, events, state, rollout, evidence. No database, no HTTP."""

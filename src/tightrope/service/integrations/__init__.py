@@ -1,1 +1,0 @@
-"""Other systems: OpenFeature's provider."""

@@ -1,1 +1,0 @@
-"""Webhooks: what happens in an experiment is told to other programs."""

@@ -1,0 +1,470 @@
+"""The writer: one thread that decides and appends. What it answers is on disk.
+
+Commands wait in lines, one for each experiment. The thread works in parts of at most PART seconds: it goes around the lines, gives each a
+share of the part, applies commands to the live experiments and appends their events in one transaction; only then are they answered, and
+meanwhile the next ones gather. A command that is long, such as a batch, stops where its time is over and goes on in a later part, behind
+the others, so that nobody waits for more than a part or two whatever the others ask for. If the transaction fails, nobody is told that
+anything of it happened, and the experiments are read from the database again before they go on: memory never runs ahead of the log.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import itertools
+import math
+import queue
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import certificate, outbox
+from . import log as audit
+from . import log as store
+from .certificate import Notice
+from .database import Database
+from .errors import MICROSECONDS, Refused, invalid, unknown_experiment
+from .events import Event
+from .experiment import Experiment, Prepared, created
+from .leases import Lease, Leases, OwnedExperiment
+from .log import UNKNOWN, Author, ExperimentJournal, LogEntry, secrets_table
+from .recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
+from .settings import Settings, logger, metrics
+from .spec import ExperimentSpec
+
+PART = 0.05  # seconds of work between two commits
+LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
+CALM_SECONDS = 1.0  # seconds without a failure after which a service tries by itself whether it can write
+READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
+READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
+LOOK_SECONDS = 10.0  # between two looks at all of an experiment, which take long
+AT_ONCE = 200  # commands whose decisions are looked up together
+
+Answer = object
+Ticket = asyncio.Future[Any] | Future[Any]  # of one answer, whatever it is
+Answered = tuple[Ticket | None, Answer]  # answer or exception of a command
+Done = Callable[[Sequence[Answered]], None]  # of every command of a part
+Act = Callable[["Transaction"], Answer]
+
+
+class Unfinished:
+    """The answer of an act whose time is over: it is called again in a later part. until: not before this is done; None: at once."""
+
+    def __init__(self, until: "Future[Snapshot] | None" = None) -> None:
+        self.until = until
+
+
+UNFINISHED = Unfinished()
+
+
+class Command:
+    """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
+    looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
+    part could not be written; None: the refusal itself. author: who asks for it."""
+
+    __slots__ = ("act", "author", "experiment", "failed", "ids", "spec", "ticket")
+
+    def __init__(
+        self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Ticket | None = None, spec: ExperimentSpec | None = None,
+        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN,
+    ) -> None:  # fmt: skip
+        self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
+        self.author = author
+
+
+class Transaction:
+    """A command's view: the experiment, the time, and the log's entries about a decision. What it records is committed with its part.
+    until: when the command's time is over, by the computer's count of seconds."""
+
+    def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection, until: float = math.inf) -> None:
+        self.writer, self.owned, self.now, self.connection, self.until = writer, owned, now, connection, until
+        self.experiment = owned.experiment
+        self.author = UNKNOWN  # of the command that is being done
+        self.looked_up: dict[str, list[LogEntry]] = {}
+
+    def record(self, event: Event | Prepared) -> LogEntry:
+        entry = self.owned.journal.record(event, self.now)
+        self.owned.new.append(entry)
+        audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
+        self._tell(event, entry)
+        if entry.decision is not None and entry.decision in self.looked_up:
+            self.looked_up[entry.decision].append(entry)
+        return entry
+
+    def _tell(self, event: Event | Prepared, entry: LogEntry) -> None:
+        if not isinstance(event, Prepared):
+            notice = certificate.of_event(event, entry.seq, entry.time)
+            if notice is not None:
+                outbox.tell(self.connection, self.now, self.experiment.name, notice)
+                self.writer.has_told = True
+        elif (bound := event.event.budget) is not None:
+            least, before = self.experiment.rollout.least_budget, self.owned.at_risk
+            if bound < least and before is not True:
+                self.tell_lasting("budget", {"": certificate.of_bound(bound, least, entry.seq, entry.time)})
+                self.owned.at_risk = True
+            elif bound >= max(least, 0.0) and before is not False:
+                self.tell_lasting("budget", {})
+                self.owned.at_risk = False
+
+    def tell_lasting(self, scope: str, holding: dict[str, Notice]) -> None:
+        row, name = self.owned.row, self.experiment.name
+        outbox.tell_lasting(self.connection, self.now, row, name, scope, holding)
+        self.writer.has_told = True
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() >= self.until
+
+    def flush(self) -> None:
+        self.writer.append(self.connection, self.owned)
+
+    def look_up(self, ids: Iterable[str]) -> None:
+        ids_to_read = {id for id in ids if id not in self.looked_up}
+        if ids_to_read:
+            self.looked_up |= {id: [] for id in ids_to_read}
+            unwritten = (entry for entry in self.owned.new if entry.decision in ids_to_read)
+            for entry in [*store.about(self.connection, self.owned.row, ids_to_read), *unwritten]:
+                self.looked_up[str(entry.decision)].append(entry)
+
+    def may_know(self, id: str) -> bool:
+        return id in self.experiment.open or id not in self.looked_up or bool(self.looked_up[id])
+
+    def entries(self, id: str) -> list[LogEntry]:
+        self.look_up((id,))
+        return self.looked_up[id]
+
+
+class Writer(threading.Thread):
+    """See the module. done: is given a group's answers in the writer's thread. taken: is told the spec of each experiment that it takes
+    over."""
+
+    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done, taken: Callable[[ExperimentSpec], None]) -> None:
+        super().__init__(name="writer", daemon=True)
+        self.database, self.settings, self.leases, self.done, self.taken = database, settings, leases, done, taken
+        self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
+        self.owned: dict[str, OwnedExperiment] = {}
+        self.replayed = False  # whether all experiments that nobody else writes were read once
+        self.failing: str | None = None  # why the last transaction failed; None: something was written since
+        self.failed = 0.0  # when that was, by the computer's count of seconds
+        self.held: dict[str, Lease] = {}  # of experiments that stay this process's, as all of an SQLite file
+        self.unavailable: dict[str, tuple[float, Refused]] = {}  # experiments that cannot be had before a time, and what is answered
+        self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
+        self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
+        self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
+        self.look: Act | None = None  # done now and then with each experiment that has something new
+        self.told = threading.Event()  # there are new messages for webhooks
+        self.has_told = False  # in the transaction that is under way
+        self._ending = False
+        self._ticked = 0.0
+
+    def ask(self, command: Command) -> None:
+        self.queue.put(command)
+
+    def stop(self) -> None:
+        """Work off what waits, write snapshots, give up the leases and end."""
+        self.queue.put(None)
+        self.join()
+
+    # The loop -------------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until `stop`, and then until nobody waits any more."""
+        while not self._ending or self.lines:
+            self.leases.mark_alive()
+            self._line_up()
+            if self.lines:
+                self._serve()
+            if time.monotonic() - self._ticked >= self.settings.tick:
+                self._tick()
+                self._ticked = time.monotonic()
+        self._leave()
+
+    def _line_up(self) -> None:
+        """Put all commands that came into the lines; where nobody waits, wait for one unless the clock's turn comes first."""
+        with contextlib.suppress(queue.Empty):
+            pause = max(self.settings.tick - (time.monotonic() - self._ticked), 0.001)
+            command = self.queue.get_nowait() if self.lines else self.queue.get(timeout=pause)
+            while True:
+                if command is None:
+                    self._ending = True
+                else:
+                    self.lines.setdefault(command.experiment, deque()).append(command)
+                command = self.queue.get_nowait()
+
+    def _serve(self) -> None:
+        """A part: do commands of all lines for a while, bring their events to disk, answer."""
+        answers: list[Answered] = []
+        untouched: list[Answered] = []  # answers that do not depend on the transaction
+        begun: list[Command] = []
+        alone = self.failing is not None and self.database.sqlite  # reads are answered while a full disk takes no events
+        try:
+            for name in [name for name in self.lines if name not in self.owned]:
+                try:
+                    self._take(name)
+                except Refused as error:
+                    answers += [(command.ticket, error) for command in self.lines.pop(name)]
+            untouched = list(answers)
+            with self.database.write() as connection:
+                began, share = time.monotonic(), max(PART / max(len(self.lines), 1), LEAST_SHARE)
+                for name in list(self.lines):
+                    answers += self._serve_one(connection, name, begun, time.monotonic() + share, alone)
+                    self.lines.move_to_end(name)
+                    if not self.lines[name]:
+                        del self.lines[name]
+                    if alone or time.monotonic() - began >= PART:
+                        break
+                self._append(connection)
+            if self._fresh:  # what only reads says nothing of a disk that is full
+                self.failing = None
+            metrics().group.observe(len(answers))
+        except Exception as error:
+            refused = self._failed(error, {command.experiment for command in begun})
+            for name in {command.experiment for command in begun} & self.lines.keys():
+                self.lines[name] = deque(command for command in self.lines[name] if command not in begun)
+            self.lines = OrderedDict((name, line) for name, line in self.lines.items() if line)
+            for one in begun:
+                one.act = given_up  # also where it waits for something
+            answers = [*untouched, *((one.ticket, refused if one.failed is None else one.failed(refused)) for one in begun)]
+        self._after()
+        self.done(answers)
+
+    def _serve_one(self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool) -> Sequence[Answered]:
+        """The commands of a line, as far as its time goes. begun: takes them. alone: only the first one."""
+        line, owned = self.lines[name], self.owned.get(name)
+        if owned is None:
+            creating = next((command for command in line if command.spec is not None), None)
+            try:
+                owned = self._create(connection, name, creating)
+            except Refused as error:
+                refused = [(command.ticket, error) for command in line]
+                line.clear()
+                return refused
+            except Exception:
+                begun.extend(line)  # they have their answer, or would be tried for ever
+                line.clear()
+                raise
+        transaction = Transaction(self, owned, self.settings.clock(), connection, until)
+        answers: list[Answered] = []
+        later: list[Command] = []
+        for number in range(1 if alone else min(len(line), self.settings.group)):
+            if number % AT_ONCE == 0:
+                first = list(itertools.islice(line, AT_ONCE))
+                transaction.look_up(id for command in first for id in command.ids if id not in owned.experiment.open)
+            command = line.popleft()
+            begun.append(command)
+            transaction.author = command.author
+            try:
+                answer = command.act(transaction)
+            except Refused as error:
+                answer = error
+            if not isinstance(answer, Unfinished):
+                answers.append((command.ticket, answer))
+            elif answer.until is None:
+                later.append(command)
+            else:
+                answer.until.add_done_callback(functools.partial(self._requeue, command))
+            if transaction.over:
+                break
+        line.extend(later)
+        return answers
+
+    def _requeue(self, command: Command, done: "Future[Snapshot]") -> None:
+        if command.act is given_up:
+            command.ticket = None
+        self.queue.put(command)
+
+    def _append(self, connection: Connection) -> None:
+        for owned in self.owned.values():
+            self.append(connection, owned)
+
+    def append(self, connection: Connection, owned: OwnedExperiment) -> None:
+        """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
+        if owned.new:
+            store.append(connection, owned.row, owned.fence, owned.new)
+            metrics().events.inc(len(owned.new))
+            owned.new = []
+            self._fresh.add(owned.experiment.name)
+
+    def _failed(self, error: Exception, touched: set[str]) -> Refused:
+        """Nothing of the group happened: forget what memory thinks, and say so."""
+        outside = isinstance(error, (sa.exc.SQLAlchemyError, OSError, store.Overtaken))
+        self.failing, self.failed = type(error).__name__, time.monotonic()
+        logger().error("group failed", error=self.failing, reason=str(getattr(error, "orig", None) or type(error)), exc_info=not outside)
+        metrics().failures.inc()
+        overtaken = isinstance(error, store.Overtaken)
+        self.owned = {
+            name: owned for name, owned in self.owned.items() if name not in touched | self._fresh and not owned.new and not overtaken
+        }
+        self._fresh.clear()
+        if not outside:
+            return Refused(500, "The service met an error of its own, so nothing was done; its log says more.")
+        return Refused(503, "The log could not be written, so nothing was done; send the same request again.", retry_after=1)
+
+    def _after(self) -> None:
+        """Count the events that are on disk now, and shorten the next start where it is time."""
+        if self.database.sqlite:
+            self.held |= {name: Lease(self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
+        self._fresh.clear()
+        if self.has_told:
+            self.has_told = False
+            self.told.set()
+        for owned in list(self.owned.values()):
+            if owned.due(self.settings.snapshot_every):
+                self._snapshot(owned)
+
+    def _snapshot(self, owned: OwnedExperiment, here: bool = False) -> None:
+        seq = owned.saved = owned.experiment.seq
+        if here or owned.light:
+            self._write_snapshot(owned.experiment.name, owned.row, Snapshot.of(owned.journal))
+        else:
+            self.copies.submit(self._copy_snapshot, owned.experiment.name, owned.row, seq)
+
+    def _copy_snapshot(self, name: str, row: int, seq: int) -> None:
+        with contextlib.suppress(
+            ValueError, sa.exc.SQLAlchemyError
+        ):  # the writer reads the log itself where it must, and says what is wrong
+            self._write_snapshot(name, row, self.copied(name, row, seq))
+
+    def copied(self, name: str, row: int, seq: int, change: Callable[[Experiment], None] | None = None) -> Snapshot:
+        """The snapshot of an event, from the log; not in the writer's thread. change: is done to the state first. Raises ValueError where
+        it could not be read back."""
+        with self.database.read() as connection:
+            journal = rebuild(connection, row, name, seq)
+        if change is not None:
+            change(journal.experiment)
+        snapshot = Snapshot.of(journal)
+        snapshot.check(name)
+        return snapshot
+
+    def _write_snapshot(self, name: str, row: int, snapshot: Snapshot) -> None:
+        try:
+            with self.database.write() as connection:
+                if was_erased(connection, row, snapshot.seq):  # behind it, so that it may hold what was erased
+                    return
+                write_snapshot(connection, row, snapshot)
+        except (sa.exc.DBAPIError, OSError) as error:  # only the next start takes longer
+            logger().warning("snapshot failed", experiment=name, error=type(error).__name__)
+
+    # Experiments ----------------------------------------------------------------------------------------------------------
+
+    def _take(self, name: str) -> None:
+        """Hold an experiment that the database has, if it has it: from its last snapshot and the events behind it.
+
+        The lease is on disk before the replay begins and is renewed while it lasts: a replay may take longer than a lease.
+        """
+        until, refused = self.unavailable.get(name, (0.0, None))
+        if refused is not None and time.monotonic() < until:
+            raise refused
+        lease = self.held.get(name)
+        if lease is None:
+            with self.database.write() as connection:
+                lease = self.leases.take(connection, name)
+            if lease is None:
+                return
+            if self.database.sqlite:
+                self.held[name] = lease
+        journal, saved = self._read(name, lease)
+        self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
+        self.unavailable.pop(name, None)
+        self.taken(self.owned[name].experiment.spec)
+
+    def _read(self, name: str, lease: Lease) -> tuple[ExperimentJournal, int]:
+        """An experiment from its log, and the event of the snapshot that it began with. Where the log cannot be read, it is tried again
+        after a while, as somebody may have restored it."""
+        began = time.monotonic()
+        try:
+            with self.database.read() as connection:
+                return recover(connection, lease.row, name)
+        except ValueError as error:
+            pause = max(READ_AGAIN, READ_SHARE * (time.monotonic() - began))
+            refused = Refused(503, f"experiment = {name!r} could not be read from its log: {error}", "experiment", retry_after=pause)
+            self.unavailable[name] = time.monotonic() + pause, refused
+            logger().error("replay failed", experiment=name, reason=str(error))
+            raise refused from None
+
+    def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
+        if command is None or command.spec is None:
+            raise unknown_experiment(name)
+        spec, journal = command.spec, ExperimentJournal(name)
+        try:
+            event = created(spec)
+            first = journal.record(event, self.settings.clock())
+        except ValueError as error:
+            raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
+        lease = self.leases.create(connection, name, first.text.decode())
+        owned = OwnedExperiment(lease.row, lease.fence, journal, first.seq)
+        owned.new.append(first)
+        audit.note_event(connection, first.time, command.author, name, first.seq, event)
+        self._fresh.add(name)
+        self.owned[name] = owned
+        return owned
+
+    def _leave(self) -> None:
+        """The last thing before the process ends: snapshots, and leases for others to take."""
+        self.copies.shutdown(cancel_futures=True)
+        for owned in self.owned.values():
+            if owned.experiment.seq > owned.saved:
+                self._snapshot(owned, here=True)
+        with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
+            self.leases.give_up(connection)
+
+    # The clock ------------------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Renew leases, take over what nobody holds, close windows."""
+        try:
+            with self.database.write() as connection:
+                for name in self.leases.renew(connection, self.owned):
+                    del self.owned[name]
+                free = self.leases.free(connection, self.owned)
+                calm = self.failing is not None and time.monotonic() - self.failed >= CALM_SECONDS
+                if calm:
+                    try_writing(connection, self.leases.owner)
+            for name in free:
+                with contextlib.suppress(Refused):
+                    self._take(name)
+            self.replayed = True
+            if calm:  # a service that is not ready gets no requests, so none of them could clear it
+                self.failing = None
+        except Exception as error:
+            self._failed(error, set(self.owned))
+            return
+        self._after()
+        for owned in self.owned.values():
+            owned.mark()
+        now = self.settings.clock()
+        last = max((owned.experiment.time for owned in self.owned.values()), default=0)
+        metrics().behind.set(max(last - now, 0) / MICROSECONDS)
+        for name, owned in list(self.owned.items()):
+            if owned.experiment.due(now) is not None and not owned.closing:
+                owned.closing = True
+                self.lines.setdefault(name, deque()).append(Command(name, close_windows))
+            if self.look is not None and owned.worth_a_look(LOOK_SECONDS):
+                self.lines.setdefault(name, deque()).append(Command(name, self.look))
+
+
+def try_writing(connection: Connection, owner: str) -> None:
+    """Write something that leaves nothing behind; it fails with the transaction where nothing can be written."""
+    name = f"probe {owner}"[:40]
+    connection.execute(sa.insert(secrets_table).values(name=name, value=bytes(2000)))
+    connection.execute(sa.delete(secrets_table).where(secrets_table.c.name == name))
+
+
+def given_up(transaction: Transaction) -> None:
+    """The act of a command that already has its answer: nothing."""
+
+
+def close_windows(transaction: Transaction) -> Unfinished | bool:
+    """Close the windows that are due, as many as the time allows: others wait too."""
+    while (event := transaction.experiment.closing(transaction.now)) is not None:
+        transaction.record(event)
+        if transaction.over:
+            return UNFINISHED
+    transaction.owned.closing = False
+    return True
