@@ -1,9 +1,12 @@
 """The pages that Sphinx cannot make: those of the command line, of problems in specs and of policies. The site's build writes them.
+Run as a script it writes the names of policies into `__init__.pyi`.
 
 The Python interface is Sphinx's own work: docs/reference/interface.md names it.
 """
 
+import ast
 import os
+import pathlib
 import types
 import typing
 from typing import Any
@@ -13,9 +16,10 @@ import policy_pages
 import typer
 from policy_pages import paragraphs
 
+import tightrope
 from tightrope.cli.application import app
 from tightrope.core.fields import Matrix, Vector
-from tightrope.core.policy import RECIPES
+from tightrope.core.policy import RECIPES, REGISTRY
 from tightrope.core.registry import load_own
 
 load_own()  # the package's policies and problems, which nothing else here asks for
@@ -79,3 +83,32 @@ def pages() -> dict[str, str]:
     """Every page that is made, by its place below docs."""
     own = {"reference/specs.md": specs(), "reference/command-line.md": command_line()}
     return own | {f"policies/{name}": text for name, text in policy_pages.pages().items()}
+
+
+INTERFACE = pathlib.Path(tightrope.__file__).with_suffix(".pyi")
+
+
+def interface() -> str:
+    """`__init__.pyi`, with the policies that are registered: `python docs/make_reference.py` writes it."""
+    text = INTERFACE.read_text()
+    places: dict[str, list[str]] = {}
+    for line in (line for line in ast.parse(text).body if isinstance(line, ast.ImportFrom) and line.level):
+        others = [alias.name for alias in line.names if alias.name not in REGISTRY]
+        places |= {f".{line.module or ''}": others} if others else {}
+    own = [name for name, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")]
+    for name in own:
+        places.setdefault(REGISTRY[name].__module__.removeprefix("tightrope"), []).append(name)
+    names = sorted({name for each in places.values() for name in each}, key=kind)
+    head = text[: text.index("from .")]
+    lines = [f"from {place} import {', '.join(sorted(places[place], key=kind))}" for place in sorted(places)]
+    listed = "".join(f'    "{name}",\n' for name in names)
+    return head + "\n".join(lines) + f"\n\n__version__: str\n__all__ = [\n{listed}]\n"
+
+
+def kind(name: str) -> tuple[int, str]:
+    """How imports are sorted: constants, classes, functions and modules."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+if __name__ == "__main__":
+    INTERFACE.write_text(interface())

@@ -206,7 +206,7 @@ def picture(name: str) -> str:
     """The policy beside its peers, and what world that is."""
     place = make_curves.place_of(name)
     if place is None:
-        return "[When the days are not alike](../gallery/days.md) draws how often it names the right arm, beside rules that stop.\n"
+        return ""
     world = make_curves.WORLDS[place]
     *others, last = (peer for peer in world.peers if peer != name)
     peers = f"{', '.join(others)} and {last}"

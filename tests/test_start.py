@@ -37,7 +37,7 @@ except SystemExit as end:
 def test_starts_without_matplotlib():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "alpha = 2.0" in done.stdout
+    assert "default 2.0" in done.stdout
 
 
 @pytest.mark.parametrize("module", ["delays", "stopping", "logs", "problems", "oracles"])

@@ -8,61 +8,52 @@ from .evaluation.evaluate import compare, evaluate, evaluate_learner
 from .evaluation.results import Comparison, Evaluation
 from .logs.encoding import Encoder
 from .numerics.linalg import Scaled, scale
-from .policies import (
-    C2UCB,
-    CKLUCB,
-    CLUCB,
-    CLUCB2,
-    CLUCB2T,
-    CUCB,
-    CUCB2,
-    CUCB2T,
-    ESCB,
-    HOO,
-    KLUCB,
-    OFUL,
-    OSLB,
-    P1RAGE,
-    PC2UCB,
-    RAGE,
-    UCB,
-    BetaThompson,
-    CombGreedy,
-    CombKLUCB,
-    CombLinTS,
-    CombLinUCB,
-    CombTS,
-    CombUCB1,
-    Conservative,
-    EpsilonGreedy,
-    Explore,
-    FrankWolfeSampling,
-    GaussianThompson,
-    LinEpsilonGreedy,
-    LinGame,
-    LinGapE,
-    LinMED,
-    LinTS,
-    LinUCB,
-    LogisticTS,
-    RobustUCB,
-    Safe,
-    SafeSegments,
-    SafeSets,
-    SoftUCB,
-    SquareCB,
-    TopTwoThompson,
-    TopTwoUCB,
-    TrackAndStop,
-    TrackCKLUCB,
-    UGapE,
-    Uniform,
-    XYAdaptive,
-    XYOracle,
-    XYStatic,
-    Zooming,
-)
+from .policies.classic.betathompson import BetaThompson
+from .policies.classic.epsilongreedy import EpsilonGreedy
+from .policies.classic.gaussianthompson import GaussianThompson
+from .policies.classic.klucb import KLUCB
+from .policies.classic.robustucb import RobustUCB
+from .policies.classic.ucb import UCB
+from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
+from .policies.conservative.safe import Safe
+from .policies.conservative.safesegments import SafeSegments
+from .policies.conservative.safesets import SafeSets
+from .policies.exploration.explore import Explore
+from .policies.identification.frankwolfesampling import FrankWolfeSampling
+from .policies.identification.lingame import LinGame
+from .policies.identification.lingape import LinGapE
+from .policies.identification.p1rage import P1RAGE
+from .policies.identification.rage import RAGE
+from .policies.identification.toptwothompson import TopTwoThompson
+from .policies.identification.toptwoucb import TopTwoUCB
+from .policies.identification.trackandstop import TrackAndStop
+from .policies.identification.ugape import UGapE
+from .policies.identification.uniform import Uniform
+from .policies.identification.xyadaptive import XYAdaptive
+from .policies.identification.xyoracle import XYOracle
+from .policies.identification.xystatic import XYStatic
+from .policies.linear.linepsilongreedy import LinEpsilonGreedy
+from .policies.linear.linmed import LinMED
+from .policies.linear.lints import LinTS
+from .policies.linear.linucb import OFUL, LinUCB
+from .policies.linear.logisticts import LogisticTS
+from .policies.lipschitz.cklucb import CKLUCB
+from .policies.lipschitz.hoo import HOO
+from .policies.lipschitz.oslb import OSLB
 from .policies.lipschitz.pooled import discretize
+from .policies.lipschitz.trackckl import TrackCKLUCB
+from .policies.lipschitz.zooming import Zooming
+from .policies.regression.squarecb import SquareCB
+from .policies.semibandits.c2ucb import C2UCB
+from .policies.semibandits.combgreedy import CombGreedy
+from .policies.semibandits.combklucb import CombKLUCB
+from .policies.semibandits.comblints import CombLinTS
+from .policies.semibandits.comblinucb import CombLinUCB
+from .policies.semibandits.combts import CombTS
+from .policies.semibandits.combucb1 import CombUCB1
+from .policies.semibandits.escb import ESCB
+from .policies.semibandits.pc2ucb import PC2UCB
+from .policies.softucb.softucb import SoftUCB
 from .results.results import Identification, PairedComparison, Result, load
 from .session.decisions import Decision
 from .session.journal import Journal

@@ -20,7 +20,8 @@ from ..core.streams import PROBLEM, stream
 from ..core.types import JsonObject
 from ..core.verbs import begin, describe, evidence, lower_bound, mean, observe, recommend, stopped, tolerance
 from ..numerics.statistics import standard_error
-from ..policies import LinGapE, UGapE
+from ..policies.identification.lingape import LinGapE
+from ..policies.identification.ugape import UGapE
 from ..problems import Bernoulli, Linear
 from ..results.results import ANSWERS, Identification, Result
 from . import stopping, store
