@@ -34,7 +34,7 @@ def compared(source: str) -> set[str]:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if (node.module or "").endswith(("_policies", "_policy")) or alias.name.endswith(("_policies", "_policy"))
-    }
+    } | {node.name for node in body if isinstance(node, ast.ClassDef) and node.name.startswith("Naive")}
     for node in body:  # functions that use a twin stand for it
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_") and words(node) & twins:
             twins.add(node.name)
