@@ -302,7 +302,7 @@ class Row:
 
     key: of the claim in the paper's register, or OURS. text: what is compared. paper: the paper's number, as printed. ours and se: ours
     and its standard error. test, verdict, reason: of the rule, see `Judgement`. remark: what the paper leaves open that the number
-    depends on. figure: filled in when the figure is run. reading: which reading of the paper, by its name in `X/readings.py`; ""
+    depends on. figure: filled in when the figure is run. reading: which reading of the paper, by its name in `X/claims.yaml`; ""
     is the figure's own. Only rows of the primary reading count.
     """
 

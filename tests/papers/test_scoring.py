@@ -20,6 +20,7 @@ from tightrope_papers.register import (
     Claim,
     Reading,
     counts,
+    read_register,
     register_claims,
     standings,
 )
@@ -243,6 +244,16 @@ def test_a_claim_stands_by_the_worst_of_its_rows_and_counts_once():
         standings(claims, [row("wrong", YES)])
     with pytest.raises(ValueError, match="key = 'good' stands for two claims"):
         register_claims([claim("good"), claim("good")])
+
+
+@pytest.mark.parametrize("content", [
+    "claims: [{key: a, where: b, words: c, kind: order, odd: 1}]", "claims: []\nodd: 1",
+    "claims: []\nreadings: [{name: a, words: b, figures: [c], source: d, tried: 1, odd: 1}]",
+])  # fmt: skip
+def test_a_field_that_no_file_of_claims_has_is_refused(content, tmp_path):
+    (tmp_path / "claims.yaml").write_text(content)
+    with pytest.raises(ValueError, match="'odd' is none of "):
+        read_register(tmp_path / "claims.yaml")
 
 
 def standing(rows, named=(), **more):
