@@ -6,9 +6,9 @@ A paper is a package `X` with a TITLE. A figure or table of it is a module `X/fi
     score(data)   rows, each judged by a rule of `scoring` and referring to a claim of `X/claims.yaml`
     tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
 
-A module with a function `data` is a figure; one that redraws its runs may stand beside it (`fig1_data`, `fig1_score`). Its name on the
-command line has hyphens instead of underscores. What is not in a paper, but answers what its reader may ask next, stands apart in
-`X/beyond`.
+A module with a function `data` is a figure; one that redraws its runs or shares its cases stands beside it
+(`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of underscores. What is not in a paper,
+but answers what its reader may ask next, stands apart in `X/beyond.py`.
 """
 
 import contextlib

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tightrope_papers.lingape import coverage, fig1, fig2, fig3, table1, theory
-from tightrope_papers.lingape.beyond import later
-from tightrope_papers.lingape.comparison import (
+from tightrope_papers.lingape import beyond, fig1, fig2, fig3, theory
+from tightrope_papers.lingape.settings import (
     ADAPTIVE,
     ADAPTIVE_ONE,
     ELIMINATION,
@@ -19,8 +18,9 @@ from tightrope_papers.lingape.comparison import (
     UNIFORM,
     ZERO,
     at_least_times,
+    canonical,
+    near_parallel,
 )
-from tightrope_papers.lingape.settings import canonical, near_parallel
 from tightrope_papers.scoring import Estimate
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
@@ -120,43 +120,43 @@ def test_figure_3_counts_draws_and_not_runs():
 
 def pulled():
     return {name: {"rounds": np.full(5, sum(counts)), "pulls": np.tile(np.array(counts, dtype=float), (5, 1))}
-            for name, counts in (table1.PRINTED_PULLS | {ORACLE: table1.PRINTED_PULLS[ORACLE_K]}).items()}  # fmt: skip
+            for name, counts in (fig1.PRINTED_PULLS | {ORACLE: fig1.PRINTED_PULLS[ORACLE_K]}).items()}  # fmt: skip
 
 
 def test_table_1_is_the_print_and_nothing_else():
-    found = table1.PullCounts(pulled(), np.array(table1.PRINTED_PULLS[STATIC], dtype=float))
-    assert {row.verdict for row in table1.score(found)} == {YES}
+    found = fig1.PullCounts(pulled(), np.array(fig1.PRINTED_PULLS[STATIC], dtype=float))
+    assert {row.verdict for row in fig1.table1_score(found)} == {YES}
     turned = {
         name: {key: values[..., ::-1] if values.ndim > 1 else values for key, values in item.items()} for name, item in pulled().items()
     }
     turned[STATIC]["pulls"] = np.tile([9e6, 1e6, 1e6, 1e6, 1e6, 1e6], (5, 1))
-    rows = table1.score(table1.PullCounts(turned, np.array(table1.PRINTED_PULLS[STATIC], dtype=float)[[1, 0, 2, 3, 4, 5]]))
+    rows = fig1.table1_score(fig1.PullCounts(turned, np.array(fig1.PRINTED_PULLS[STATIC], dtype=float)[[1, 0, 2, 3, 4, 5]]))
     assert set(verdicts(rows, "table-focus")) == {NO}
     assert verdicts(rows, "table-static")[-1] == NO
     assert verdicts(rows, "table-oracle")[-1] == NO
 
 
 def test_a_later_rule_that_needs_fewer_samples_is_seen():
-    found = runs() | {later.GAME: runs(ZERO=1.5e6)[ZERO], later.CLIMB: runs(ZERO=0.6e6)[ZERO]}
-    rows = later.score([later.LaterRuleCase("canonical", 0.5, 0, found)])
+    found = runs() | {beyond.GAME: runs(ZERO=1.5e6)[ZERO], beyond.CLIMB: runs(ZERO=0.6e6)[ZERO]}
+    rows = beyond.later_score([beyond.LaterRuleCase("canonical", 0.5, 0, found)])
     assert [row.verdict for row in rows] == [YES, NO, YES]
-    found[later.GAME]["arm"] = np.ones(40, dtype=int)
-    assert later.score([later.LaterRuleCase("canonical", 0.5, 0, found)])[-1].verdict == NO
+    found[beyond.GAME]["arm"] = np.ones(40, dtype=int)
+    assert beyond.later_score([beyond.LaterRuleCase("canonical", 0.5, 0, found)])[-1].verdict == NO
 
 
 def audits(rounds):
-    seen = {rule: coverage.Audit(np.full(200, 0.6), mean + 1e3 * rng.standard_normal(200), np.zeros(200, dtype=bool))
+    seen = {rule: fig2.Audit(np.full(200, 0.6), mean + 1e3 * rng.standard_normal(200), np.zeros(200, dtype=bool))
             for rule, mean in rounds.items()}  # fmt: skip
-    return coverage.CoverageAudits(seen, 10**8)
+    return fig2.CoverageAudits(seen, 10**8)
 
 
 def test_coverage_sees_a_bound_that_is_left_and_rules_that_differ():
     good = audits({"greedy": 3.278e5, "ratio": 3.256e5})
-    assert {row.verdict for row in coverage.score(good)} == {YES}
+    assert {row.verdict for row in fig2.coverage_score(good)} == {YES}
     bad = audits({"greedy": 3.278e5, "ratio": 2.5e5})
     bad.audits["ratio"].ratios[:40] = 1.2
     bad.audits["greedy"].wrong[:40] = True
-    assert [row.verdict for row in coverage.score(bad)] == [YES, NO, NO, YES, NO]
+    assert [row.verdict for row in fig2.coverage_score(bad)] == [YES, NO, NO, YES, NO]
 
 
 def test_complexities_have_their_closed_forms():

@@ -12,7 +12,7 @@ from tightrope.core.policy import Policy
 from tightrope.results.results import Result
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, near, paired_mean, rare, row_of
+from ..scoring import OURS, Estimate, Row, above, estimate, gain, in_reading, near, paired_mean, rare, row_of
 from .measures import (
     BoundConstants,
     allowance,
@@ -33,7 +33,19 @@ from .measures import (
     summary,
     worst_models_of_draws,
 )
-from .settings import ALPHA, DELTA, DRAW, LINEAR, Instance, budget_monitor, line_up, linear_models, ranked_baseline, told_baseline
+from .settings import (
+    ALPHA,
+    DELTA,
+    DRAW,
+    LINEAR,
+    OTHER_DRAWS,
+    Instance,
+    budget_monitor,
+    line_up,
+    linear_models,
+    ranked_baseline,
+    told_baseline,
+)
 
 RANK = 6
 IMPROVEMENT = 38.0  # per cent, of the paper's worst model
@@ -258,3 +270,95 @@ def fig7_score(runs: LinearRuns) -> list[Row]:
 
 def fig7_plot(runs: LinearRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")
+
+
+# Share of rounds in which a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds.
+
+
+E2_RANK = 3
+FORMS: dict[str, dict[str, str]] = {"default": {}, "literal": {"clip": "paper"}, "sub-Gaussian": {"martingale": "subgaussian"}}
+SELECTION_ALONE = "CLUCB-S"
+PAPER_SHARE, PAPER_ERROR = 38.7, 9.0  # per cent
+
+
+class SafeArmRuns(NamedTuple):
+    """The runs of every draw and how many models they go round."""
+
+    results: dict[str, Result]
+    models: int
+
+
+def play_e2(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
+    """Three forms of CLUCB2 with the 3rd best arm as baseline."""
+    models, runs = run.at(smoke=(2, 2), laptop=(70, 4), paper=(70, 40))
+    horizon = run.at(smoke=500, laptop=5000, paper=5000)
+    results = {}
+    for draw in draws:
+        common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
+        players = {label: told_baseline("CLUCB2", E2_RANK, **common, **more) for label, more in FORMS.items()}
+        if draw == DRAW:
+            players[SELECTION_ALONE] = told_baseline("CLUCB", E2_RANK, **common, selection="constrained", clip="joint")
+        results[draw] = run.simulate(
+            f"e2-{draw}", linear_models(models, run.seed, draw), players, horizon=horizon, replications=models * runs,
+            checkpoints=even_checkpoints(horizon), monitor=budget_monitor(E2_RANK),
+        )  # fmt: skip
+    return SafeArmRuns(results, models)
+
+
+def e2_data(run: Run) -> SafeArmRuns:
+    return play_e2(run, (DRAW,))
+
+
+def e2_score(runs: SafeArmRuns) -> list[Row]:
+    """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is defined for."""
+    rows = []
+    for draw, result in runs.results.items():
+        horizon = int(result.rounds[-1])
+        for label in result.policies:
+            by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
+            ours = estimate(np.array([by_run[m :: runs.models].mean() for m in range(runs.models)]))
+            text = f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})"
+            remark = "The share depends on how features are drawn, which the paper leaves open."
+            key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS
+            row = row_of(key, text, f"{PAPER_SHARE:g} % ± {PAPER_ERROR:g} %", ours, gain(ours, PAPER_SHARE, PAPER_ERROR), remark=remark)
+            rows += in_reading("E2 of CLUCB-S", [row]) if label == SELECTION_ALONE else [row]
+    return rows
+
+
+# Figure 3 (bottom) and the share of E2 in other readings of how linear models are drawn, with Eq 4 as printed.
+
+
+class OtherDraws(NamedTuple):
+    """The runs of Figure 3 by draw, and those of the share of E2."""
+
+    figure: dict[str, LinearRuns]
+    share: SafeArmRuns
+
+
+def other_draws_data(run: Run) -> OtherDraws:
+    return OtherDraws({draw: play(run, draw) for draw in OTHER_DRAWS}, play_e2(run, OTHER_DRAWS))
+
+
+def other_draws_score(runs: OtherDraws) -> list[Row]:
+    """The rows of Figure 3 and of E2, for either draw; the bounds of Theorem 1, which hold in any world, over both."""
+    rows = []
+    for draw, one in runs.figure.items():
+        rows += in_reading(draw, score_draw(draw, one) + safety(one.result, "LinUCB", f" ({draw})"))
+        rows += in_reading(draw, e2_score(runs.share._replace(results={draw: runs.share.results[draw]})))
+    return rows + theorem_1(runs.figure)
+
+
+def other_draws_tables(runs: OtherDraws) -> dict[str, pd.DataFrame]:
+    return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in runs.figure.items()}
+
+
+def other_draws_plot(runs: OtherDraws) -> dict[str, Figure]:
+    return {
+        draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in runs.figure.items()
+    }
+
+
+def other_draws_notes(runs: OtherDraws) -> str:
+    return sizes(next(iter(runs.figure.values()))) + (
+        " “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean >= 0."
+    )

@@ -11,13 +11,17 @@ from tightrope.pages.page import Section, write_page
 from tightrope.simulation import store
 from tightrope.simulation.run import Meters, silent
 
-from . import log, price, safe, sets, stop, width
-from .setting import DemoSetting
+from . import DemoSetting, guarantees, structures
 
 RECORD = "demo.json"  # what the page can be made from again
 SECTIONS: Mapping[str, Callable[[DemoSetting], Section]] = {
-    "safe": safe.section, "stop": stop.section, "width": width.section, "sets": sets.section, "price": price.section, "log": log.section,
-}  # fmt: skip
+    "safe": guarantees.safe_section,
+    "stop": guarantees.stop_section,
+    "width": structures.width_section,
+    "sets": structures.sets_section,
+    "price": structures.price_section,
+    "log": guarantees.log_section,
+}
 TITLE = "tightrope: structured bandits in six parts"
 LEAD = "What the library is for. Every sentence of a result is computed from the runs of this page."
 

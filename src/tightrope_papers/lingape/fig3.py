@@ -15,9 +15,22 @@ from tightrope.problems.structured import Linear
 
 from ..experiment import Run, palette
 from ..scoring import Estimate, Row, above, estimate, near, row_of
-from .beyond.shortcuts import adaptive_by_phase
-from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
-from .settings import DELTA, NOISE, SETTINGS, user_article
+from .settings import (
+    ADAPTIVE_ONE,
+    DELTA,
+    HALF,
+    NOISE,
+    SETTINGS,
+    STATIC,
+    ZERO,
+    Runs,
+    at_least_times,
+    no_errors,
+    static,
+    uniform,
+    user_article,
+)
+from .shortcuts import adaptive_by_phase
 
 ADAPTIVE_SETTINGS: Arguments = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late

@@ -19,8 +19,7 @@ from tightrope.solvers.programs import minimal_combination, optimal_design
 
 from ..experiment import Run, generator
 from ..scoring import MARGIN, OURS, Estimate, Row, at_most, below, every, row_of, within
-from .comparison import BY_RATIO, samples
-from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel
+from .settings import BY_RATIO, DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel, samples
 
 ROUNDS = 100_000  # rounds of a sequence in the optimal ratio
 CONSTANT = 36.0  # of Theorem 3, by the triangle inequality of sqrt(rho)

@@ -1,4 +1,4 @@
-"""Arms in [0, 1]: a grid with OSLB or CKL-UCB against HOO and Zooming, with the grid's own share of the regret."""
+"""Arms in [0, 1]: a grid against HOO and Zooming, with the grid's own share of the regret; and contexts with similarities."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from tightrope import problems
 from tightrope.policies.lipschitz.pooled import discretize
 from tightrope.results.results import Result
+from tightrope.solvers.programs import lipschitz_lower_bound
 
 from ..experiment import Run
-from ..scoring import Row
-from .settings import P, Shape, join_results, order, panels, shapes, summary
+from ..scoring import OURS, Estimate, Row, below, between, row_of
+from .settings import LOGLOG, P, Shape, join_results, order, panels, shapes, summary
 
 SHIFT = 0.0363  # peaks lie between the points of every grid used
 FINE_ARMS = 513  # arms that HOO and Zooming choose among
@@ -108,3 +109,68 @@ def notes(cases: dict[str, ShapeCase]) -> str:
         f"{result.replications} runs of {horizon} rounds{decided}, {discretize(horizon).size} points from discretize; HOO and Zooming "
         f"choose among {FINE_ARMS} points. Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
     )
+
+
+# Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|, pooled or one bandit per context.
+
+
+CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
+APART_CONSTANT = 1e6  # a constant between contexts with which they tell nothing about each other
+
+
+def problem(between_contexts: float) -> problems.ContextualLipschitz:
+    """The problem as told to a policy that trusts this constant between contexts."""
+    means = 0.85 - L * np.abs(CONTEXTS[:, None] - ARMS[None, :])
+    return problems.ContextualLipschitz(CONTEXTS, ARMS, means, (between_contexts, L))
+
+
+def constant(between_contexts: float) -> float:
+    """C(theta) when contexts inform each other through this constant."""
+    p = problem(between_contexts)
+    return lipschitz_lower_bound(p.means, distances=p.distances, lipschitz=1.0, contexts=p.contexts).value
+
+
+def contextual_data(run: Run) -> Result:
+    """Pooling policies, and the same told that contexts are far apart."""
+    horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 200))
+    players = {
+        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0, loglog=LOGLOG),
+        "OSLB": P.OSLB(lipschitz=1.0, loglog=LOGLOG),
+        "KL-UCB per context": P.KLUCB(c=LOGLOG),
+    }  # fmt: skip
+    first = run.simulate("pooled", problem(L), players, horizon=horizon, replications=runs)
+    second = run.simulate(
+        "apart",
+        problem(APART_CONSTANT),
+        {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG)},
+        horizon=horizon,
+        replications=runs,
+    )
+    return join_results(first, second)
+
+
+def contextual_score(result: Result) -> list[Row]:
+    pooled, apart = constant(L), constant(APART_CONSTANT)
+    gain = 100 * (1 - pooled / apart)
+    text = f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
+    lower = Estimate(pooled - apart, 0.0)
+    return [
+        row_of("contextual", f"pooling over contexts lowers C(theta), {apart:.4g} apart (difference)", "below 0", lower, below(lower)),
+        order("contextual", "45 pairs", result, "CKL-UCB", "KL-UCB per context"),
+        order("contextual", "45 pairs", result, "CKL-UCB", "CKL-UCB per context", remark="Pooling gains little; see C(theta)."),
+        row_of(OURS, text, "8-11", gain, between(gain, 5, 15)),
+    ]
+
+
+def contextual_tables(result: Result) -> dict[str, pd.DataFrame]:
+    pooled, apart = constant(L), constant(APART_CONSTANT)
+    bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
+    return {"regret": summary(result, pooled), "bounds": bounds}
+
+
+def contextual_plot(result: Result) -> dict[str, Figure]:
+    return {"contextual": panels({"5 contexts, 9 arms": result})}
+
+
+def contextual_notes(result: Result) -> str:
+    return f"{result.replications} runs of {result.rounds[-1]} rounds; every round draws one of the contexts."
