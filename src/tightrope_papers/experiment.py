@@ -3,8 +3,8 @@
 A paper is a package `X` with a TITLE. A figure or table of it is a module `X/figN.py` with the functions
 
     data(run)     play or find the runs, and return all that the others need
-    score(data)   rows, each judged by a rule of `scoring` and referring to a claim of `X/claims.yaml`
-    tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
+    score(data)   rows (a list, or one after the other), each judged by a rule of `scoring` and referring to a claim of `X/claims.yaml`
+    tables(data), plot(data), notes   where there are any: tables and pictures by name, a paragraph or what makes it of the data
 
 A module with a function `data` is a figure; one that redraws its runs or shares its cases stands beside it
 (`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of underscores. What is not in a paper,
@@ -54,6 +54,7 @@ Players = Mapping[str, Policy | Callable[..., Policy]]  # policies by name, or f
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
+THREADS = (None, "threads")  # engines
 PICTURES = "pictures.json"  # its pictures as pages show them
 HOW_CLAIMS_STAND = (
     "The worst row decides about a claim, of the rows in the primary reading of their figures; rows of ours and in other readings are "
@@ -183,18 +184,14 @@ def figure_workers(run: Run) -> Iterator[Run]:
 
 def paper_workers(run: Run) -> contextlib.AbstractContextManager[Run]:
     """`holding` for several figures. The few processes beside threads end with each figure instead, so that their time is the figure's."""
-    return contextlib.nullcontext(run) if _in_threads(run) else figure_workers(run)
-
-
-def _in_threads(run: Run) -> bool:
-    return run.engine in (None, "threads")
+    return contextlib.nullcontext(run) if run.engine in THREADS else figure_workers(run)
 
 
 def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) -> None:
     """The longest call counts: a later one finds most of the work done."""
     same = {"scale": run.scale, "seed": run.seed, "source": store.versions()["source"]}
     workers = run.workers or os.cpu_count() or 1
-    if not _in_threads(run):  # workers that live on, or on other machines
+    if run.engine not in THREADS:  # workers that live on, or on other machines
         worked = seconds * workers
     took = {"seconds": round(seconds, 1), "core seconds": round(worked, 1)}
     before = time_taken(folder)
@@ -226,7 +223,8 @@ def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
     except DataNotFound as error:
         return FigureOutcome(notes=f"Not run: {error}", missing=str(error))
     rows = [replace(row, figure=name) for row in module.score(data)]
-    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
+    notes = getattr(module, "notes", "")
+    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), notes if isinstance(notes, str) else notes(data))
 
 
 def _save(name: str, outcome: FigureOutcome, run: Run) -> None:

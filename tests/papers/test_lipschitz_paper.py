@@ -179,5 +179,5 @@ def test_other_levels_are_shown_and_not_counted(monkeypatch):
     row = order("ckl-exploits", "here", ended(a=[1.0, 2.0], b=[3.0, 5.0]), "a", "b")
     monkeypatch.setattr(discrete, "score", lambda found: [row])
     monkeypatch.setattr(discrete, "slope_score", lambda found: [row])
-    rows = [*discrete.lowest_level_score(discrete.LowestRuns(None, None)), *discrete.printed_level_score(None)]
+    rows = [*discrete.lowest_level_score((None, None)), *discrete.printed_level_score(None)]
     assert [one.reading for one in rows] == [discrete.READING_LOWEST_LEVEL] * 2 + [discrete.READING_PRINTED_LEVEL]

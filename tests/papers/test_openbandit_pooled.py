@@ -32,4 +32,4 @@ def test_refused_cases_are_left_out():
     refused = case(100.0, 1.0, verdict="not enough overlap: nothing can be said")
     assert refused.refused
     assert verdict(refused, *[case(OWN, 0.1 * OWN)] * 2) == "reproduced"
-    assert values.pooled_score([refused]) == []
+    assert list(values.pooled_score([refused])) == []

@@ -132,7 +132,7 @@ def test_table_1_fails_when_the_columns_are_exchanged():
     rewards = dict(zip(NAMES, movielens.PRINTED_REWARDS[50], strict=True))
     final = {name: base + value + rng.normal(0, 5, 30) for name, value in rewards.items() if name != "PC2UCB"}
     final["PC2UCB"] = base + 2500 + rng.normal(0, 5, 30)
-    right = movielens.rows_of(movielens.RewardCell("ML-1M", PAPERS_READING, 50, final))
+    right = list(movielens.rows_of(movielens.RewardCell("ML-1M", PAPERS_READING, 50, final)))
     assert set(verdicts(right)) == {YES} and {row.key for row in right} == {
         "movielens-ten-percent", "movielens-pc2ucb", "movielens-arm-wise", "pc2ucb-first", "movielens-greedy"
     }  # fmt: skip

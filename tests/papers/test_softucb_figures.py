@@ -25,7 +25,7 @@ def test_softucb_beats_the_papers_baselines(tmp_path):
     """d = 10, sigma = 0.5, T = 2048, 40 instances: each paired difference below 0 by 4 standard errors."""
     problems = [synthetic(0, i, 10, 0.5) for i in range(40)]
     found = compare(Run("laptop", tmp_path), "fig2", {"d = 10": problems}, 2048, 30)
-    (case,) = found.cases
+    (case,) = found
     for name in FORMS:
         for rival in RIVALS:
             gap = paired_mean(case.result.regret[name][:, -1], case.result.regret[rival][:, -1])
@@ -154,6 +154,6 @@ def test_orders_of_regret_fail_when_two_policies_change_places():
     )
     assert {row.verdict for row in judge(case)} == {YES}
     swapped = regret | {"SoftUCB offline": regret["LinUCB, Eq 5"], "LinUCB, Eq 5": regret["SoftUCB offline"]}
-    rows = judge(case._replace(result=Result(np.array([9]), swapped, {})))
+    rows = list(judge(case._replace(result=Result(np.array([9]), swapped, {}))))
     assert rows[0].verdict == NO
     assert rows[0].key == "regret-below-rivals"

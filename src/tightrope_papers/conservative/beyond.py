@@ -21,7 +21,7 @@ from tightrope.simulation.monitors import Budget
 from tightrope.solvers import oracles
 
 from ..experiment import Players, Run, generator, unit_vector
-from ..scoring import OURS, Row, below, most, never, paired_mean, row_of
+from ..scoring import OURS, Rows, below, judged, most, never, paired_mean, row_of
 from .measures import final
 from .settings import (
     ALPHA,
@@ -133,8 +133,6 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
 
 
 class DelayCell(NamedTuple):
-    """One policy under one delay and rule."""
-
     rule: str
     policy: str
     delay: str
@@ -156,7 +154,6 @@ def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
 
 
 def late_rewards_data(run: Run) -> list[DelayCell]:
-    """The cells of all simulations. Linear rewards are taken in by order of decision where the delay depends on them."""
     cells = []
     for rule, (delay, late) in itertools.product(("nothing", "lower"), DELAYS.items()):
         for name, world in worlds(run, rule).items():
@@ -171,20 +168,18 @@ def late_rewards_data(run: Run) -> list[DelayCell]:
     return cells
 
 
-def late_rewards_score(cells: list[DelayCell]) -> list[Row]:
-    """The promise of each rule where its assumption holds, and the counter-example."""
-    rows = []
+def late_rewards_score(cells: list[DelayCell]) -> Rows:
     fair = {"nothing": [cell for cell in cells if cell.rule == "nothing"]}
     fair["lower"] = [cell for cell in cells if cell.rule == "lower" and cell.delay != BIASED]
     for rule, part in fair.items():
         broken, total = sum(int(cell.broken.sum()) for cell in part), sum(cell.broken.size for cell in part)
         where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
         text = f"open = '{rule}' keeps the promise under {where}"
-        rows.append(row_of(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)))
+        yield row_of(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total))
     biased = next(cell for cell in cells if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
     text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
     count, total = int(biased.broken.sum()), biased.broken.size
-    return [*rows, row_of(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))]
+    yield row_of(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))
 
 
 def late_rewards_tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
@@ -196,11 +191,10 @@ def late_rewards_tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
     return {"cells": pd.DataFrame(rows)}
 
 
-def late_rewards_notes(cells: list[DelayCell]) -> str:
-    return (
-        "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
-        "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."
-    )
+late_rewards_notes = (
+    "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
+    "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."
+)
 
 
 # Open decisions: the budget over time with 1, 10, 100 and 1,000 decisions that await their reward, by the old rule and by
@@ -234,73 +228,66 @@ class CountedOnArrival(Policy):
         return event(self.inner, state, action)
 
 
-class OpenDecisionRuns(NamedTuple):
-    """Runs by number of open decisions."""
+OpenDecisionRuns = dict[int, Result]  # by number of open decisions
 
-    results: dict[int, Result]
 
-    def broken_runs(self, rule: str, number: int) -> np.ndarray:
-        """(runs,) whether each run broke the budget."""
-        return np.asarray(self.results[number].watched[rule]["violations"][:, 0] > 0)
+def broken_runs(result: Result, rule: str) -> np.ndarray:
+    return np.asarray(result.watched[rule]["violations"][:, 0] > 0)
 
 
 def old_rule(problem: Instance) -> Policy:
-    """CUCB2 whose ledger takes in a decision together with its reward."""
     return CountedOnArrival(inner=variant("CUCB2", RANK, problem, sigma=SIGMA))
 
 
 def open_decisions_data(run: Run) -> OpenDecisionRuns:
-    """CUCB2 by the three rules, with rewards that come so many rounds late that as many decisions are open."""
     horizon = run.at(smoke=6000, laptop=100_000, paper=100_000)
     models = run.at(smoke=4, laptop=100, paper=100)
     players = {"old rule": with_record(old_rule, f"CUCB2 of rank {RANK} by the old rule")}
     players |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
-    results = {
+    return {
         number: run.simulate(
             f"open-{number}", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models,
             monitor=budget_monitor(RANK), delay=Fixed(number - 1),
         )
         for number in OPEN_COUNTS
     }  # fmt: skip
-    return OpenDecisionRuns(results)
 
 
-def open_decisions_score(runs: OpenDecisionRuns) -> list[Row]:
-    """Runs that break the promise by number of open decisions, and the regret of caution."""
-    rows = []
+def open_decisions_score(runs: OpenDecisionRuns) -> Rows:
     for number in OPEN_COUNTS[2:]:
-        broken = runs.broken_runs("old rule", number)
+        broken = broken_runs(runs[number], "old rule")
         text = f"with {number:,} open decisions the old rule breaks the budget"
-        rows.append(row_of(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size)))
+        yield row_of(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size))
     for rule in RULES[1:]:
-        broken = np.concatenate([runs.broken_runs(rule, number) for number in OPEN_COUNTS])
+        broken = np.concatenate([broken_runs(runs[number], rule) for number in OPEN_COUNTS])
         count, total = int(broken.sum()), broken.size
-        rows.append(row_of(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total)))
-    same = [np.array_equal(runs.results[1].regret[rule], runs.results[1].regret["nothing"]) for rule in RULES]
+        yield row_of(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total))
+    same = [np.array_equal(runs[1].regret[rule], runs[1].regret["nothing"]) for rule in RULES]
     differing = same.count(False)
     text = "one at a time all rules are the same"
-    rows.append(row_of(OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES))))
-    difference = paired_mean(final(runs.results[1000], "lower"), final(runs.results[1000], "nothing"))
+    yield row_of(OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES)))
     text = "crediting lower bounds costs less than crediting nothing, 1,000 open"
-    return [*rows, row_of(OURS, text, "not in the paper", difference, below(difference))]
+    yield judged(OURS, text, "not in the paper", paired_mean(final(runs[1000], "lower"), final(runs[1000], "nothing")), below)
 
 
 def open_decisions_tables(runs: OpenDecisionRuns) -> dict[str, pd.DataFrame]:
-    """Runs that break the budget, lowest budget and regret."""
-    rows = []
-    for number, result in runs.results.items():
-        for rule in RULES:
-            rows.append({
-                "open": number, "rule": rule, "runs that break the budget": f"{runs.broken_runs(rule, number).mean():.0%}",
-                "lowest budget": float(result.watched[rule]["lowest"].min()), "regret": float(final(result, rule).mean()),
-            })  # fmt: skip
+    rows = [
+        {
+            "open": number,
+            "rule": rule,
+            "runs that break the budget": f"{broken_runs(runs[number], rule).mean():.0%}",
+            "lowest budget": float(result.watched[rule]["lowest"].min()),
+            "regret": float(final(result, rule).mean()),
+        }
+        for number, result in runs.items()
+        for rule in RULES
+    ]
     return {"rules": pd.DataFrame(rows)}
 
 
 def open_decisions_plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
-    """The lowest and the mean budget of all runs against time."""
     fig, axes = style.figure(len(OPEN_COUNTS), height=3.8)
-    for ax, (number, result) in zip(axes, runs.results.items(), strict=True):
+    for ax, (number, result) in zip(axes, runs.items(), strict=True):
         for place, rule in enumerate(RULES):
             budget = result.watched[rule]["budget"]
             ax.plot(result.rounds, budget.mean(axis=0), color=style.colour(place), label=rule)
@@ -309,15 +296,13 @@ def open_decisions_plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
         ax.set_xscale("log")
         ax.set_yscale("symlog", linthresh=1.0)
         ax.set_title(f"{number:,} open" if number > 1 else "one at a time", fontsize=10, color=style.INK)
-        ax.set_xlabel("round", color=style.INK)
-    axes[0].set_ylabel("true budget: mean, shaded to the lowest run", color=style.INK)
+        ax.set_xlabel("round")
+    axes[0].set_ylabel("true budget: mean, shaded to the lowest run")
     axes[0].legend(frameon=False, fontsize=9, loc="upper left")
     return {"open-decisions": fig}
 
 
-def open_decisions_notes(runs: OpenDecisionRuns) -> str:
-    result = runs.results[1]
-    return (
-        f"K = 10 Bernoulli arms, {result.replications} models, n = {int(result.rounds[-1]):,}, baseline the 4th best arm, alpha 0.05, "
-        f"delta 0.01, sigma 1/2. A reward is so many rounds late that the given number of decisions is open."
-    )
+open_decisions_notes = (
+    "K = 10 Bernoulli arms, baseline the 4th best arm, alpha 0.05, delta 0.01, sigma 1/2. A reward is so many rounds late that the given "
+    "number of decisions is open."
+)

@@ -17,7 +17,7 @@ from tightrope.results.results import Result
 from tightrope.simulation.monitors import TOLERANCE as ROUNDING
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, below, estimate, every, near, paired_mean, quotient, rare, ratio, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, below, estimate, every, judged, near, paired_mean, quotient, rare, ratio, row_of
 from .settings import ALPHA, DELTA, LINEAR, linear_models, ranked_baseline, spread_model, told_baseline, variant
 
 RANK = 6
@@ -57,15 +57,10 @@ def note_deviation(monitor, tally, ledger, earned):
         tally.means[0] += earned
 
 
-class MartingaleRuns(NamedTuple):
-    """Runs watched, and beta ||z|| / psi by dimension and rounds of exploration."""
-
-    watched: Result
-    widths: pd.DataFrame
+MartingaleRuns = tuple[Result, pd.DataFrame]  # watched; and beta ||z|| / psi by dimension and rounds of exploration
 
 
 def data(run: Run) -> MartingaleRuns:
-    """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
     players = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
@@ -75,7 +70,7 @@ def data(run: Run) -> MartingaleRuns:
     )  # fmt: skip
     last, count = run.at(smoke=(64, 2), laptop=(1024, 10), paper=(4096, 40))
     widths = [row for d in DIMENSIONS for number in range(count) for row in widths_along(d, run.seed, number, last)]
-    return MartingaleRuns(watched, pd.DataFrame(widths))
+    return watched, pd.DataFrame(widths)
 
 
 def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, float]]:
@@ -115,12 +110,12 @@ def plays(d: int, mu_l: float) -> float:
 
 def score(runs: MartingaleRuns) -> list[Row]:
     """The bound holds, is below the width at every time, by a factor that grows like sqrt(d), and halves the bound on plays."""
-    worst = runs.watched.watched["CLUCB2"]["worst"][:, 0]
+    watched, widths = runs
+    worst = watched.watched["CLUCB2"]["worst"][:, 0]
     out = int((worst > 1).sum())
-    last = runs.widths["explored"].max()
-    factors = {d: estimate(part["ratio"]) for d, part in runs.widths[runs.widths["explored"] == last].groupby("d")}
-    least = least_place(runs.widths)
-    gained = quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]])
+    last = widths["explored"].max()
+    factors = {d: estimate(part["ratio"]) for d, part in widths[widths["explored"] == last].groupby("d")}
+    least = least_place(widths)
     root = math.sqrt(DIMENSIONS[1] / DIMENSIONS[0])
     times = {world: plays(*world) for world in WORLDS}
     text = f"runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio {worst.max():.2f})"
@@ -130,26 +125,28 @@ def score(runs: MartingaleRuns) -> list[Row]:
     return [
         row_of("martingale-bound", text, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
         row_of("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
-        row_of("psi-below-width", order, f"{root:g}", gained, near(gained, root, ORDER_SHARE)),
-        row_of("plays-bound-half", half, "at least 2 times", ", ".join(f"{value:.2f}" for value in times.values()),
-               every([value >= 2 for value in times.values()])),
-    ]  # fmt: skip
+        judged("psi-below-width", order, f"{root:g}", quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]]), near, root, ORDER_SHARE),
+        row_of(
+            "plays-bound-half",
+            half,
+            "at least 2 times",
+            ", ".join(f"{value:.2f}" for value in times.values()),
+            every([value >= 2 for value in times.values()]),
+        ),
+    ]
 
 
 def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
-    """The place of the smallest mean ratio of the two widths, and that ratio."""
     ratios = {place: estimate(part["ratio"]) for place, part in widths.groupby(["d", "explored"])}
     d, explored = min(ratios, key=lambda place: ratios[place].value)
     return f"d = {d}, {explored} rounds", ratios[d, explored]
 
 
 def tables(runs: MartingaleRuns) -> dict[str, pd.DataFrame]:
-    return {"widths": runs.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
+    return {"widths": runs[1].groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
 
 
-def notes(runs: MartingaleRuns) -> str:
-    replications, horizon = runs.watched.replications, runs.watched.rounds[-1]
-    return f"{replications} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."
+notes = "Runs are on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."
 
 
 # The example of the discussion on action selection: a second arm without variance, and Bernstein intervals with known variances.
@@ -167,8 +164,6 @@ ALMOST_ALWAYS_SHARE, MOST_SHARE = 0.95, 0.5
 
 
 class AlgorithmRuns(NamedTuple):
-    """One algorithm on one instance; an entry for every run."""
-
     regret: np.ndarray
     events: np.ndarray  # (runs, 3) rounds with the optimistic arm, with another safe one (E2), and with the baseline
     second: np.ndarray  # rounds of E2 that play arm 2
@@ -246,25 +241,38 @@ def least_earned(bound: str, pulls: np.ndarray, sums: np.ndarray, lower: np.ndar
     return np.asarray(sums.sum(axis=1) - np.sqrt(2.0 * (pulls * spreads**2).sum(axis=1) * level) - 2.0 / 3.0 * level)
 
 
-def example_score(runs: Data) -> list[Row]:
-    """Shares of the arms in E2, and the effect on regret."""
-    rows = []
+def example_score(runs: Data) -> Rows:
     for lead, here in runs.items():
         where = f"arm 1 leads by {lead:g}"
-        share = ratio(here["CUCB2"].second, here["CUCB2"].events[:, 1])
         text = f"{where}: share of CUCB2's rounds of E2 that play arm 2"
         remark = "The others play arm 1, which is safe where it is not the optimistic one."
-        rows.append(
-            row_of("selection-example", text, "almost always", share, above(share, ALMOST_ALWAYS_SHARE, partly=MOST_SHARE), remark=remark)
+        yield judged(
+            "selection-example",
+            text,
+            "almost always",
+            ratio(here["CUCB2"].second, here["CUCB2"].events[:, 1]),
+            above,
+            ALMOST_ALWAYS_SHARE,
+            partly=MOST_SHARE,
+            remark=remark,
         )
         for label, key in (("CUCB2", "selection-example"), ("CUCB-S", OURS)):
-            gap = paired_mean(here[label].regret, here["CUCB"].regret)
-            rows.append(row_of(key, f"{where}: {label} has less regret than CUCB (difference)", "below 0", gap, below(gap)))
+            yield judged(
+                key,
+                f"{where}: {label} has less regret than CUCB (difference)",
+                "below 0",
+                paired_mean(here[label].regret, here["CUCB"].regret),
+                below,
+            )
         broken = sum(int((played.lowest < -ROUNDING).sum()) for played in here.values())
         total = sum(played.lowest.size for played in here.values())
-        rows.append(row_of(OURS, f"{where}: runs that break the constraint, all four", f"at most {DELTA:g}", f"{broken} of {total}",
-                           rare(broken, total, DELTA)))  # fmt: skip
-    return rows
+        yield row_of(
+            OURS,
+            f"{where}: runs that break the constraint, all four",
+            f"at most {DELTA:g}",
+            f"{broken} of {total}",
+            rare(broken, total, DELTA),
+        )
 
 
 def example_tables(runs: Data) -> dict[str, pd.DataFrame]:
@@ -280,11 +288,8 @@ def example_tables(runs: Data) -> dict[str, pd.DataFrame]:
     return {"example": pd.DataFrame(rows)}
 
 
-def example_notes(runs: Data) -> str:
-    replications = next(iter(next(iter(runs.values())).values())).regret.size
-    return (
-        f"{replications} runs. Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; "
-        f"rewards are the mean more or less {', '.join(f'{spread:g}' for spread in SPREADS)}. "
-        f"The paper gives no numbers; all five variances are known to all four algorithms, also in "
-        f"the martingale term. alpha {ALPHA:g}, delta {DELTA:g}."
-    )
+example_notes = (
+    f"Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; "
+    f"rewards are the mean more or less {', '.join(f'{spread:g}' for spread in SPREADS)}. The paper gives no numbers; all five variances "
+    f"are known to all four algorithms, also in the martingale term. alpha {ALPHA:g}, delta {DELTA:g}."
+)

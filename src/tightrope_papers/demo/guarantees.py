@@ -75,7 +75,6 @@ def safe_thompson(problem: problems.Bernoulli) -> Policy:
 
 
 def cucb2(problem: problems.Bernoulli) -> Policy:
-    """CUCB2 beside the known offer."""
     return policies.CUCB2(**ranked_baseline(problem, RANK), alpha=ALPHA, delta=DELTA)
 
 
@@ -97,12 +96,10 @@ def safe_play(setting: DemoSetting, shops: list[problems.Bernoulli], label: str,
 
 
 def shops_behind(result: Result) -> dict[str, np.ndarray]:
-    """By policy, whether each shop was behind at some visitor."""
     return {name: np.asarray(watched["violations"][:, 0] > 0) for name, watched in result.watched.items()}
 
 
 def safe_sentence(results: Mapping[str, Result], behind: Mapping[str, Mapping[str, np.ndarray]]) -> str:
-    """Shops behind by policy, and the price of safety in regret."""
     parts = []
     for name, by_policy in behind.items():
         counts = []
@@ -124,7 +121,6 @@ def safe_sentence(results: Mapping[str, Result], behind: Mapping[str, Mapping[st
 
 
 def safe_table(results: Mapping[str, Result], behind: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
-    """Shops behind, lowest budget and final regret of every policy."""
     rows = []
     for name, result in results.items():
         for policy, runs in behind[name].items():
@@ -138,7 +134,6 @@ def safe_table(results: Mapping[str, Result], behind: Mapping[str, Mapping[str, 
 
 
 def safe_draw(results: Mapping[str, Result], palette: style.Palette) -> Figure:
-    """Budgets above, shops behind below; a column for each delay."""
     fig, axes = style.figure(2, rows=2, width=5.4, height=6.0)
     for column, (name, result) in enumerate(results.items()):
         above, below = axes[column], axes[2 + column]
@@ -160,8 +155,7 @@ def safe_draw(results: Mapping[str, Result], palette: style.Palette) -> Figure:
         below.set_ylim(-3.0, 103.0)
         for ax in (above, below):
             ax.set_title(name, fontsize=10, loc="left", color=style.INK)
-            ax.set_xscale("log")
-            ax.set_xlabel("visitor")
+            ax.set(xscale="log", xlabel="visitor")
             style.dress(ax)
         above.set_ylabel("budget, in sales")
         below.set_ylabel("shops behind, %")
@@ -215,7 +209,6 @@ def stop_section(setting: DemoSetting) -> Section:
 
 
 def stop_sentence(identification: Identification, fixed: int, textbook: int) -> str:
-    """The number of visitors, beside tests of fixed length."""
     rounds, n = identification.rounds[NAME], identification.replications
     stopped = identification.stopped[NAME]
     right = f"{int((identification.correct[NAME] & stopped).sum())} of {n} tests ended with a variant that is good enough"
@@ -258,8 +251,7 @@ def stop_draw(
     ax.axvline(stop, color=colour, linestyle="--", label=f"{NAME} stops, on average")
     ax.axvline(textbook, color=style.SOFT, linestyle=":", label="fixed length, textbook")
     ax.axvline(fixed, color=style.SOFT, linestyle="-.", label="fixed length, same guarantee")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set(xscale="log", yscale="log")
     style.hover(ax, looks, mean, [f"{NAME}: B = {b:.3g} after {n:,} visitors" for n, b in zip(looks, mean, strict=True)])
     middle = float(np.sqrt(mean[0] * EPSILON))
     lines = {f"{NAME} stops": stop, "fixed length, textbook": textbook, "fixed length, same guarantee": fixed}
@@ -279,8 +271,6 @@ ITEMS, ROWS = 12, 10_000  # of the twin
 
 
 class JudgedLog(NamedTuple):
-    """A log, a policy that did not make it, what is known of that policy's value (with its standard error), and where they come from."""
-
     log: Log
     policy: Mapping[int, float] | np.ndarray
     name: str
@@ -306,7 +296,6 @@ def log_section(setting: DemoSetting) -> Section:
 
 
 def log_find_case(setting: DemoSetting) -> JudgedLog:
-    """Open Bandit: a uniform log, and what Thompson sampling showed on the same days; or a twin of them."""
     try:
         uniform, thompson = open_bandit(CAMPAIGN, "random", data=setting.data), open_bandit(CAMPAIGN, "bts", data=setting.data)
     except DataNotFound as error:
@@ -322,7 +311,6 @@ def log_find_case(setting: DemoSetting) -> JudgedLog:
 
 
 def log_twin(setting: DemoSetting, source: str) -> JudgedLog:
-    """A uniform log of items with few clicks, and a policy that prefers the better ones."""
     rng = np.random.default_rng(np.random.SeedSequence(setting.seed, spawn_key=(ITEMS,)))
     rates = rng.uniform(0.02, 0.10, ITEMS)
     chances = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()

@@ -27,8 +27,6 @@ LEAD = "What the library is for. Every sentence of a result is computed from the
 
 
 class Demo(NamedTuple):
-    """The result of a demo: its page, and the sections with their sentences."""
-
     page: pathlib.Path
     sections: list[Section]
 
@@ -60,5 +58,4 @@ def demo_again(
     record: JsonObject, out: pathlib.Path, *, title: str | None = None, path: pathlib.Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Demo:  # fmt: skip
-    """Write the page of a demo's folder again; what was played is found there."""
     return run_demo(out, seed=record["seed"], data=record["data"], size=record["size"], title=title, path=path, say=say)

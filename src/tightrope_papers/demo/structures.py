@@ -34,7 +34,6 @@ Linear = problems.Linear
 
 
 def width_section(setting: DemoSetting) -> Section:
-    """Train on one user, play the others, judge, draw."""
     (past, *users), source = new_users(setting)
     horizon, trajectories = setting.of(ROUNDS, least=64), setting.of(TRAJECTORIES, least=6)
     with warnings.catch_warnings():
@@ -66,7 +65,6 @@ def width_section(setting: DemoSetting) -> Section:
 
 
 def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
-    """A past user and new ones, with arms of norm 1 at most, and where they come from."""
     count = setting.of(USERS, least=5) + 1
     try:
         users = problems.data.movielens_stars(count, noise=NOISE, seed=setting.seed, data=setting.data)
@@ -77,7 +75,6 @@ def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
 
 
 def width_twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linear]:
-    """Arms on the unit sphere, a theta of norm 1 for every user."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(arms,)))
     X = rng.uniform(-1.0, 1.0, size=(arms, d))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -100,8 +97,7 @@ def width_draw(trained: TrainedBeta, result: Result, palette: style.Palette) -> 
     style.hover(left, range(trained.path.size), trained.path, [f"β = {b:.3f} after {n} trajectories" for n, b in enumerate(trained.path)])
     style.hover(left, [0], [trained.theory], [f"theory asks for {trained.theory:.3f}"])
     left.set_ylim(bottom=0.0)
-    left.set_xlabel("trajectories of the past user")
-    left.set_ylabel("width β")
+    left.set(xlabel="trajectories of the past user", ylabel="width β")
     draw_regret(right, result, palette=palette)
     return fig
 
@@ -123,8 +119,6 @@ USER_SHARE = 0.1  # of the users who hear of something in a round
 
 
 class PromotionTrials(NamedTuple):
-    """The trials, where they come from and how many users there are."""
-
     trials: list[problems.Promotions]
     source: str
     users: int
@@ -150,7 +144,6 @@ def sets_section(setting: DemoSetting) -> Section:
 
 
 def promotion_trials(setting: DemoSetting) -> PromotionTrials:
-    """MovieLens with other films held out in each trial, or a synthetic twin of it."""
     trials = setting.of(TRIALS, least=2)
     try:
         path = find(QUICK_FILES, setting.data) or ratings_file(setting.data)
@@ -183,7 +176,6 @@ def sets_twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials
 
 
 def timed_assignment(seed: int) -> str:
-    """The time of one assignment at 20,000 users, and whether it is proved optimal."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(PROMOTIONS,)))
     oracle = oracles.Promotions(promotions=PROMOTIONS, k=200)
     oracle(rng.normal(size=(2_500, PROMOTIONS)))  # compiles it
@@ -218,8 +210,7 @@ def sets_table(result: Result) -> Table:
 def sets_draw(result: Result, palette: style.Palette) -> Figure:
     fig, (ax,) = style.figure(width=6.4, height=3.6)
     draw_bands(ax, result.rounds, {name: 100.0 * part for name, part in sets_shares(result).items()}, palette=palette)
-    ax.set_xlabel("round")
-    ax.set_ylabel("% of the best possible")
+    ax.set(xlabel="round", ylabel="% of the best possible")
     style.whole_numbers(ax)
     style.legend(ax)
     return fig
@@ -263,7 +254,6 @@ def price_section(setting: DemoSetting) -> Section:
 
 
 def price_sentence(result: Result, bound: LowerBound) -> str:
-    """The lowest regret, beside the asymptotic lower bound."""
     visitors = int(result.rounds[-1])
     least = bound.value * float(np.log(visitors))
     lost = result.regret["CKL-UCB"][:, -1]
@@ -282,8 +272,7 @@ def price_draw(result: Result, revenue: np.ndarray, palette: style.Palette) -> F
         part, places = 100.0 * shares(result, name), PRICES + step * (number - 0.5 * (len(result.policies) - 1))
         left.bar(places, part, width=step, color=palette.colour(name), label=name)
         style.hover(left, places, part, [f"{name}: {s:.1f}% see {p:.0f}" for p, s in zip(PRICES, part, strict=True)])
-    left.set_xlabel("price")
-    left.set_ylabel("% of visitors who see it")
+    left.set(xlabel="price", ylabel="% of visitors who see it")
     other = left.twinx()
     other.plot(PRICES, revenue, color=style.INK, marker="o", markersize=3, label="revenue per visitor")
     style.hover(

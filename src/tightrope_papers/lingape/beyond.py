@@ -38,8 +38,6 @@ PANELS = {"near-parallel": "dimension d", "canonical": "gap", "user-article": "n
 
 
 class LaterRuleCase(NamedTuple):
-    """A problem and the runs of all methods on it."""
-
     panel: str
     x: float  # its place on the horizontal axis
     best: int
@@ -73,7 +71,6 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Later
 
 
 def later_score(cases: list[LaterRuleCase]) -> list[Row]:
-    """LinGapE against both later rules on every problem, and wrong answers."""
     rows = [
         at_least_times(OURS, f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}", "–", factor(case.runs, name, ZERO), 1.0)
         for case in cases
@@ -112,9 +109,8 @@ def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
     return {"samples": figure}
 
 
-def later_notes(cases: list[LaterRuleCase]) -> str:
-    return (
-        f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
-        "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
-        "XY-adaptive and RAGE know no such bound and are played phase by phase."
-    )
+later_notes = (
+    f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
+    "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
+    "XY-adaptive and RAGE know no such bound and are played phase by phase."
+)

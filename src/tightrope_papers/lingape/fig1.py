@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, at_most, everywhere_above, most, near, quotient, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, at_most, everywhere_above, judged, most, near, quotient, row_of
 from .settings import (
     ADAPTIVE,
     ADAPTIVE_ONE,
@@ -48,31 +48,24 @@ NOT_THEIRS = (  # what else a user wants to know, at d = 5
 )
 
 
-class NearParallelRuns(NamedTuple):
-    """All methods by dimension, and how long XY-static's sequence is exact."""
-
-    runs: dict[int, Runs]
-    exact: int
-
-
 def play(run: Run, d: int) -> Runs:
     return all_methods(run, f"fig1-{d}", near_parallel(d), GAP, exact_rounds(run))
 
 
-def data(run: Run) -> NearParallelRuns:
+def data(run: Run) -> dict[int, Runs]:
     dimensions = run.at(smoke=(5,), laptop=tuple(range(2, 11)), paper=tuple(range(2, 11)))
-    return NearParallelRuns({d: play(run, d) for d in dimensions}, exact_rounds(run))
+    return {d: play(run, d) for d in dimensions}
 
 
-def score(cases: NearParallelRuns) -> list[Row]:
+def score(cases: dict[int, Runs]) -> list[Row]:
     """Orders at all d, factors at d = 5 and where they are least, the phases of XY-adaptive, wrong answers."""
-    five, everywhere = cases.runs[5], [(runs, 0) for runs in cases.runs.values()]
+    five, everywhere = cases[5], [(runs, 0) for runs in cases.values()]
     return [
         *(at_least_times("ten-times", f"d = 5: XY-static / {name}", "10", factor(five, STATIC, name), 10.0,
                          remark="The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
-        *(first(cases.runs, name) for name in (ZERO, HALF)),
-        *adaptive(cases.runs, "near-parallel", "d", "d = "),
-        *(oracle(cases.runs, name) for name in (ZERO, HALF)),
+        *(first(cases, name) for name in (ZERO, HALF)),
+        *adaptive(cases, "near-parallel", "d", "d = "),
+        *(oracle(cases, name) for name in (ZERO, HALF)),
         *forgets(five),
         *(at_least_times(OURS, f"d = 5: {text}", "–", factor(five, rival, ZERO), 1.0) for text, rival in NOT_THEIRS),
         no_errors(everywhere),
@@ -97,41 +90,43 @@ def oracle(cases: dict[int, Runs], name: str) -> Row:
 
 
 def forgets(runs: Runs) -> list[Row]:
-    """XY-adaptive rules arms out, takes all back, and spends as much as XY-static on the last phase."""
     phases, K = runs[ADAPTIVE_ONE], 6
     down, back, total = int((phases["fewest"] == 2).sum()), int((phases["last_survivors"] == K).sum()), phases["fewest"].size
-    last = quotient(samples(phases["last_rounds"]), samples(runs[STATIC]["rounds"]))
     key = "adaptive-forgets"
     return [
         row_of(key, "d = 5: some phase of XY-adaptive begins with two arms", "yes", f"{down} of {total} runs", most(down, total)),
         row_of(key, "d = 5: its last phase has all arms again", "yes", f"{back} of {total} runs", most(back, total)),
-        row_of(key, "d = 5: its last phase over all of XY-static", "as many samples", last, above(last, 1.0),
-               remark="A phase ends when the widest difference has shrunk to α = 0.1 of its last value, so that it can overshoot tenfold."),
-    ]  # fmt: skip
+        judged(
+            key,
+            "d = 5: its last phase over all of XY-static",
+            "as many samples",
+            quotient(samples(phases["last_rounds"]), samples(runs[STATIC]["rounds"])),
+            above,
+            1.0,
+            remark="A phase ends when the widest difference has shrunk to α = 0.1 of its last value, so that it can overshoot tenfold.",
+        ),
+    ]
 
 
-def tables(cases: NearParallelRuns) -> dict[str, pd.DataFrame]:
-    """Samples by dimension and method; the phases of XY-adaptive."""
+def tables(cases: dict[int, Runs]) -> dict[str, pd.DataFrame]:
     phases = [
         {"d": d, "method": name, "fewest survivors": float(np.mean(runs[name]["fewest"])),
          "survivors of the last phase": float(np.mean(runs[name]["last_survivors"])),
          "samples of the last phase": float(np.mean(runs[name]["last_rounds"]))}
-        for d, runs in cases.runs.items() for name in (ADAPTIVE, ADAPTIVE_ONE)
+        for d, runs in cases.items() for name in (ADAPTIVE, ADAPTIVE_ONE)
     ]  # fmt: skip
-    return {"samples": sample_table(cases.runs, "d"), "phases": pd.DataFrame(phases)}
+    return {"samples": sample_table(cases, "d"), "phases": pd.DataFrame(phases)}
 
 
-def plot(cases: NearParallelRuns) -> dict[str, Figure]:
-    return {"samples": lines(sample_table(cases.runs, "d"), "d", "dimension d")}
+def plot(cases: dict[int, Runs]) -> dict[str, Figure]:
+    return {"samples": lines(sample_table(cases, "d"), "d", "dimension d")}
 
 
-def notes(cases: NearParallelRuns) -> str:
-    """Open points of the paper, and how long runs are shortened."""
-    return (
-        "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. XY-static's sequence sees no rewards, so all seeds run "
-        f"along one, followed exactly for {cases.exact:,} rounds, after which its shares stay; rewards enter as sums drawn at "
-        "once. Not in the paper: the static bound with √2 (enough for sub-Gaussian noise), uniform sampling with LinGapE's stop, RAGE."
-    )
+notes = (
+    "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. XY-static's sequence sees no rewards, so all seeds run along "
+    "one, at first followed exactly, after which its shares stay; rewards enter as sums drawn at once. Not in the paper: the static bound "
+    "with √2 (enough for sub-Gaussian noise), uniform sampling with LinGapE's stop, RAGE."
+)
 
 
 # Table 1: how often each arm is pulled at d = 5, in the runs of Figure 1; XY-static's sequence followed exactly to its end.
@@ -155,7 +150,6 @@ class PullCounts(NamedTuple):
 
 
 def table1_data(run: Run) -> PullCounts:
-    """All methods at d = 5, with XY-static's sequence followed exactly as far as it is needed."""
     runs, problem = play(run, 5), near_parallel(5)
     printed, exact = sum(PRINTED_PULLS[STATIC]), run.at(smoke=10_000, laptop=10**9, paper=10**9)
     sequence = static_pulls(problem.features, exact, run.seed)
@@ -171,22 +165,21 @@ def table1_data(run: Run) -> PullCounts:
     return PullCounts(runs, replay[0] if replay else sequence(printed))
 
 
-def table1_score(counts: PullCounts) -> list[Row]:
-    """Share of the arm that is played most, and the sum of all pulls; XY-static and XY-oracle arm by arm; who focuses."""
-    rows = []
+def table1_score(counts: PullCounts) -> Rows:
     for name, key in KEYS.items():
         pulls, printed = counts.runs[name]["pulls"], np.array(PRINTED_PULLS[name], dtype=float)
         share, paper = samples(pulls[:, 1] / pulls.sum(axis=1)), printed[1] / printed.sum()
-        total = samples(pulls.sum(axis=1))
         remark = "The table is one example run, and its ε is not stated."
-        rows.append(row_of(key, f"{name}: share of arm 2", round(paper, 4), share, near(share, paper, 0.15), remark=remark))
+        yield row_of(key, f"{name}: share of arm 2", round(paper, 4), share, near(share, paper, 0.15), remark=remark)
         close = 0.001 if name == ORACLE_K else 0.3
-        rows.append(row_of(key, f"{name}: samples in all", printed.sum(), total, near(total, printed.sum(), close), remark=remark))
-    return [*rows, replay_row(counts.replay), oracle_row(counts.runs[ORACLE_K]["pulls"][0]), *focus(counts.runs), wide_union(counts.runs)]
+        yield judged(key, f"{name}: samples in all", printed.sum(), samples(pulls.sum(axis=1)), near, printed.sum(), close, remark=remark)
+    yield replay_row(counts.replay)
+    yield oracle_row(counts.runs[ORACLE_K]["pulls"][0])
+    yield from focus(counts.runs)
+    yield wide_union(counts.runs)
 
 
 def replay_row(pulls: np.ndarray) -> Row:
-    """XY-static's pulls of each arm after as many rounds as are printed."""
     printed = np.array(PRINTED_PULLS[STATIC], dtype=float)
     off = float(np.abs(pulls / printed - 1.0).max())
     text = f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest relative difference judged"
@@ -195,7 +188,6 @@ def replay_row(pulls: np.ndarray) -> Row:
 
 
 def oracle_row(pulls: np.ndarray) -> Row:
-    """XY-oracle's pulls of each arm; differences count as shares of all pulls."""
     printed = np.array(PRINTED_PULLS[ORACLE_K], dtype=float)
     off = float(np.abs(pulls - printed).max() / printed.sum())
     text = "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls judged"
@@ -203,23 +195,35 @@ def oracle_row(pulls: np.ndarray) -> Row:
                   at_most(off, 0.001, 0.01))  # fmt: skip
 
 
-def focus(runs: Runs) -> list[Row]:
-    """LinGapE and XY-oracle pull arm 2 nearly always, XY-static all arms alike."""
-    rows = []
+def focus(runs: Runs) -> Rows:
     for name in (HALF, ORACLE_K):
         pulls = runs[name]["pulls"]
-        share = samples(pulls[:, 1] / pulls.sum(axis=1))
-        rows.append(row_of("table-focus", f"{name}: pulls of arm 2 among all", "frequently", share, above(share, FOCUS_SHARE)))
+        yield judged(
+            "table-focus",
+            f"{name}: pulls of arm 2 among all",
+            "frequently",
+            samples(pulls[:, 1] / pulls.sum(axis=1)),
+            above,
+            FOCUS_SHARE,
+        )
     pulls = runs[STATIC]["pulls"].mean(axis=0)
-    ours = float(pulls.max() / pulls.min())
-    return [*rows, row_of("table-focus", "XY-static: most over fewest pulls of an arm", "equally", ours, at_most(ours, EQUAL_RATIO))]
+    yield judged(
+        "table-focus", "XY-static: most over fewest pulls of an arm", "equally", float(pulls.max() / pulls.min()), at_most, EQUAL_RATIO
+    )
 
 
 def wide_union(runs: Runs) -> Row:
     """XY-oracle with the K² of Proposition 1."""
-    total = Estimate(float(runs[ORACLE]["rounds"].mean()), 0.0)
     printed = float(sum(PRINTED_PULLS[ORACLE_K]))
-    return row_of(OURS, "XY-oracle with K² in its bound: samples in all", printed, total, near(total, printed, 0.001))
+    return judged(
+        OURS,
+        "XY-oracle with K² in its bound: samples in all",
+        printed,
+        Estimate(float(runs[ORACLE]["rounds"].mean()), 0.0),
+        near,
+        printed,
+        0.001,
+    )
 
 
 def table1_tables(counts: PullCounts) -> dict[str, pd.DataFrame]:
@@ -231,5 +235,4 @@ def table1_tables(counts: PullCounts) -> dict[str, pd.DataFrame]:
     return {"pulls": pd.DataFrame(rows)}
 
 
-def table1_notes(_: PullCounts) -> str:
-    return "Printed is one example; ours is the mean over runs. Arms are counted from 1 as in the paper."
+table1_notes = "Printed is one example; ours is the mean over runs. Arms are counted from 1 as in the paper."

@@ -15,7 +15,7 @@ from tightrope.plots import style
 from tightrope.policies import LinGapE
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Judgement, Row, at_most, below, everywhere_above, near, ratio, row_of, share
+from ..scoring import OURS, Estimate, Judgement, Row, Rows, at_most, below, everywhere_above, judged, near, ratio, row_of, share
 from .settings import (
     DELTA,
     GAP,
@@ -46,7 +46,6 @@ ALIKE_SHARE = 0.1  # of the sample number: "very little impact"
 
 
 def data(run: Run) -> Cases:
-    """All methods at every gap, told both readings of the bound on theta."""
     gaps = run.at(smoke=(0.3, 0.5), laptop=(0.1, 0.2, 0.3, 0.4, 0.5), paper=(0.1, 0.2, 0.3, 0.4, 0.5))
     times = run.at(smoke=1, laptop=5, paper=1)
     others = {gap: not_told(run, f"fig2-{gap:g}", canonical(gap), 10**9) for gap in gaps}
@@ -56,18 +55,13 @@ def data(run: Run) -> Cases:
     }
 
 
-def score(cases_by_bound: Cases) -> list[Row]:
-    """LinGapE against XY-static at every gap, its lead as the gap falls, which arms it quits, both rules, XY-adaptive."""
+def score(cases_by_bound: Cases) -> Rows:
     everywhere = [(runs, 0) for cases in cases_by_bound.values() for runs in cases.values()]
-    rows: list[Row] = []
     for label, cases in cases_by_bound.items():
-        rows += [first(label, cases), *grows(label, cases), *quits(label, cases), rules_alike(label, cases)]
-    return [
-        *rows,
-        *adaptive(cases_by_bound["2"], "canonical", "gaps", "gap "),
-        no_errors(everywhere),
-        others_err([(runs, 0) for runs in cases_by_bound["2"].values()]),
-    ]
+        yield from [first(label, cases), *grows(label, cases), *quits(label, cases), rules_alike(label, cases)]
+    yield from adaptive(cases_by_bound["2"], "canonical", "gaps", "gap ")
+    yield no_errors(everywhere)
+    yield others_err([(runs, 0) for runs in cases_by_bound["2"].values()])
 
 
 def first(label: str, cases: dict[float, Runs]) -> Row:
@@ -101,28 +95,42 @@ def grows(label: str, cases: dict[float, Runs]) -> list[Row]:
 
 
 def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
-    """In each run, the sub-optimal arm that LinGapE pulls least gets less than its fifth; XY-static's arms are pulled alike."""
-    shares = {gap: _least_share(runs[ZERO]["pulls"]) for gap, runs in cases.items()}
+    pulled = {gap: runs[ZERO]["pulls"] for gap, runs in cases.items()}
+    shares = {gap: samples(pulls[:, 1:].min(axis=1) * pulls.shape[1] / pulls.sum(axis=1)) for gap, pulls in pulled.items()}
     gap, largest = max(shares.items(), key=lambda item: item[1].value)
-    uneven = max(float((runs[STATIC]["pulls"].max(axis=1) / runs[STATIC]["pulls"].min(axis=1)).max()) for runs in cases.values())
     key = "canonical-quits"
     return [
-        row_of(key, f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all, largest over gaps",
-               "quits pulling", f"{largest.value:.2f}, gap {gap:g}", below(largest, 0.8), se=largest.se),
-        row_of(key, f"θ bound {label}: XY-static, most over fewest pulls of an arm", "uniformly", uneven, at_most(uneven, 1.1)),
-    ]  # fmt: skip
-
-
-def _least_share(pulls: np.ndarray) -> Estimate:
-    return samples(pulls[:, 1:].min(axis=1) * pulls.shape[1] / pulls.sum(axis=1))
+        row_of(
+            key,
+            f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all, largest over gaps",
+            "quits pulling",
+            f"{largest.value:.2f}, gap {gap:g}",
+            below(largest, 0.8),
+            se=largest.se,
+        ),
+        judged(
+            key,
+            f"θ bound {label}: XY-static, most over fewest pulls of an arm",
+            "uniformly",
+            max(float((runs[STATIC]["pulls"].max(axis=1) / runs[STATIC]["pulls"].min(axis=1)).max()) for runs in cases.values()),
+            at_most,
+            1.1,
+        ),
+    ]
 
 
 def rules_alike(label: str, cases: dict[float, Runs]) -> Row:
-    """Samples of the ratio rule over those of the greedy rule, mean over gaps."""
     factors = [factor(runs, RATIO, HALF) for runs in cases.values()]
-    mean = Estimate(float(np.mean([one.value for one in factors])), float(np.hypot.reduce([one.se for one in factors])) / len(factors))
     text = f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean over gaps"
-    return row_of("rules-alike", text, "very little impact", mean, near(mean, 1.0, ALIKE_SHARE))
+    return judged(
+        "rules-alike",
+        text,
+        "very little impact",
+        Estimate(float(np.mean([one.value for one in factors])), float(np.hypot.reduce([one.se for one in factors])) / len(factors)),
+        near,
+        1.0,
+        ALIKE_SHARE,
+    )
 
 
 def tables(cases_by_bound: Cases) -> dict[str, pd.DataFrame]:
@@ -136,8 +144,7 @@ def plot(cases_by_bound: Cases) -> dict[str, Figure]:
     }
 
 
-def notes(_: Cases) -> str:
-    return "The paper's bound on θ is lost; 2, as in Figure 1, and the gap itself are shown."
+notes = "The paper's bound on θ is lost; 2, as in Figure 1, and the gap itself are shown."
 
 
 # Does the confidence bound hold? max |error| / beta over whole runs: error counts could not tell a radius that is too small.
@@ -166,8 +173,6 @@ def audit_run(policy, state, problem, most, worst, noise_rng, policy_rng):
 
 
 class Audit(NamedTuple):
-    """The observations of each run."""
-
     ratios: np.ndarray  # (runs,) the largest |error| / beta
     rounds: np.ndarray  # (runs,)
     wrong: np.ndarray  # (runs,) whether the arm named at the end is worse than the best by more than epsilon
@@ -183,8 +188,6 @@ def audit(problem: Any, policy: LinGapE, runs: int, most: int, seed: int) -> Aud
 
 
 class CoverageAudits(NamedTuple):
-    """The audit of each rule, and the round at which runs were cut."""
-
     audits: dict[str, Audit]
     most: int
 
@@ -198,7 +201,6 @@ def coverage_data(run: Run) -> CoverageAudits:
 
 
 def coverage_score(runs: CoverageAudits) -> list[Row]:
-    """Runs that leave the bound, wrong answers, and the ratio of the two rules' samples."""
     rows = []
     for rule, audit in runs.audits.items():
         replications = audit.ratios.size
@@ -230,7 +232,6 @@ def coverage_plot(runs: CoverageAudits) -> dict[str, Figure]:
     for number, (rule, audit) in enumerate(runs.audits.items()):
         axes.hist(audit.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(number), alpha=0.6, label=f"{rule} rule")
     axes.axvline(1.0, color="black", lw=1)
-    axes.set_xlabel("largest |error| / β of a run")
-    axes.set_ylabel("runs")
+    axes.set(xlabel="largest |error| / β of a run", ylabel="runs")
     style.legend(axes)
     return {"ratios": figure}

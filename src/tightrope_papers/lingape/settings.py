@@ -16,7 +16,7 @@ from tightrope.policies.identification.xyoracle import XYOracle
 from tightrope.problems.structured import Linear
 
 from ..experiment import Run, generator, palette
-from ..scoring import OURS, Estimate, Row, above, at_most, estimate, quotient, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, at_most, estimate, quotient, row_of
 from .shortcuts import GRID, adaptive_by_phase, fixed_sequence, gap_stop, rage_by_phase, static_pulls, static_stop, uniform_pulls
 
 DELTA, LAM, NOISE, THETA_BOUND = 0.05, 1.0, 1.0, 2.0
@@ -148,7 +148,6 @@ def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float
 
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
-    """The wrong arms named by LinGapE; runs: with the best arm of each problem."""
     wrong, total = errors(runs, lingape=True)
     text = f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = gap/2"
     return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
@@ -161,19 +160,15 @@ def others_err(runs: list[tuple[Runs, int]]) -> Row:
 
 
 def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
-    """Wrong arms named, and runs, of LinGapE or of the others."""
     named = [(item["arm"], best) for methods, best in runs for name, item in methods.items() if (name in (ZERO, HALF, RATIO)) == lingape]
     return sum(int((arm != best).sum()) for arm, best in named), sum(arm.size for arm, _ in named)
 
 
-def adaptive(cases: Mapping[Case, Runs], arms: str, unit: str, symbol: str) -> list[Row]:
-    """XY-adaptive against XY-static, with the first phase measured as its authors do and as ours does by default."""
-    rows = []
+def adaptive(cases: Mapping[Case, Runs], arms: str, unit: str, symbol: str) -> Rows:
     for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
         case, least = lowest({case: factor(runs, name, STATIC) for case, runs in cases.items()})
         text = f"{arms} arms: {name} / XY-static, least over {unit}"
-        rows.append(at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"{symbol}{case:g}"))
-    return rows
+        yield at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"{symbol}{case:g}")
 
 
 def table(cases: Mapping[Case, Runs], key: str, best: Mapping[Case, int] | None = None) -> pd.DataFrame:
@@ -199,8 +194,6 @@ def lines(rows: pd.DataFrame, x: str, label: str) -> Figure:
         axes.errorbar(
             part[x], part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=3, lw=1.2, ls=dashes
         )
-    axes.set_yscale("log")
-    axes.set_xlabel(label)
-    axes.set_ylabel("samples until the stop")
+    axes.set(yscale="log", xlabel=label, ylabel="samples until the stop")
     style.legend(axes)
     return plot

@@ -14,7 +14,7 @@ from tightrope.results.results import Result
 from tightrope.solvers.programs import lipschitz_lower_bound
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, at_least, below, estimate, in_reading, near, paired_mean, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, at_least, below, estimate, in_reading, judged, near, paired_mean, row_of
 from .settings import (
     ALIKE_SHARE,
     LOGLOG,
@@ -98,30 +98,35 @@ def slope_score(runs: SlopeRuns) -> list[Row]:
 
 def not_below(name: str, growth_of_runs: np.ndarray, bound: float) -> Row:
     """Whether a policy's growth agrees with the lower bound. Runs that grow much faster count as CAP times it, which can only hurt."""
-    grown = estimate(np.minimum(growth_of_runs, CAP_RATIO * bound))
     limit = f"limit: {LEAST_SHARE:g} C; no run as more than {CAP_RATIO:g} C"
     text = f"{name} does not grow more slowly than C(theta) ln T, C = {bound:.3g} ({limit})"
-    return row_of("theorem-3-1", text, f"at least {bound:.3g}", grown, above(grown, LEAST_SHARE * bound))
+    return judged(
+        "theorem-3-1", text, f"at least {bound:.3g}", estimate(np.minimum(growth_of_runs, CAP_RATIO * bound)), above, LEAST_SHARE * bound
+    )
 
 
 def optimal(key: str, name: str, grown: Estimate, bound: float) -> Row:
-    """Whether a policy's growth is not above the lower bound, up to what one decade of rounds can show."""
     text = f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: {1 + ALIKE_SHARE:g} of it)"
     return row_of(key, text, f"at most {bound:.3g}", grown, below(grown, (1 + ALIKE_SHARE) * bound), remark=WHY_NOISY)
 
 
-def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: float) -> list[Row]:
+def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: float) -> Rows:
     """Plays of each arm that should have at least one per unit of ln n, between T / decade and T, against c_k ln(decade)."""
-    rows = []
     for arm in np.flatnonzero(rates >= 1.0):
-        rate = estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade)))
         text = f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade of rounds (ratio)"
-        rows.append(row_of("plays-of-oslb", text, 1.0, rate, near(rate, 1.0, ALIKE_SHARE), remark=WHY_NOISY))
-    return rows
+        yield judged(
+            "plays-of-oslb",
+            text,
+            1.0,
+            estimate((pulls[:, arm] - earlier[:, arm]) / (rates[arm] * np.log(decade))),
+            near,
+            1.0,
+            ALIKE_SHARE,
+            remark=WHY_NOISY,
+        )
 
 
 def slope_tables(runs: SlopeRuns) -> dict[str, pd.DataFrame]:
-    """Regret and growth of every policy; OSLB's pulls by arm."""
     rounds = runs.result.rounds[-1]
     by_arm = pd.DataFrame({
         "arm": np.arange(ARMS), "mean": instance(NAME, ARMS).means, "c": runs.rates, "c ln T": runs.rates * np.log(rounds),
@@ -135,10 +140,7 @@ def slope_plot(runs: SlopeRuns) -> dict[str, Figure]:
     return {"slope": panels({f"{NAME}, K = {ARMS}": runs.result})}
 
 
-def slope_notes(runs: SlopeRuns) -> str:
-    result = runs.result
-    more = ", ".join(f"{simulation.replications} for the growth of {name}" for name, simulation in runs.steadier.items())
-    return f"{result.replications} runs of {result.rounds[-1]} rounds, {more}; growth is (R(T) - R(T/10)) / ln 10."
+slope_notes = "Growth is (R(T) - R(T/10)) / ln 10; that of some policies is of more runs than the table's."
 
 
 FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
@@ -195,12 +197,7 @@ def line_up(L: float, loglog: float) -> dict[str, Policy]:
     }
 
 
-def same_for_all(_: int) -> float:
-    """The weight of ln ln n in the reading that counts."""
-    return LOGLOG
-
-
-def data(run: Run, loglog: Callable[[int], float] = same_for_all, sizes: tuple[int, ...] = (17, 46)) -> DiscreteRuns:
+def data(run: Run, loglog: Callable[[int], float] = lambda _: LOGLOG, sizes: tuple[int, ...] = (17, 46)) -> DiscreteRuns:
     """Four instances for every K of `sizes`, and a wrong L at K = 17. loglog: the weight of ln ln n in f(n), by K."""
     every = ("triangle", "steep", "quadratic", "two peaks")
     played = run.at(smoke=(17,), laptop=(17, 46), paper=(17, 46))
@@ -237,33 +234,28 @@ def play(run: Run, name: str, K: int, loglog: float) -> InstanceCase:
     return InstanceCase(name, K, result, with_oslb, forcing, start.pulls["CKL-UCB"], gaps, constant(problem))
 
 
-def score(runs: DiscreteRuns) -> list[Row]:
-    """Orders and growth on every instance; linear regret with half of L."""
-    rows = []
+def score(runs: DiscreteRuns) -> Rows:
     for case in runs.cases:
         label, result, tight = case.label, case.result, WHY_TIGHT_FAILS if case.K == 46 else ""
-        rows += [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
-        rows.append(order("oslb-exploits", label, case.with_oslb, "OSLB", "KL-UCB", remark=WHY_OSLB_FAILS))
-        rows += growth_of_cklucb(label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound)
-        rows.append(without_forcing(label, case.forcing))
-        rows.append(robustness(label, case.with_oslb, result.regret["KL-UCB"][:, -1].mean()))
-        rows += low_arms_first(label, case.early, case.forcing.pulls["CKL-UCB"], case.gaps)
+        yield from [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
+        yield order("oslb-exploits", label, case.with_oslb, "OSLB", "KL-UCB", remark=WHY_OSLB_FAILS)
+        yield from growth_of_cklucb(label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound)
+        yield without_forcing(label, case.forcing)
+        yield robustness(label, case.with_oslb, result.regret["KL-UCB"][:, -1].mean())
+        yield from low_arms_first(label, case.early, case.forcing.pulls["CKL-UCB"], case.gaps)
         if case.K == 46:
-            rows.append(order(OURS, label, case.with_oslb, "CKL-UCB, 2 L", "KL-UCB"))
-        rows.append(order(OURS, label, case.with_oslb, "TrackCKLUCB", "OSLB", paper="our extension"))
-    return rows + [half_of_the_constant(name, result) for name, result in runs.wrong.items()]
+            yield order(OURS, label, case.with_oslb, "CKL-UCB, 2 L", "KL-UCB")
+        yield order(OURS, label, case.with_oslb, "TrackCKLUCB", "OSLB", paper="our extension")
+    yield from [half_of_the_constant(name, result) for name, result in runs.wrong.items()]
 
 
 def without_forcing(where: str, result: Result) -> Row:
-    """Whether CKL-UCB does as well without forced exploration."""
     plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
-    excess = paired_mean(plain, SAME_RATIO * forced)
     text = f"{where}: regret without forced exploration less {SAME_RATIO:g} times that with it"
-    return row_of("forcing-unnecessary", text, "below 0", excess, below(excess))
+    return judged("forcing-unnecessary", text, "below 0", paired_mean(plain, SAME_RATIO * forced), below)
 
 
 def robustness(where: str, result: Result, of_klucb: float) -> Row:
-    """Whether CKL-UCB has fewer bad runs than OSLB. of_klucb: KL-UCB's mean regret."""
     bad = {name: 1.0 * (result.regret[name][:, -1] > FAILURE_RATIO * of_klucb) for name in ("CKL-UCB", "OSLB")}
     difference = paired_mean(bad["CKL-UCB"], bad["OSLB"])
     # Where no run is bad the next one may be.
@@ -281,7 +273,6 @@ def halves(values: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def ranks_agree(pulls: np.ndarray, gaps: np.ndarray) -> Estimate:
-    """Rank correlation over the suboptimal arms of pulls with the mean, run by run."""
     worse = gaps > 0.0
     first, second = rankdata(pulls[:, worse], axis=1), rankdata(-gaps[worse])
     first, second = first - first.mean(axis=1, keepdims=True), second - second.mean()
@@ -301,12 +292,10 @@ def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.nd
 
 
 def half_of_the_constant(name: str, result: Result) -> Row:
-    """Whether regret is linear when a policy is told half of L."""
     row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / 10)))
     curve = result.regret["0.5 L"]
-    share = float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12))
     text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
-    return row_of(OURS, text, "10", share, at_least(share, 5, partly=2.5))
+    return judged(OURS, text, "10", float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12)), at_least, 5, partly=2.5)
 
 
 def tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
@@ -321,18 +310,11 @@ def tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: DiscreteRuns) -> dict[str, Figure]:
-    """Regret against ln T, a picture for every K."""
     sizes = dict.fromkeys(case.K for case in runs.cases)
     return {f"regret-{K}": panels({case.label: case.result for case in runs.cases if case.K == K}, DRAWN_POLICIES) for K in sizes}
 
 
-def notes(runs: DiscreteRuns) -> str:
-    many = {case.K: case.result.replications for case in runs.cases}
-    return (
-        f"Runs of {runs.cases[0].result.rounds[-1]} rounds; their numbers stand in the tables, "
-        f"{', '.join(f'{replications} at K = {K}' for K, replications in many.items())} for the policies that are compared. "
-        "The paper's own experiments are missing from its text; the settings are ours."
-    )
+notes = "The numbers of runs stand in the tables. The paper's own experiments are missing from its text; the settings are ours."
 
 
 # The discrete instances with f(n) = ln n + (3K + 1) ln ln n, as the paper prints it for the proof of OSLB; K = 17, where it
@@ -351,16 +333,7 @@ def printed_level_score(runs: DiscreteRuns) -> list[Row]:
     return in_reading(READING_PRINTED_LEVEL, score(runs))
 
 
-def printed_level_tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
-    return tables(runs)
-
-
-def printed_level_plot(runs: DiscreteRuns) -> dict[str, Figure]:
-    return plot(runs)
-
-
-def printed_level_notes(runs: DiscreteRuns) -> str:
-    return notes(runs)
+printed_level_tables, printed_level_plot, printed_level_notes = tables, plot, notes
 
 
 # The discrete instances and the slope in another reading: f(n) = ln n, which lets single runs follow a wrong leader.
@@ -369,30 +342,25 @@ def printed_level_notes(runs: DiscreteRuns) -> str:
 READING_LOWEST_LEVEL = "f(n) = ln n"
 
 
-class LowestRuns(NamedTuple):
-    """The runs of both figures without a term in ln ln n."""
-
-    discrete: DiscreteRuns
-    slope: SlopeRuns
+LowestRuns = tuple[DiscreteRuns, SlopeRuns]
 
 
 def lowest_level_data(run: Run) -> LowestRuns:
     own = replace(run, out=run.out / "runs" / "lowest-level")  # the figures themselves keep runs of the same labels
     sizes = run.at(smoke=(17,), laptop=(17,), paper=(17, 46))  # what is not counted takes less of a laptop's time
-    return LowestRuns(data(own, lambda _: 0.0, sizes), slope_data(own, 0.0))
+    return data(own, lambda _: 0.0, sizes), slope_data(own, 0.0)
 
 
 def lowest_level_score(runs: LowestRuns) -> list[Row]:
-    return in_reading(READING_LOWEST_LEVEL, [*score(runs.discrete), *slope_score(runs.slope)])
+    return in_reading(READING_LOWEST_LEVEL, [*score(runs[0]), *slope_score(runs[1])])
 
 
 def lowest_level_tables(runs: LowestRuns) -> dict[str, pd.DataFrame]:
-    return tables(runs.discrete) | slope_tables(runs.slope)
+    return tables(runs[0]) | slope_tables(runs[1])
 
 
 def lowest_level_plot(runs: LowestRuns) -> dict[str, Figure]:
-    return plot(runs.discrete) | slope_plot(runs.slope)
+    return plot(runs[0]) | slope_plot(runs[1])
 
 
-def lowest_level_notes(runs: LowestRuns) -> str:
-    return f"{notes(runs.discrete)} Slope: {slope_notes(runs.slope)}"
+lowest_level_notes = f"{notes} Slope: {slope_notes}"

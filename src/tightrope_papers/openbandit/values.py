@@ -20,15 +20,13 @@ from tightrope.plots import style
 from tightrope.problems.data import CAMPAIGNS, OpenBandit, open_bandit
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, agree, at_most, row_of
+from ..scoring import OURS, Estimate, Row, Rows, agree, at_most, row_of
 
 DIRECTIONS = {"uniform to Thompson": ("random", "bts"), "Thompson to uniform": ("bts", "random")}  # whose log, whose value
 UNIT = 1000  # impressions, in pictures
 
 
 class DirectionCase(NamedTuple):
-    """One policy on the other's log: the estimates, and the mean reward of its own log."""
-
     campaign: str
     direction: str
     evaluation: Evaluation
@@ -40,7 +38,6 @@ class DirectionCase(NamedTuple):
 
 
 def data(run: Run) -> list[DirectionCase]:
-    """Three campaigns, two directions; the size does not depend on the scale."""
     cases = []
     for campaign in CAMPAIGNS:
         both = {name: open_bandit(campaign, name, data=run.data) for name in ("random", "bts")}  # type: ignore[arg-type]
@@ -56,9 +53,8 @@ def log_of(campaign: OpenBandit) -> Log:
     return from_frame(campaign.log, slot="slot", time="time", arms=campaign.arms)
 
 
-def score(cases: list[DirectionCase]) -> list[Row]:
+def score(cases: list[DirectionCase]) -> Rows:
     """Where there is overlap, every estimator against the own mean, not counted (see `pooled`); where there is none, a refusal."""
-    rows = []
     for case in cases:
         where = f"{case.campaign}, {case.direction}"
         own = f"{case.own.value:.4f} ± {case.own.se:.4f}"
@@ -66,13 +62,12 @@ def score(cases: list[DirectionCase]) -> list[Row]:
             needed = max(LEAST_ESS, LEAST_SHARE * case.evaluation.n)
             words = f"effective sample size {case.evaluation.ess:,.0f} of {case.evaluation.n:,}"
             text = f"refused for lack of overlap: {where}"
-            rows.append(row_of("support", text, f"at most {needed:g}", words, at_most(case.evaluation.ess, needed)))
+            yield row_of("support", text, f"at most {needed:g}", words, at_most(case.evaluation.ess, needed))
             continue
         for name, (value, se) in case.evaluation.estimates.items():
             apart = Estimate(value - case.own.value, math.hypot(se, case.own.se))
             words = f"{name} agrees with the policy's own mean: {where}"
-            rows.append(row_of(OURS, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark_on(name)))
-    return rows
+            yield row_of(OURS, words, own, Estimate(value, se), agree(apart, case.own.value), remark=remark_on(name))
 
 
 def remark_on(name: str) -> str:
@@ -80,7 +75,6 @@ def remark_on(name: str) -> str:
 
 
 def tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
-    """Every estimate beside the own mean; overlap, bounds and gate of every case."""
     values, overlaps = [], []
     for case in cases:
         who = {"campaign": case.campaign, "direction": case.direction}
@@ -112,26 +106,16 @@ def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
             ax.invert_yaxis()
             words = "refused" if case.refused else f"{case.evaluation.ess:,.0f} effective rows"
             ax.set_title(f"{case.campaign}: {words}", color=style.INK, fontsize=11, loc="left")
-            ax.set_xlabel(f"clicks per {UNIT:,} impressions", color=style.INK)
+            ax.set_xlabel(f"clicks per {UNIT:,} impressions")
         figures[direction.replace(" ", "-").lower()] = fig
     return figures
 
 
-def notes(cases: list[DirectionCase]) -> str:
-    rows = cases[0].evaluation.n
-    judged = [case for case in cases if not case.refused]
-    wide = [math.hypot(case.evaluation.se, case.own.se) / case.own.value for case in judged]
-    weak = (
-        f" Joint standard errors of DR are {min(wide):.0%} to {max(wide):.0%} of the own mean, so that one campaign decides little: the "
-        "figure pooled judges."
-        if wide
-        else ""
-    )
-    return (
-        f"{rows:,} impressions of each campaign and policy, all three positions. Points: estimates ± 2 standard errors on the other "
-        "policy's log; band: the policy's own mean ± 2. A case is refused where the effective sample size is below "
-        f"{LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and not judged." + weak
-    )
+notes = (
+    "All three positions. Points: estimates ± 2 standard errors on the other policy's log; band: the policy's own mean ± 2. A case is "
+    f"refused where the effective sample size is below {LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and "
+    "not judged. One campaign decides little, as joint standard errors are a large share of the own mean: the figure pooled judges."
+)
 
 
 # Each estimator's mean over the campaigns, against the mean of what the judged policy earned itself there.
@@ -141,12 +125,10 @@ def pooled_data(run: Run) -> list[DirectionCase]:
     return data(run)
 
 
-def pooled_score(cases: list[DirectionCase]) -> list[Row]:
+def pooled_score(cases: list[DirectionCase]) -> Rows:
     """A row for every estimator and direction. The two directions share logs, so that their errors are no independent ones."""
-    rows = []
     for direction in DIRECTIONS:
-        rows += rows_of([case for case in cases if case.direction == direction and not case.refused], direction)
-    return rows
+        yield from rows_of([case for case in cases if case.direction == direction and not case.refused], direction)
 
 
 def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
@@ -172,9 +154,7 @@ def pooled_tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
     }
 
 
-def pooled_notes(cases: list[DirectionCase]) -> str:
-    judged = [case for case in cases if not case.refused]
-    return (
-        f"{len(judged)} of {len(cases)} cases are not refused; a direction's are pooled with equal weights. Pooling was chosen after "
-        "single campaigns had decided nothing, and agreement within four joint standard errors is still a weak test."
-    )
+pooled_notes = (
+    "The cases of a direction that are not refused are pooled with equal weights. Pooling was chosen after single campaigns had decided "
+    "nothing, and agreement within four joint standard errors is still a weak test."
+)

@@ -11,7 +11,7 @@ from tightrope.plots import style
 from tightrope.problems.data import movielens
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Row, above, ahead, at_least, estimate, everywhere_above, in_reading, near, paired_mean, row_of
+from ..scoring import OURS, Row, Rows, above, ahead, at_least, estimate, everywhere_above, in_reading, judged, near, paired_mean, row_of
 from .settings import (
     ARM_WISE,
     BASELINES,
@@ -63,19 +63,17 @@ def table1_data(run: Run) -> list[RewardCell]:
 
 
 def table1_score(cells: list[RewardCell]) -> list[Row]:
-    """The paper's claims for every k, in every cell; its claims are judged with the reading that its Figure 3 speaks for."""
     return [row for cell in cells for row in rows_of(cell)]
 
 
 def printed_gain(k: int, ours: tuple[str, ...], rivals: tuple[str, ...]) -> str:
-    """The paper's own gain of the best of some algorithms over the best of others."""
     if k not in PRINTED_REWARDS:
         return "above"
     rewards = dict(zip(NAMES, PRINTED_REWARDS[k], strict=True))
     return f"{max(rewards[name] for name in ours) / max(rewards[name] for name in rivals) - 1:+.1%}"
 
 
-def rows_of(cell: RewardCell) -> list[Row]:
+def rows_of(cell: RewardCell) -> Rows:
     source, reading, k, final = cell
     where = f"{source}, features {reading}, k = {k}"
 
@@ -89,21 +87,19 @@ def rows_of(cell: RewardCell) -> list[Row]:
 
     ours, rival = (max(names, key=lambda name: final[name].mean()) for names in (ARM_WISE, BASELINES))
     best = f"best arm-wise above best baseline ({ours} against {rival})"
-    rows = [gap("movielens-ten-percent", best, ours, rival, printed_gain(k, ARM_WISE, BASELINES), ALMOST_TEN_SHARE)]
+    yield from [gap("movielens-ten-percent", best, ours, rival, printed_gain(k, ARM_WISE, BASELINES), ALMOST_TEN_SHARE)]
     for name, other in PAIRS.items():
-        rows.append(gap(KEYS[name], f"{name} above {other}", name, other, printed_gain(k, (name,), (other,))))
+        yield gap(KEYS[name], f"{name} above {other}", name, other, printed_gain(k, (name,), (other,)))
     for claim, text, above_others in (
         ("pc2ucb-first", "PC2UCB has the largest reward of all", [("PC2UCB", name) for name in NAMES if name != "PC2UCB"]),
         ("movielens-greedy", "greedy has the least reward of all", [(name, "greedy") for name in NAMES if name != "greedy"]),
     ):
         gaps = [paired_mean(final[better], final[worse]) for better, worse in above_others]
         ahead_of = f"{sum(one.value > 0 for one in gaps)} of {len(gaps)} differences"
-        rows.append(row_of(key(claim), f"{where}: {text}", "all", ahead_of, everywhere_above(gaps)))
+        yield row_of(key(claim), f"{where}: {text}", "all", ahead_of, everywhere_above(gaps))
     if source in PAPERS_DATA and reading == PAPERS_READING and k in PRINTED_REWARDS:
         for name, number in zip(NAMES, PRINTED_REWARDS[k], strict=True):
-            reward = estimate(final[name])
-            rows.append(row_of("movielens-rewards", f"{where}: {name}", number, reward, near(reward, number, 0.1)))
-    return rows
+            yield judged("movielens-rewards", f"{where}: {name}", number, estimate(final[name]), near, number, 0.1)
 
 
 def table1_tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
@@ -119,8 +115,7 @@ def table1_tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
     return {"rewards": pd.DataFrame(rows)}
 
 
-def table1_notes(_: list[RewardCell]) -> str:
-    return NOTES
+table1_notes = NOTES
 
 
 # Figure 3: cosines between MovieLens users, without the constant, for every reading of the features.
@@ -145,14 +140,12 @@ def near_zero(cosines: np.ndarray) -> float:
     return float((np.abs(cosines) < ORTHOGONAL_COSINE).mean())
 
 
-def fig3_score(cosines: Data) -> list[Row]:
-    rows = []
+def fig3_score(cosines: Data) -> Rows:
     for (name, reading), pairs in cosines.items():
         close = near_zero(pairs)
         text = f"{name}, features {reading}: many pairs of users are almost orthogonal"
         ours = f"{close:.0%} of pairs have |cos| < {ORTHOGONAL_COSINE:g}"
-        rows.append(row_of("orthogonal-users" if reading == PAPERS_READING else OURS, text, "many", ours, at_least(close, 0.5, partly=0.2)))
-    return rows
+        yield row_of("orthogonal-users" if reading == PAPERS_READING else OURS, text, "many", ours, at_least(close, 0.5, partly=0.2))
 
 
 def fig3_tables(cosines: Data) -> dict[str, pd.DataFrame]:
@@ -179,9 +172,10 @@ def fig3_plot(cosines: Data) -> dict[str, Figure]:
     return {"cosines": figure}
 
 
-def fig3_notes(_: Data) -> str:
-    reading = f"The paper's is read as {PAPERS_READING}."
-    return f"User features of rank 50 without the constant, U S V' being the decomposition of the ratings. {reading}"
+fig3_notes = (
+    "User features of rank 50 without the constant, U S V' being the decomposition of the ratings. The paper's is read as "
+    f"{PAPERS_READING}."
+)
 
 
 # Figure 4: average reward by round on MovieLens at the first k, with the settings of Table I.
@@ -218,17 +212,13 @@ def fig4_data(run: Run) -> Averages:
     }
 
 
-def fig4_score(averages: Averages) -> list[Row]:
-    """The arm-wise algorithms above the others in the first rounds."""
-    rows = []
+def fig4_score(averages: Averages) -> Rows:
     for (source, reading), (k, average) in averages.items():
         own = early_rows(source, reading, k, average)
-        rows += own if k >= LEAST_K else in_reading(source, own)
-    return rows
+        yield from own if k >= LEAST_K else in_reading(source, own)
 
 
 def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]) -> list[Row]:
-    """Each arm-wise algorithm above its counterpart, and above every existing algorithm."""
     rows, key = [], "movielens-early" if reading == PAPERS_READING else OURS
     where = f"{source}, features {reading}, k = {k}"
     for name, rival in PAIRS.items():
@@ -271,13 +261,10 @@ def panels(averages: dict[str, AverageRewards]) -> Figure:
             axis.plot(rounds, mean, label=name, color=colour, linestyle=style.LINES[number % len(style.LINES)], linewidth=1.4)
             axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0)
         axis.set_title(f"features: {reading}, k = {k}", fontsize=10, loc="left", color=style.INK)
-        axis.set_xlabel("round", color=style.INK)
+        axis.set_xlabel("round")
     axes[0].set_ylabel("average reward per round")
     style.legend(axes[-1])
     return figure
 
 
-def fig4_notes(averages: Averages) -> str:
-    trials = {len(next(iter(one.average.values()))) for (_, reading), one in averages.items() if reading == PAPERS_READING}
-    fresh = f" Features {PAPERS_READING}: that setting on {FRESH_TRIALS} other trials." if trials == {FRESH_TRIALS} else ""
-    return NOTES + fresh
+fig4_notes = NOTES + f" Features {PAPERS_READING}, at paper scale: that setting on {FRESH_TRIALS} other trials."

@@ -16,7 +16,23 @@ from tightrope.problems.structured import Linear
 from tightrope.results.results import Result
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, at_most, below, both_signs, estimate, every, near, paired_mean, ratio, row_of
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    Rows,
+    above,
+    at_most,
+    below,
+    both_signs,
+    estimate,
+    every,
+    judged,
+    near,
+    paired_mean,
+    ratio,
+    row_of,
+)
 from ..scoring import most as most_of
 from .settings import LARGE_ETA, OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, SIGMAS, STARTS, WatchBeta, synthetic, train
 
@@ -86,7 +102,6 @@ def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) 
 
 
 def score(curves: LearningCurves) -> list[Row]:
-    """Beta and regret settle, at one place whatever the start; the gradient has an optimum; a large eta diverges."""
     beta, regret = curves.offline[USUAL_START]
     online, rounds = curves.online, curves.online.rounds
     learned = {start: online.watched[online_from(start)]["beta"] for start in STARTS}
@@ -113,7 +128,6 @@ def tail(curves: np.ndarray) -> np.ndarray:
 
 
 def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
-    """Whether the mean end from every other start is within SETTLED_SHARE of that from USUAL_START."""
     means = {start: float(values.mean()) for start, values in ends.items()}
     close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
@@ -123,7 +137,6 @@ def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
 
 
 def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) -> list[Row]:
-    """Online, the first rounds cost what uniform ones do, the last ones a fraction of it."""
     early = int(np.searchsorted(rounds, 16))
     late = int(np.searchsorted(rounds, 3 * rounds[-1] / 4))
     first = curves[:, early] / rounds[early]
@@ -139,7 +152,6 @@ def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) 
 
 
 def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
-    """Whether the last sixth and the one before have the same mean, up to SETTLED_SHARE."""
     n = max(1, curves.shape[1] // 6)
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
     change = estimate((late - before) / before.mean())
@@ -181,7 +193,6 @@ def divergence(statuses: list[str]) -> Row:
 
 
 def divergence_online(beta: np.ndarray, most: float) -> Row:
-    """In how many instances does beta end above twice that of Eq 5, where offline training is cut off, too?"""
     last, before = tail(beta), tail(beta[:, : -max(1, beta.shape[1] // 6)])
     count, total = int((beta[:, -1] > most).sum()), len(beta)
     text = f"with an online eta as many times too large, beta ends above {most:.2f}, twice that of Eq 5, which counts as diverged"
@@ -216,16 +227,13 @@ def side_by_side(
         for which, values in curves.items():
             x = np.arange(values.shape[1]) if rounds is None else rounds
             draw_bands(ax, x, {which: values}, palette=looks)
-        ax.set_xlabel(unit)
-        ax.set_ylabel(name)
+        ax.set(xlabel=unit, ylabel=name)
         ax.set_ylim(bottom=0)
     style.legend(axes[-1])
     return fig
 
 
-def notes(curves: LearningCurves) -> str:
-    instances, horizon = curves.online.replications, curves.online.rounds[-1]
-    return f"Means over {instances} instances, d = {D}, sigma = {NOISE:g}, T = {horizon}, bands of two standard errors."
+notes = f"Means over instances, d = {D}, sigma = {NOISE:g}, bands of two standard errors."
 
 
 # Table 1: the learned beta beside the theoretical one, by horizon and dimension; Appendix F: its learning curves.
@@ -259,7 +267,6 @@ def theory(cell: Cell) -> float:
 
 
 def table1_data(run: Run) -> LearnedBetas:
-    """Beta-hat of offline training in every cell, twice, with the regret of SoftUCB and of LinUCB at the first one."""
     instances, trajectories = run.at(smoke=(3, 6), laptop=(100, 30), paper=(300, 60))
     runs = LearnedBetas({}, {}, {}, {})
     for d, T in PRINTED_BETAS:
@@ -284,18 +291,23 @@ def table1_data(run: Run) -> LearnedBetas:
     return runs
 
 
-def table1_score(runs: LearnedBetas) -> list[Row]:
-    """Every cell against theory and against the print; growth with T and d; the spread due to the instance and to the noise of training."""
+def table1_score(runs: LearnedBetas) -> Rows:
     hats = {cell: path[:, -1] for cell, path in runs.paths.items()}
-    rows = [theories()]
+    yield from [theories()]
     for cell, values in hats.items():
         where, mean, tilde = f"d = {cell[0]}, T = {cell[1]}", estimate(values), theory(cell)
         paper, printed = PRINTED_BETAS[cell]
-        rows.append(row_of("beta-below-theory", f"beta-hat < beta-tilde, {where}", f"{paper} < {printed}",
-                           f"{mean.value:.2f} < {tilde:.2f}", below(mean, tilde), se=mean.se))  # fmt: skip
+        yield row_of(
+            "beta-below-theory",
+            f"beta-hat < beta-tilde, {where}",
+            f"{paper} < {printed}",
+            f"{mean.value:.2f} < {tilde:.2f}",
+            below(mean, tilde),
+            se=mean.se,
+        )
         remark = "Depends on eta and on the instance; neither is given."
-        rows.append(row_of("table1-beta-hat", f"beta-hat, {where}", paper, mean, near(mean, paper, CLOSE_SHARE), remark=remark))
-        rows.append(drift("beta-converges", f"beta settles offline, {where}", runs.paths[cell], "of the trajectories"))
+        yield row_of("table1-beta-hat", f"beta-hat, {where}", paper, mean, near(mean, paper, CLOSE_SHARE), remark=remark)
+        yield drift("beta-converges", f"beta settles offline, {where}", runs.paths[cell], "of the trajectories")
     for text, low, high, remark in (
         ("beta-hat grows with T (d = 5)", (5, 2**8), (5, 2**10), "Few trajectories leave beta near its start."),
         ("beta-hat grows with d (T = 1024)", (5, 2**10), (15, 2**10),
@@ -304,8 +316,8 @@ def table1_score(runs: LearnedBetas) -> list[Row]:
         growth = paired_mean(hats[high], hats[low])
         ours = f"{hats[low].mean():.2f} to {hats[high].mean():.2f}"
         print_of = f"{PRINTED_BETAS[low][0]} to {PRINTED_BETAS[high][0]}"
-        rows.append(row_of("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark))
-    return [*rows, adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in runs.second_ends.items()})]
+        yield row_of("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark)
+    yield adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in runs.second_ends.items()})
 
 
 def theories() -> Row:
@@ -321,9 +333,16 @@ def theories() -> Row:
 def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
     """Spread of beta-hat between instances that two trainings agree on, as a share of its mean; mean over cells."""
     each = [shared_spread(first, second) for first, second in ends.values()]
-    spread = Estimate(float(np.mean([one.value for one in each])), math.hypot(*(one.se for one in each)) / len(each))
     text = "spread of beta-hat between instances, as far as two trainings share it, over its mean (T = 1024, mean over d)"
-    return row_of("beta-adapts", text, "highly data-dependent", spread, above(spread, SPREAD, partly=0.0))
+    return judged(
+        "beta-adapts",
+        text,
+        "highly data-dependent",
+        Estimate(float(np.mean([one.value for one in each])), math.hypot(*(one.se for one in each)) / len(each)),
+        above,
+        SPREAD,
+        partly=0.0,
+    )
 
 
 def shared_spread(first: np.ndarray, second: np.ndarray) -> Estimate:
@@ -351,23 +370,18 @@ def table1_tables(runs: LearnedBetas) -> dict[str, pd.DataFrame]:
 
 
 def table1_plot(runs: LearnedBetas) -> dict[str, Figure]:
-    """Appendix F: beta and regret by trajectory in every cell."""
     fig, axes = style.figure(2)
     for ax, curves, name in zip(axes, (runs.paths, runs.regrets), ("beta", "regret of the trajectory"), strict=True):
         looks = style.Palette()
         for (d, T), values in curves.items():
             draw_bands(ax, np.arange(values.shape[1]), {f"d = {d}, T = {T}": values}, palette=looks)
-        ax.set_xlabel("trajectory")
-        ax.set_ylabel(name)
+        ax.set(xlabel="trajectory", ylabel=name)
         ax.set_ylim(bottom=0)
     style.legend(axes[-1])
     return {"learning": fig}
 
 
-def table1_notes(runs: LearnedBetas) -> str:
-    instances, length = next(iter(runs.paths.values())).shape
-    etas = ", ".join(f"{eta:g}" for eta in ETAS.values())
-    return (
-        f"Means over {instances} instances, sigma = sqrt(0.1), eta by cell {etas}, {length - 1} trajectories, "
-        "step 4 / (1 + n / 20). Table 1 is of one instance whose noise and eta are not given."
-    )
+table1_notes = (
+    f"Means over instances, sigma = sqrt(0.1), eta by cell {', '.join(f'{eta:g}' for eta in ETAS.values())}, step 4 / (1 + n / 20). "
+    "Table 1 is of one instance whose noise and eta are not given."
+)

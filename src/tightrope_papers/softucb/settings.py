@@ -40,8 +40,6 @@ def train(problem: Linear, horizon: int, trajectories: int, seed: int, eta: floa
 
 @monitor
 class WatchBeta(Monitor):
-    """Monitor: beta at the checkpoints of an online SoftUCB."""
-
     def begin(self, arms, n_checkpoints):
         return BetaTally(np.zeros(n_checkpoints))
 
