@@ -1,4 +1,4 @@
-"""All papers in one call: a folder for each, what it is expected to take, and a front page that counts claims by verdict.
+"""All papers in one call: a folder for each, what it took where it was measured, and a front page that counts claims by verdict.
 
 `costs.json`, written by benchmarks/costs.py from folders that `reproduce` made, has the core-seconds of every figure as they were measured.
 """

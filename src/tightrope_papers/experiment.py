@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Identification, Result, identify, simulate
 from tightrope.core import checks, files
 from tightrope.core.policy import Policy, Problem
 from tightrope.core.types import Arguments, JsonObject
@@ -38,12 +39,10 @@ from tightrope.pages.page import Chip, Section, Table, write_page
 from tightrope.plots.figures import save_figure
 from tightrope.plots.style import Palette, Picture, picture
 from tightrope.problems.data import DataNotFound
-from tightrope.results.results import Identification, Result
 from tightrope.simulation import store
 from tightrope.simulation.executors import shared_workers
 from tightrope.simulation.loops import as_problems
 from tightrope.simulation.run import Meters, silent
-from tightrope.simulation.simulate import identify, simulate
 
 from . import names
 from .register import Claim, ClaimStanding, Register, counts, read_register, standings

@@ -9,16 +9,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import policies, problems
+from tightrope import Budget, Result, oracles, policies, problems
 from tightrope.compiled.kernels import jit
 from tightrope.core.policy import Delay, Monitor, Policy, Problem, inner_policy, policy
 from tightrope.core.types import Arguments, State
 from tightrope.core.verbs import Arms, commit, event, init, select, update
 from tightrope.plots import style
-from tightrope.results.results import Result
 from tightrope.simulation.delays import Batched, ByReward, Fixed, Geometric
-from tightrope.simulation.monitors import Budget
-from tightrope.solvers import oracles
 
 from ..experiment import Players, Run, generator, unit_vector
 from ..scoring import OURS, Rows, below, judged, most, never, paired_mean, row_of

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import problems
+from tightrope import Result, problems
 from tightrope.core.policy import Policy
-from tightrope.results.results import Result
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, Rows, above, estimate, gain, in_reading, judged, near, paired_mean, rare, row_of

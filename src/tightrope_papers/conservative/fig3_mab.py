@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope.plots.figures import regret_figure
-from tightrope.results.results import Result
 
 from ..experiment import Run, palette
 from ..scoring import OURS, Estimate, Row, Rows, above, below, everywhere_above, in_reading, judged, near, paired_mean, row_of

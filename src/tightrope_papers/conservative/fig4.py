@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope.core.policy import Policy
 from tightrope.core.streams import PROBLEM, stream
 from tightrope.plots import style
-from tightrope.results.results import Result
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, Rows, above, below, estimate, falls, judged, paired_mean, rare, row_of

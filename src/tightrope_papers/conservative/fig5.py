@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import problems
+from tightrope import Result, problems
 from tightrope.plots import style
 from tightrope.plots.figures import PAIRED_LEGEND, draw_bands, line_styles, regret_figure
-from tightrope.results.results import Result
 
 from ..experiment import Run, palette
 from ..scoring import OURS, Row, below, estimate, every, everywhere_above, in_reading, judged, paired_mean, rare, row_of

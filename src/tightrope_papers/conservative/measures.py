@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.plots.figures import PAIRED_LEGEND, draw_bands, line_styles
-from tightrope.results.results import Result
 
 from ..experiment import palette
 from ..scoring import (

@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tightrope import Context, Result
 from tightrope.compiled.kernels import jit, lean
 from tightrope.core.fields import real
 from tightrope.core.policy import Monitor, monitor
 from tightrope.core.streams import NOISE, POLICY, PROBLEM, stream
-from tightrope.core.verbs import Context, commit, describe, init, mean, play, select, update
+from tightrope.core.verbs import commit, describe, init, mean, play, select, update
 from tightrope.policies.conservative.guarantee import TOLERANCE
 from tightrope.policies.conservative.ledger import martingale_radius, value_of
-from tightrope.results.results import Result
 from tightrope.simulation.monitors import TOLERANCE as ROUNDING
 
 from ..experiment import Run

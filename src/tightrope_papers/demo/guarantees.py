@@ -8,10 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from tightrope import policies, problems
+from tightrope import Evaluation, Identification, Result, evaluate, identify, policies, problems, simulate
 from tightrope.core.policy import Policy
-from tightrope.evaluation.evaluate import evaluate
-from tightrope.evaluation.results import Evaluation
 from tightrope.logs import Log, from_frame
 from tightrope.numerics.statistics import interval, standard_error, with_error
 from tightrope.pages.page import Section, Table, evaluation_summary, support_of
@@ -19,9 +17,8 @@ from tightrope.plots import style
 from tightrope.plots.figures import save_figure, sequence_figure
 from tightrope.plots.style import picture
 from tightrope.problems.data import DataNotFound, open_bandit
-from tightrope.results.results import Identification, Result
 from tightrope.simulation.delays import Fixed
-from tightrope.simulation.simulate import fixed_size, identify, simulate
+from tightrope.simulation.simulate import fixed_size
 
 from ..conservative.settings import budget_monitor, ranked_baseline
 from . import DemoSetting

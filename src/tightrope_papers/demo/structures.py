@@ -7,18 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from tightrope import policies, problems
+from tightrope import LowerBound, Result, TrainedBeta, lipschitz_lower_bound, oracles, policies, problems, simulate, train_softucb
 from tightrope.pages.page import Section, Table, result_summary
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands, draw_regret
 from tightrope.plots.style import picture, shares
 from tightrope.problems.data import DataNotFound, find, movielens, ratings_file
-from tightrope.results.results import Result
 from tightrope.simulation.monitors import SetValue
-from tightrope.simulation.simulate import simulate
-from tightrope.simulation.training import TrainedBeta, train_softucb
-from tightrope.solvers import oracles
-from tightrope.solvers.programs import LowerBound, lipschitz_lower_bound
 
 from ..softucb.comparison import unit_arms
 from . import DemoSetting

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from tightrope.core.types import Arguments
 from tightrope.numerics.statistics import with_error
 from tightrope.plots import style
-from tightrope.policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from tightrope.problems.structured import Linear
 
 from ..experiment import Run, palette

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Context, LinGapE
 from tightrope.compiled.kernels import jit
 from tightrope.core.streams import NOISE, POLICY, stream
 from tightrope.core.types import Arguments
-from tightrope.core.verbs import Context, describe, init, play, recommend, select, stopped, update
+from tightrope.core.verbs import describe, init, play, recommend, select, stopped, update
 from tightrope.plots import style
-from tightrope.policies import LinGapE
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Judgement, Row, Rows, at_most, below, everywhere_above, judged, near, ratio, row_of, share

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import LinGapE, XYAdaptive
 from tightrope.core.types import Arguments
 from tightrope.plots import style
-from tightrope.policies import LinGapE, XYAdaptive
 from tightrope.problems.data import DataNotFound, yahoo
 from tightrope.problems.structured import Linear
 

@@ -8,11 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import RAGE, LinGapE, XYAdaptive, XYOracle
 from tightrope.core.types import Arguments
 from tightrope.plots import style
-from tightrope.policies import LinGapE, XYAdaptive
-from tightrope.policies.identification.rage import RAGE
-from tightrope.policies.identification.xyoracle import XYOracle
 from tightrope.problems.structured import Linear
 
 from ..experiment import Run, generator, palette

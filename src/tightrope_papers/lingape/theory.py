@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tightrope import LinGapE
 from tightrope.numerics.counts import determinant_radius, static_factor
 from tightrope.numerics.posterior import unit_rows
-from tightrope.policies import LinGapE
 from tightrope.policies.identification.stopping import SQRT8
 from tightrope.problems.structured import Linear
 from tightrope.solvers.programs import minimal_combination, optimal_design

@@ -6,10 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import problems
-from tightrope.policies.lipschitz.pooled import discretize
-from tightrope.results.results import Result
-from tightrope.solvers.programs import lipschitz_lower_bound
+from tightrope import Result, discretize, lipschitz_lower_bound, problems
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, below, judged, row_of, within

@@ -9,9 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
+from tightrope import Result, lipschitz_lower_bound
 from tightrope.core.policy import Policy
-from tightrope.results.results import Result
-from tightrope.solvers.programs import lipschitz_lower_bound
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, Rows, above, at_least, below, estimate, in_reading, judged, near, paired_mean, row_of

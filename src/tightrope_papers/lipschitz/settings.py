@@ -7,12 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tightrope import policies, problems
+from tightrope import Result, lipschitz_lower_bound, policies, problems
 from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.plots.figures import bound_curve, bound_left_out, draw_regret
-from tightrope.results.results import Result
-from tightrope.solvers.programs import lipschitz_lower_bound
 
 from ..experiment import palette
 from ..scoring import OURS, Estimate, Row, below, estimate, judged, near, paired_mean, row_of

@@ -12,12 +12,12 @@ import pandas as pd
 from scipy.optimize import linprog
 from scipy.special import rel_entr
 
-from tightrope import problems
+from tightrope import lipschitz_lower_bound, problems
 from tightrope.core.policy import Policy
 from tightrope.policies.lipschitz.pooled import SLACK
 from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.solvers.programs import confusing_information, lipschitz_lower_bound
+from tightrope.solvers.programs import confusing_information
 
 from ..experiment import Run, generator
 from ..scoring import OURS, Row, Rows, above, estimate, every, judged, never, row_of

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope.evaluation.evaluate import evaluate
-from tightrope.evaluation.results import Evaluation
+from tightrope import Evaluation, evaluate
 from tightrope.evaluation.scoring import LEAST_ESS, LEAST_SHARE
 from tightrope.logs import Log, from_frame
 from tightrope.plots import style

@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import policies
+from tightrope import Context, Result, policies
 from tightrope.core.policy import Policy
 from tightrope.core.streams import POLICY, stream
 from tightrope.core.types import Arguments
-from tightrope.core.verbs import Context, describe, init, play, update
+from tightrope.core.verbs import describe, init, play, update
 from tightrope.numerics.posterior import unit_rows
 from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.problems import SemiBandit
-from tightrope.results.results import Result
 from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, palette

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import solve_triangular
 
-from tightrope import policies
+from tightrope import Result, policies
 from tightrope.core.policy import Policy
 from tightrope.core.types import Arguments
 from tightrope.numerics.posterior import unit_rows
 from tightrope.problems import SemiBandit
-from tightrope.results.results import Result
 from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, unit_vector

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope import policies as p
 from tightrope.core.policy import Policy
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots.figures import regret_figure
 from tightrope.problems.data import jester, movielens_stars
 from tightrope.problems.structured import Linear
-from tightrope.results.results import Result
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, Rows, below, estimate, paired_mean, row_of

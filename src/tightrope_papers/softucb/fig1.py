@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope import policies as p
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands
 from tightrope.problems.structured import Linear
-from tightrope.results.results import Result
 
 from ..experiment import Run
 from ..scoring import (

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tightrope import Result
 from tightrope import policies as p
 from tightrope.core.policy import Policy
 from tightrope.problems.structured import Linear
-from tightrope.results.results import Result
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, never, paired_mean, row_of, within
