@@ -34,7 +34,7 @@ from tightrope_papers.experiment import (
     figures,
     find_paper,
     paper_of,
-    readings_of,
+    register_of,
     rows_table,
     sentence,
     shortened,
@@ -213,10 +213,10 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
         lines += ["### No figure", "", *own]
     if waiting := [name for name in figures(paper) if name not in saved]:
         lines += [f"Not run yet: {', '.join(waiting)}.", ""]
-    if readings_of(paper):
+    if readings := register_of(paper).readings:
         lines += ["## Readings", "", "What the figures take for granted where the paper leaves something open.", ""]
         lines += cards("readings", ("reading", "what", "figures", "source", "tried"),
-                       [(one.name, one.words, ", ".join(one.figures), one.source, one.tried) for one in readings_of(paper)])  # fmt: skip
+                       [(one.name, one.words, ", ".join(one.figures), one.source, one.tried) for one in readings])  # fmt: skip
     if false := [one for one in stand if one.verdict == CONTRADICTED]:
         lines += ["## Contradicted", "", "Each has a page with the counterexample or the proof, and the repair where there is one.", ""]
         lines += [f"- {shown_at(paper, one.claim.key)}: {one.claim.words} ({one.claim.where})" for one in false]

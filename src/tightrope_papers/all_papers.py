@@ -1,15 +1,14 @@
-"""All papers in one call: a folder for each, what it is expected to take, and a front page that counts claims by verdict.
+"""All papers in one call: a folder for each, what it took where it was measured, and a front page that counts claims by verdict.
 
 `costs.json`, written by benchmarks/costs.py from folders that `reproduce` made, has the core-seconds of every figure as they were measured.
 """
 
-import functools
 import json
 import math
 import os
 import pathlib
 import urllib.parse
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,7 +49,7 @@ Say = Callable[[str], None]
 def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     """Run every figure of every paper under run.out, each paper in a folder of its name, and write run.out/index.html.
 
-    run: as for `reproduce`. say: is told the expected time before anything runs, and each paper.
+    run: as for `reproduce`. say: is told each paper, and at paper scale how long its figures take.
     What the folder holds of an earlier call is found again; the front page is written after each paper. Returns its path. Raises
     ValueError where the folder holds another scale or seed.
     """
@@ -60,11 +59,11 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
         content = f"scale {recorded['scale']!r} with seed {recorded['seed']}"
         raise ValueError(f"out = {str(run.out)!r} holds all papers at {content}; choose another folder or remove it.")
     files.write_json(record, wanted)
-    for line in plan(run):
-        say(line)
     with paper_workers(run) as shared:
         for paper in names():
             say(f"{paper}: {find_paper(paper).TITLE}")
+            for line in hours(paper, run.scale) if run.scale == "paper" else ():
+                say(line)
             try:
                 reproduce(paper, None, replace(shared, out=run.out / paper))
             finally:
@@ -72,19 +71,14 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     return page
 
 
-# What it takes ---------------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def stored_costs() -> JsonObject:
-    """costs.json: core-seconds by scale and figure."""
-    return dict(json.loads(COSTS_FILE.read_text()))
-
-
-def expected_seconds(paper: str, run: Run) -> dict[str, float]:
-    """Seconds that every figure of a paper took where it was measured, shared by the workers; nan where nobody has measured it."""
-    known, share = stored_costs()["core seconds"][run.scale], 1.0 / (run.workers or os.cpu_count() or 1)
-    return {figure: known.get(f"{paper} {figure}", math.nan) * share for figure in figures(paper)}
+def hours(paper: str, scale: str, chosen: Collection[str] | None = None) -> list[str]:
+    """What a paper's figures (default: all) took where they were measured, in hours of one core, a line each."""
+    known = json.loads(COSTS_FILE.read_text())["core seconds"][scale]
+    return [
+        f"  {paper} {figure}: " + (f"{known[key] / 3600:.2f} h of one core" if (key := f"{paper} {figure}") in known else "not known")
+        for figure in figures(paper)
+        if chosen is None or figure in chosen
+    ]
 
 
 def in_words(seconds: float) -> str:
@@ -93,35 +87,6 @@ def in_words(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def sum_in_words(seconds: Iterable[float]) -> str:
-    times = list(seconds)
-    known = [time for time in times if not math.isnan(time)]
-    unknown = len(times) - len(known)
-    if not unknown:
-        return in_words(sum(known))
-    return f"{in_words(sum(known)) + ' and ' if known else ''}{unknown} figure{'s' if unknown > 1 else ''} whose time is not known"
-
-
-def plan(run: Run) -> list[str]:
-    """The expected time in words: in all, at paper scale by figure, else by paper."""
-    costs = {paper: expected_seconds(paper, run).values() for paper in names()}
-    total = sum_in_words(seconds for each in costs.values() for seconds in each)
-    lines = [f"Scale {run.scale!r} takes about {total}; what the folder holds already is not played again."]
-    for paper, seconds in costs.items():
-        lines.append(f"  {paper}: {sum_in_words(seconds)}")
-        lines += hours(paper, run) if run.scale == "paper" else ()
-    return lines
-
-
-def hours(paper: str, run: Run, chosen: Collection[str] | None = None) -> list[str]:
-    """The expected time of a paper's figures (default: all) in words, a line each."""
-    return [
-        f"  {paper} {figure}: {'not known' if math.isnan(seconds) else f'{seconds / 3600:.2f} h'}"
-        for figure, seconds in expected_seconds(paper, run).items()
-        if chosen is None or figure in chosen
-    ]
 
 
 # What there is ---------------------------------------------------------------------------------------------------------

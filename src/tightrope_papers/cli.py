@@ -65,7 +65,7 @@ def reproduce(
             from .all_papers import hours
 
             say("What takes how long (what the folder holds already is not played again):")
-            for line in hours(paper, run, figure or None):
+            for line in hours(paper, scale, figure or None):
                 say(line)
         outcomes = as_shown(reproduce(paper, figure or None, run), scale)
     if as_json:

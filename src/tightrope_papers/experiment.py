@@ -3,12 +3,12 @@
 A paper is a package `X` with a TITLE. A figure or table of it is a module `X/figN.py` with the functions
 
     data(run)     play or find the runs, and return all that the others need
-    score(data)   rows, each judged by a rule of `scoring` and referring to a claim of `X/claims.py`
-    tables(data), plot(data), notes(data)   where there are any: tables and pictures by name, a paragraph
+    score(data)   rows (a list, or one after the other), each judged by a rule of `scoring` and referring to a claim of `X/claims.yaml`
+    tables(data), plot(data), notes   where there are any: tables and pictures by name, a paragraph or what makes it of the data
 
-A module with a function `data` is a figure; one that redraws its runs may stand beside it (`fig1_data`, `fig1_score`). Its name on the
-command line has hyphens instead of underscores. What is not in a paper, but answers what its reader may ask next, stands apart in
-`X/beyond`.
+A module with a function `data` is a figure; one that redraws its runs or shares its cases stands beside it
+(`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of underscores. What is not in a paper,
+but answers what its reader may ask next, stands apart in `X/beyond.py`.
 """
 
 import contextlib
@@ -23,30 +23,29 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
-from typing import Any, NotRequired, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import markupsafe
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Identification, Result, identify, simulate
 from tightrope.core import checks, files
 from tightrope.core.policy import Policy, Problem
 from tightrope.core.types import Arguments, JsonObject
 from tightrope.numerics.statistics import with_error
 from tightrope.pages.page import Chip, Section, Table, write_page
 from tightrope.plots.figures import save_figure
-from tightrope.plots.style import Palette, Picture, PictureRecord, picture, whole
+from tightrope.plots.style import Palette, Picture, picture
 from tightrope.problems.data import DataNotFound
-from tightrope.results.results import Identification, Result
 from tightrope.simulation import store
 from tightrope.simulation.executors import shared_workers
 from tightrope.simulation.loops import as_problems
 from tightrope.simulation.run import Meters, silent
-from tightrope.simulation.simulate import identify, simulate
 
 from . import names
-from .register import Claim, ClaimStanding, Reading, counts, standings
+from .register import Claim, ClaimStanding, Register, counts, read_register, standings
 from .scoring import OURS, VERDICTS, Row, ours_in_words
 
 T = TypeVar("T")
@@ -54,6 +53,7 @@ Players = Mapping[str, Policy | Callable[..., Policy]]  # policies by name, or f
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
+THREADS = (None, "threads")  # engines
 PICTURES = "pictures.json"  # its pictures as pages show them
 HOW_CLAIMS_STAND = (
     "The worst row decides about a claim, of the rows in the primary reading of their figures; rows of ours and in other readings are "
@@ -75,11 +75,11 @@ class FigureOutcome:
 
 
 class FigureRecord(TypedDict):
-    """The content of rows.json. tables: their labels in order; earlier versions did not say."""
+    """The content of rows.json. tables: their labels in order."""
 
     rows: list[JsonObject]
     notes: str
-    tables: NotRequired[list[str]]
+    tables: list[str]
     scale: str
     seed: int
     versions: dict[str, str]
@@ -126,13 +126,12 @@ def find_paper(name: str) -> ModuleType:
     return importlib.import_module(f"tightrope_papers.{name}")
 
 
+def register_of(paper: str) -> Register:
+    return read_register(pathlib.Path(find_paper(paper).__path__[0], "claims.yaml"))
+
+
 def claims_of(paper: str) -> dict[str, Claim]:
-    claims: dict[str, Claim] = importlib.import_module(f"{find_paper(paper).__name__}.claims").CLAIMS
-    return claims
-
-
-def readings_of(paper: str) -> tuple[Reading, ...]:
-    return tuple(getattr(importlib.import_module(f"{find_paper(paper).__name__}.claims"), "READINGS", ()))
+    return register_of(paper).claims
 
 
 def figures(paper: str) -> dict[str, ModuleType]:
@@ -167,11 +166,11 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, F
     outcomes: dict[str, FigureOutcome] = {}
     with paper_workers(run) as run:
         for name in selection:
-            started, worked = time.monotonic(), _core_seconds()
+            started, worked = time.monotonic(), sum(os.times()[:4])  # of this process and those that it has ended
             with figure_workers(run) as own:
                 outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
-            _keep_time(run.out / name, run, time.monotonic() - started, _core_seconds() - worked)
+            _keep_time(run.out / name, run, time.monotonic() - started, sum(os.times()[:4]) - worked)
             _report(paper, run)
     return outcomes
 
@@ -184,23 +183,14 @@ def figure_workers(run: Run) -> Iterator[Run]:
 
 def paper_workers(run: Run) -> contextlib.AbstractContextManager[Run]:
     """`holding` for several figures. The few processes beside threads end with each figure instead, so that their time is the figure's."""
-    return contextlib.nullcontext(run) if _in_threads(run) else figure_workers(run)
-
-
-def _in_threads(run: Run) -> bool:
-    return run.engine in (None, "threads")
-
-
-def _core_seconds() -> float:
-    """Seconds of all cores that this process and the processes that it has ended took so far."""
-    return sum(os.times()[:4])
+    return contextlib.nullcontext(run) if run.engine in THREADS else figure_workers(run)
 
 
 def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) -> None:
     """The longest call counts: a later one finds most of the work done."""
     same = {"scale": run.scale, "seed": run.seed, "source": store.versions()["source"]}
     workers = run.workers or os.cpu_count() or 1
-    if not _in_threads(run):  # workers that live on, or on other machines
+    if run.engine not in THREADS:  # workers that live on, or on other machines
         worked = seconds * workers
     took = {"seconds": round(seconds, 1), "core seconds": round(worked, 1)}
     before = time_taken(folder)
@@ -232,7 +222,8 @@ def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
     except DataNotFound as error:
         return FigureOutcome(notes=f"Not run: {error}", missing=str(error))
     rows = [replace(row, figure=name) for row in module.score(data)]
-    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), of("notes", data, ""))
+    notes = getattr(module, "notes", "")
+    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), notes if isinstance(notes, str) else notes(data))
 
 
 def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
@@ -284,7 +275,7 @@ def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, Fig
 
 
 def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
-    return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows), readings_of(paper))
+    return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows), register_of(paper).readings)
 
 
 def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
@@ -303,18 +294,14 @@ def claims_table(frame: pd.DataFrame) -> Table:
     order = ["verdict", "claim", "the paper's words", "number", "where", "figures", "why"]
     table = Table.of(frame[order], most_rows=len(frame), verdict_column=0)
     place = markupsafe.Markup('<a id="{}"></a>{}')
-    rows = [[verdict, place.format(claim_place(key), key), *rest] for verdict, key, *rest in table.rows]
+    rows = [[verdict, place.format(f"claim-{key}", key), *rest] for verdict, key, *rest in table.rows]
     return replace(table, rows=rows, aligned=False, stacked=True)
-
-
-def claim_place(key: str) -> str:
-    return f"claim-{key}"
 
 
 def chips(claims: Iterable[ClaimStanding], figure: str) -> list[Chip]:
     """The claims that a figure's counted rows judge, each with where it stands and a link to its words."""
     return [
-        Chip(one.verdict, shortened(one.claim.words), claim_place(one.claim.key))
+        Chip(one.verdict, shortened(one.claim.words), f"claim-{one.claim.key}")
         for one in claims
         if any(row.figure == figure and not row.reading for row in one.rows)
     ]
@@ -363,18 +350,8 @@ def figure_records(folder: pathlib.Path) -> dict[str, FigureRecord]:
 
 
 def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
-    labels = record.get("tables", sorted(path.stem for path in folder.glob("*.parquet")))  # earlier versions did not say their order
-    tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in labels}
+    tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in record["tables"]}
     return FigureOutcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
-
-
-def _pictures(folder: pathlib.Path) -> list[Picture]:
-    """The pictures of a figure's folder; earlier versions kept them as files only."""
-    try:
-        records: dict[str, PictureRecord] = json.loads((folder / PICTURES).read_text())
-    except FileNotFoundError:
-        return [whole(path.read_text(), path.stem) for path in sorted(folder.glob("*.svg"))]
-    return [Picture.of(record) for record in records.values()]
 
 
 def records_of(run: Run, folder: pathlib.Path) -> dict[str, FigureRecord]:
@@ -398,7 +375,7 @@ def _write_report(
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     summary = sentence(counts(claims))
-    pictures = {name: _pictures(folder / name) for name in outcomes}
+    pictures = {name: list(map(Picture.of, json.loads((folder / name / PICTURES).read_text()).values())) for name in outcomes}
     sections = []
     for name in sorted(outcomes, key=lambda one: not pictures[one]):  # pictures first
         outcome = outcomes[name]

@@ -1,17 +1,25 @@
 """The register of a paper's claims: every distinct statement that its experiments or theorems make, once.
 
-`X/claims.py` lists them in the order of the paper as CLAIMS, and as READINGS what its figures take for granted where the paper
-leaves something open. A figure judges rows that refer to a claim by its key; a report counts claims, not rows: the worst row decides, of
+`X/claims.yaml` lists them in the order of the paper, and as readings what its figures take for granted where the paper leaves
+something open. A figure judges rows that refer to a claim by its key; a report counts claims, not rows: the worst row decides, of
 those in the figure's primary reading. Rows in other readings, and rows of ours, are shown and never count.
 """
 
+import functools
+import pathlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+import yaml
+
+from tightrope.core import checks
+from tightrope.core.types import JsonObject
 
 from .scoring import ALL_CASES, EVERY_PLACE, MOST_DRAWS, NOT_JUDGED, OURS, Row
 
+T = TypeVar("T")
 Kind = Literal["value", "inequality", "order", "shape", "guarantee"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -41,6 +49,9 @@ class Claim:
     price: str = ""
     settings: str = ""
 
+    def __post_init__(self) -> None:
+        checks.choice("kind", self.kind, KINDS)
+
 
 class Reading(NamedTuple):
     """The primary reading of some figures of a paper that leave something open.
@@ -64,6 +75,26 @@ def register_claims(claims: Iterable[Claim]) -> dict[str, Claim]:
             raise ValueError(f"key = {claim.key!r} stands for two claims; give each its own.")
         register[claim.key] = claim
     return register
+
+
+class Register(NamedTuple):
+    claims: dict[str, Claim]
+    readings: tuple[Reading, ...]
+
+
+@functools.cache
+def read_register(path: pathlib.Path) -> Register:
+    """The claims and the readings of a paper's file."""
+
+    def entry(kind: Callable[..., T], record: JsonObject) -> T:
+        if unknown := sorted(record.keys() - kind.__annotations__.keys()):
+            raise ValueError(f"{path}: {unknown[0]!r} is none of {', '.join(kind.__annotations__)}.")
+        return kind(**record)
+
+    content = {"readings": []} | yaml.safe_load(path.read_text(encoding="utf-8"))
+    claims = register_claims(entry(Claim, {"number": ""} | one) for one in content["claims"])
+    readings = tuple(entry(Reading, one | {"figures": tuple(one["figures"])}) for one in content["readings"])
+    return entry(Register, content | {"claims": claims, "readings": readings})
 
 
 REPRODUCED, IN_READING, DEPENDS, UNDECIDED, CONTRADICTED = (
@@ -91,7 +122,7 @@ def standings(claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterab
         if row.key == OURS:
             continue
         if row.key not in by_claim:
-            raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.py or use OURS.")
+            raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.yaml or use OURS.")
         by_claim[row.key].append(row)
     stood = []
     for key, claim in claims.items():

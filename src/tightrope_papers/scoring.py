@@ -6,7 +6,7 @@ too wide to tell the verdict is "undecided".
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -31,8 +31,6 @@ EVERY_PLACE = "at every place; partly if at some and nowhere below by them"
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error."""
-
     value: float
     se: float
 
@@ -97,24 +95,23 @@ def _clear(gap: float, se: float, margin: float) -> bool:
 
 
 def below(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
-    """Reproduced: below the bound by `margin` standard errors. Undecided: no further from it than that. Partly: below `partly` by them."""
-    gap = estimate.value - bound
-    test = f"below {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
-    weaker = partly is not None and estimate.value < partly - margin * estimate.se
-    if partly is not None:
-        test += f"; partly if below {partly:g} by them"
-    sure = _clear(gap, estimate.se, margin) or (gap == 0.0 == estimate.se)
-    return _judgement(sure and gap < 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, estimate.se)}.", open_=not sure)
+    return _beyond("below", -1.0, estimate, bound, partly, margin)
 
 
 def above(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
-    """Reproduced: above the bound by `margin` standard errors. Undecided: no further from it than that. Partly: above `partly` by them."""
-    turned = below(Estimate(-estimate.value, estimate.se), -bound, partly=None if partly is None else -partly, margin=margin)
-    test = f"above {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+    return _beyond("above", 1.0, estimate, bound, partly, margin)
+
+
+def _beyond(side: str, sign: float, estimate: Estimate, bound: float, partly: float | None, margin: float) -> Judgement:
+    """Reproduced: on this side of the bound by `margin` standard errors. Undecided: no further from it than that. Partly: beyond `partly`
+    by them."""
+    gap = estimate.value - bound
+    test = f"{side} {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+    weaker = partly is not None and sign * (estimate.value - partly) > margin * estimate.se
     if partly is not None:
-        test += f"; partly if above {partly:g} by them"
-    reason = f"The distance to {bound:g} is {_apart(estimate.value - bound, estimate.se)}." if turned.reason else ""
-    return Judgement(turned.verdict, test, reason)
+        test += f"; partly if {side} {partly:g} by them"
+    sure = _clear(gap, estimate.se, margin) or (gap == 0.0 == estimate.se)
+    return _judgement(sure and sign * gap > 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, estimate.se)}.", open_=not sure)
 
 
 def near(estimate: Estimate, target: float, relative: float, margin: float = MARGIN) -> Judgement:
@@ -174,11 +171,6 @@ def at_least(value: float, bound: float, partly: float | None = None) -> Judgeme
     return _judgement(value >= bound, partly is not None and value >= partly, test, f"{value:.3g} is below {bound:g}.")
 
 
-def between(value: float, low: float, high: float) -> Judgement:
-    """Reproduced: low <= value <= high. Partly: above 0."""
-    return _judgement(low <= value <= high, value > 0, f"from {low:g} to {high:g}; partly if above 0", f"{value:.3g} is outside.")
-
-
 def never(count: int, total: int) -> Judgement:
     return _judgement(count == 0, False, "none at all", f"{count} of {total}.")
 
@@ -198,15 +190,6 @@ def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judg
     test = f"the upper {confidence:.0%} limit of the probability is at most {bound:g}; undecided if only the lower limit is"
     reason = f"{count} of {total}: between {lower:.3g} and {upper:.3g}."
     return _judgement(upper <= bound, False, test, reason, open_=lower <= bound)
-
-
-def differs(estimate: Estimate, margin: float = MARGIN) -> Judgement:
-    """Reproduced: not 0, by `margin` standard errors. Undecided: no further from it than that. A difference of exactly 0 is none."""
-    same = estimate.value == 0.0 == estimate.se
-    test = f"further than {margin:g} standard errors from 0; undecided if not"
-    return _judgement(
-        _clear(estimate.value, estimate.se, margin), False, test, f"It is {_apart(estimate.value, estimate.se)}.", open_=not same
-    )
 
 
 def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) -> Judgement:
@@ -302,7 +285,7 @@ class Row:
 
     key: of the claim in the paper's register, or OURS. text: what is compared. paper: the paper's number, as printed. ours and se: ours
     and its standard error. test, verdict, reason: of the rule, see `Judgement`. remark: what the paper leaves open that the number
-    depends on. figure: filled in when the figure is run. reading: which reading of the paper, by its name in `X/readings.py`; ""
+    depends on. figure: filled in when the figure is run. reading: which reading of the paper, by its name in `X/claims.yaml`; ""
     is the figure's own. Only rows of the primary reading count.
     """
 
@@ -322,10 +305,21 @@ class Row:
         checks.choice("verdict", self.verdict, (*VERDICTS, NOT_JUDGED))
 
 
+Rows = Iterator[Row]
+
+
 def row_of(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
            remark: str = "") -> Row:  # fmt: skip
     value, error = ours if isinstance(ours, Estimate) else (ours, se)
     return Row(key, text, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark)
+
+
+def judged(
+    key: str, text: str, paper: str | float, ours: Estimate | float, rule: Callable[..., Judgement], *limits: float, remark: str = "",
+    **more: float,
+) -> Row:  # fmt: skip
+    """A row of an estimate and of what a rule says about it."""
+    return row_of(key, text, paper, ours, rule(ours, *limits, **more), remark=remark)
 
 
 def in_reading(name: str, rows: Iterable[Row]) -> list[Row]:

@@ -12,8 +12,7 @@ from tightrope.cli.application import app
 from tightrope.numerics.statistics import standard_error
 from tightrope.results.results import Result
 from tightrope_papers.conservative.settings import ranked_baseline
-from tightrope_papers.demo import log, page, price, safe, sets, stop, width
-from tightrope_papers.demo.setting import DemoSetting
+from tightrope_papers.demo import DemoSetting, guarantees, page, structures
 
 SIZE = 0.02
 
@@ -119,8 +118,8 @@ def harmed(violations, regret):
 def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
     made, _ = demo
     folder = made.page.parent
-    monkeypatch.setattr("tightrope.problems.data.movielens_stars", lambda count, **given: width.twin(count, 5))
-    assert "ynthetic" not in width.section(DemoSetting(folder, size=SIZE)).text
+    monkeypatch.setattr("tightrope.problems.data.movielens_stars", lambda count, **given: structures.width_twin(count, 5))
+    assert "ynthetic" not in structures.width_section(DemoSetting(folder, size=SIZE)).text
     runs = DemoSetting(folder).runs
     assert {"width", "width, twin"} <= {path.name for path in runs.glob("width*")}
 
@@ -129,7 +128,7 @@ def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_pat
     before = DemoSetting(tmp_path)
     folder = before.runs
     assert before.play("price")["out"] == folder / "price"
-    monkeypatch.setattr("tightrope_papers.demo.setting.CODE", ["other sources"])
+    monkeypatch.setattr("tightrope_papers.demo.CODE", ["other sources"])
     assert DemoSetting(tmp_path).runs != folder == before.out / "runs" / folder.name
 
 
@@ -137,36 +136,36 @@ def test_the_sentence_on_safety_counts_shops_and_says_what_safety_costs():
     noise = np.random.default_rng(0).normal(size=20)
     violations = {"BetaThompson": [3] * 15 + [0] * 5, "CUCB2": [0] * 20, "Safe(BetaThompson)": [1] + [0] * 19}
     one = harmed(violations, {"BetaThompson": 10 + noise, "CUCB2": 30 + noise[::-1], "Safe(BetaThompson)": 10.01 + noise[::-1]})
-    said = safe.sentence({"at once": one}, {"at once": safe.shops_behind(one)})
+    said = guarantees.safe_sentence({"at once": one}, {"at once": guarantees.shops_behind(one)})
     assert "Of 20 shops" in said
     assert "with at once BetaThompson 15 (of which 15 still are at the end), CUCB2 0 and Safe(BetaThompson) 1;" in said.replace(
         ". After", "; After"
     )
     assert re.search(r"CUCB2's by \+(20|19)\.\d", said) and "Safe(BetaThompson)'s" not in said
     level = harmed(violations, {"BetaThompson": 10 + noise, "CUCB2": 10.01 + noise[::-1], "Safe(BetaThompson)": 10.02 + noise[::-1]})
-    assert "no difference in regret is shown" in safe.sentence({"at once": level}, {"at once": safe.shops_behind(level)})
+    assert "no difference in regret is shown" in guarantees.safe_sentence({"at once": level}, {"at once": guarantees.shops_behind(level)})
 
 
 def test_a_fixed_test_that_is_shorter_is_said_to_be():
     rounds = 1000.0 + np.arange(20)
-    assert stop.against(rounds, 5000) == "5.0 times as many"
-    assert stop.against(rounds, 400) == "fewer: 0.40 times as many"
-    assert stop.against(rounds, 1010) == "no difference shown"
+    assert guarantees.against(rounds, 5000) == "5.0 times as many"
+    assert guarantees.against(rounds, 400) == "fewer: 0.40 times as many"
+    assert guarantees.against(rounds, 1010) == "no difference shown"
 
 
 def test_the_demo_plays_what_its_words_say(tmp_path):
-    assert stop.FEATURES.shape == (12, 5)
-    assert np.linalg.matrix_rank(stop.FEATURES) == 5
-    revenue = price.PRICES * price.demand(price.PRICES) / price.PRICES[-1]
-    assert np.abs(np.diff(revenue) / np.diff(price.PRICES)).max() < price.SLOPE
-    for shop in safe.new_shops(5, seed=3):
-        assert shop.means.min() >= safe.LEAST_RATE and shop.means.max() <= safe.MOST_RATE
-        assert (shop.means > shop.means[ranked_baseline(shop, safe.RANK)["baseline"]]).sum() == safe.RANK - 1
-    assert "proved to be the best" in sets.timed_assignment(0)
-    rates = stop.FEATURES @ stop.EFFECTS
-    assert (rates >= rates.max() - stop.EPSILON).sum() == 1  # one variant is good enough, or "good enough" would say little
-    case = log.twin(DemoSetting(tmp_path), "")
-    (rows,) = case.log.chunks(log.ROWS)
-    gained = rows.reward * case.policy[rows.arm] * log.ITEMS
+    assert guarantees.FEATURES.shape == (12, 5)
+    assert np.linalg.matrix_rank(guarantees.FEATURES) == 5
+    revenue = structures.PRICES * structures.demand(structures.PRICES) / structures.PRICES[-1]
+    assert np.abs(np.diff(revenue) / np.diff(structures.PRICES)).max() < structures.SLOPE
+    for shop in guarantees.new_shops(5, seed=3):
+        assert shop.means.min() >= guarantees.LEAST_RATE and shop.means.max() <= guarantees.MOST_RATE
+        assert (shop.means > shop.means[ranked_baseline(shop, guarantees.RANK)["baseline"]]).sum() == guarantees.RANK - 1
+    assert "proved to be the best" in structures.timed_assignment(0)
+    rates = guarantees.FEATURES @ guarantees.EFFECTS
+    assert (rates >= rates.max() - guarantees.EPSILON).sum() == 1  # one variant is good enough, or "good enough" would say little
+    case = guarantees.log_twin(DemoSetting(tmp_path), "")
+    (rows,) = case.log.chunks(guarantees.ROWS)
+    gained = rows.reward * case.policy[rows.arm] * guarantees.ITEMS
     assert abs(gained.mean() - case.known[0]) < 4 * standard_error(gained)  # "the truth of this twin"
     assert case.known[0] - rows.reward.mean() > 4 * standard_error(rows.reward)  # and "prefers good items"

@@ -45,20 +45,15 @@ def test_an_interrupted_run_of_all_keeps_the_pages_of_finished_papers_and_goes_o
     said = []
     with pytest.raises(KeyboardInterrupt):
         all_papers.reproduce_all(Run("laptop", tmp_path, workers=1), said.append)
-    assert said[0].startswith("Scale 'laptop' takes about ")
-    assert " about 0 s" not in said[0]
-    assert len(set(begun)) == 3
+    assert len(said) == len(set(begun)) == 3
     page = (tmp_path / "index.html").read_text()
     assert [f'href="{paper}/report.html"' in page for paper in names()] == [paper in begun[:2] for paper in names()]
     assert "2 of " in page
     assert "figures are not there yet" in page
     with pytest.raises(ValueError, match="holds all papers at scale 'laptop' with seed 0"):
         all_papers.reproduce_all(Run("smoke", tmp_path))
-    before = page
-
     monkeypatch.setattr(all_papers, "reproduce", saves)
     page = all_papers.reproduce_all(Run("laptop", tmp_path, workers=1)).read_text()
-    assert page != before
     assert all(f'href="{paper}/report.html"' in page for paper in names())
     assert f"{len(names())} of " in page
     assert f"{len(names())} contradicted" in page
@@ -102,13 +97,12 @@ def test_core_seconds_are_of_the_processes_of_the_figure_too(tmp_path, monkeypat
     assert experiment.time_taken(tmp_path / "theory")["core seconds"] > own[0] + 0.3
 
 
-def test_paper_scale_says_the_hours_of_every_figure_before_it_starts(tmp_path):
-    lines = all_papers.plan(Run("paper", tmp_path))
-    for paper in names():
-        for figure in figures(paper):
-            assert sum(line.startswith(f"  {paper} {figure}: ") for line in lines) == 1
-    one, four = (all_papers.expected_seconds("lipschitz", Run("laptop", tmp_path, workers=workers)) for workers in (1, 4))
-    assert list(one.values()) == pytest.approx([4 * seconds for seconds in four.values()], nan_ok=True)
+def test_paper_scale_says_the_hours_of_every_figure_of_a_paper_before_it_starts(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(all_papers, "reproduce", lambda *given: said.append(given[0]))
+    all_papers.reproduce_all(Run("paper", tmp_path), said.append)
+    said_before = {paper: {line.split(":")[0].strip() for line in said[: said.index(paper)]} for paper in names()}
+    assert all(said_before[paper] >= {f"{paper} {figure}" for figure in figures(paper)} for paper in names())
 
 
 def test_one_paper_at_paper_scale_says_the_hours_of_the_figures_that_were_asked_for(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tightrope_papers.conservative import example
+from tightrope_papers.conservative import theory
 from tightrope_papers.conservative.settings import ALPHA, DELTA
 
 MEANS, SPREADS, BASELINE = np.array([0.65, 0.6, 0.5, 0.2]), np.array([0.3, 0.0, 0.1, 0.2]), 2
@@ -46,11 +46,11 @@ def plain(selection, bound, signs):
     return arms
 
 
-@pytest.mark.parametrize("label", example.ALGORITHMS)
+@pytest.mark.parametrize("label", theory.ALGORITHMS)
 def test_all_runs_at_once_are_the_runs_one_by_one(label):
-    selection, bound = example.ALGORITHMS[label]
+    selection, bound = theory.ALGORITHMS[label]
     runs, horizon = 3, 700
-    found = example.play(MEANS, SPREADS, selection, bound, runs, horizon, np.random.default_rng(5))
+    found = theory.play_example(MEANS, SPREADS, selection, bound, runs, horizon, np.random.default_rng(5))
     rng = np.random.default_rng(5)
     signs = np.where(np.stack([rng.random((runs, MEANS.size)) for _ in range(horizon)]) < 0.5, -1.0, 1.0)
     for r in range(runs):

@@ -13,7 +13,7 @@ import tightrope as tr
 from tightrope.problems import Bernoulli
 from tightrope.solvers.programs import lipschitz_lower_bound
 from tightrope_papers import names
-from tightrope_papers.conservative.checkpoints import LOWER_QUANTILE, UPPER_QUANTILE
+from tightrope_papers.conservative.fig4 import LOWER_QUANTILE, UPPER_QUANTILE
 from tightrope_papers.conservative.settings import DELTA, guard, variant
 from tightrope_papers.experiment import claim_standings
 from tightrope_papers.lipschitz.theory import divergence, evidence, printed_level

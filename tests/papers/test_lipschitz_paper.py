@@ -9,10 +9,9 @@ from tiers import thorough
 from tightrope.core.verbs import lower_bound
 from tightrope.plots.figures import bound_curve, bound_report, regret_figure
 from tightrope.results.results import Result
-from tightrope_papers.lipschitz import discrete, slope, theory
-from tightrope_papers.lipschitz.contextual import APART_CONSTANT, L
-from tightrope_papers.lipschitz.contextual import constant as contextual_constant
-from tightrope_papers.lipschitz.continuous import bounds, targets
+from tightrope_papers.lipschitz import discrete, theory
+from tightrope_papers.lipschitz.continuous import APART_CONSTANT, L, bounds, targets
+from tightrope_papers.lipschitz.continuous import constant as contextual_constant
 from tightrope_papers.lipschitz.settings import LOGLOG, constant, growth_of_cklucb, instance, order, panels, shapes
 from tightrope_papers.scoring import Estimate
 
@@ -91,13 +90,13 @@ def test_a_growth_of_105_is_not_like_63():
 
 def test_growth_against_the_lower_bound_is_one_sided():
     noise = np.random.default_rng(6).normal(0.0, 1.0, 400)
-    assert slope.not_below("CKL-UCB", 8.8 + noise, 8.45).verdict == YES
-    assert slope.not_below("a policy that breaks the theorem", 5.0 + noise, 8.45).verdict == NO
-    assert slope.not_below("one that a single run saves", np.append(5.0 + noise, 1e6), 8.45).verdict == NO
-    assert slope.not_below("CKL-UCB", 8.8 + 40 * noise, 8.45).verdict == OPEN
-    assert slope.optimal("oslb-optimal", "OSLB", Estimate(8.0, 0.5), 8.45).verdict == YES
-    assert slope.optimal("oslb-optimal", "OSLB", Estimate(13.7, 5.2), 8.45).verdict == OPEN
-    assert slope.optimal("oslb-optimal", "OSLB", Estimate(17.2, 0.5), 8.45).verdict == NO
+    assert discrete.not_below("CKL-UCB", 8.8 + noise, 8.45).verdict == YES
+    assert discrete.not_below("a policy that breaks the theorem", 5.0 + noise, 8.45).verdict == NO
+    assert discrete.not_below("one that a single run saves", np.append(5.0 + noise, 1e6), 8.45).verdict == NO
+    assert discrete.not_below("CKL-UCB", 8.8 + 40 * noise, 8.45).verdict == OPEN
+    assert discrete.optimal("oslb-optimal", "OSLB", Estimate(8.0, 0.5), 8.45).verdict == YES
+    assert discrete.optimal("oslb-optimal", "OSLB", Estimate(13.7, 5.2), 8.45).verdict == OPEN
+    assert discrete.optimal("oslb-optimal", "OSLB", Estimate(17.2, 0.5), 8.45).verdict == NO
 
 
 def test_plays_are_compared_with_the_rates():
@@ -105,8 +104,8 @@ def test_plays_are_compared_with_the_rates():
     rates = np.array([10.0, 0.2, 0.0])
     earlier = rng.integers(50, 60, (40, 3)).astype(float)
     right = earlier + rates * np.log(10) + rng.normal(0, 1, (40, 3))
-    assert verdicts(slope.plays(earlier, right, rates, 10.0)) == [YES]  # one arm has a rate of at least 1
-    assert verdicts(slope.plays(earlier, earlier + 2 * (right - earlier), rates, 10.0)) == [NO]
+    assert verdicts(discrete.plays(earlier, right, rates, 10.0)) == [YES]  # one arm has a rate of at least 1
+    assert verdicts(discrete.plays(earlier, earlier + 2 * (right - earlier), rates, 10.0)) == [NO]
 
 
 def test_low_arms_first_fails_on_shuffled_arms():
@@ -179,6 +178,6 @@ def test_every_index_of_a_line_up_has_the_same_level(weight):
 def test_other_levels_are_shown_and_not_counted(monkeypatch):
     row = order("ckl-exploits", "here", ended(a=[1.0, 2.0], b=[3.0, 5.0]), "a", "b")
     monkeypatch.setattr(discrete, "score", lambda found: [row])
-    monkeypatch.setattr(slope, "score", lambda found: [row])
-    rows = [*discrete.lowest_level_score(discrete.LowestRuns(None, None)), *discrete.printed_level_score(None)]
+    monkeypatch.setattr(discrete, "slope_score", lambda found: [row])
+    rows = [*discrete.lowest_level_score((None, None)), *discrete.printed_level_score(None)]
     assert [one.reading for one in rows] == [discrete.READING_LOWEST_LEVEL] * 2 + [discrete.READING_PRINTED_LEVEL]

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from tightrope_papers.openbandit import pooled
+from tightrope_papers.openbandit import values
 from tightrope_papers.openbandit.values import DIRECTIONS, DirectionCase
 from tightrope_papers.scoring import Estimate
 
@@ -16,7 +16,7 @@ def case(value, se, campaign="men", verdict="better"):
 
 
 def verdict(*cases):
-    (row,) = pooled.score(list(cases))
+    (row,) = values.pooled_score(list(cases))
     return row.verdict
 
 
@@ -32,4 +32,4 @@ def test_refused_cases_are_left_out():
     refused = case(100.0, 1.0, verdict="not enough overlap: nothing can be said")
     assert refused.refused
     assert verdict(refused, *[case(OWN, 0.1 * OWN)] * 2) == "reproduced"
-    assert pooled.score([refused]) == []
+    assert list(values.pooled_score([refused])) == []

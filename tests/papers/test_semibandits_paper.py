@@ -8,7 +8,7 @@ import tightrope as tr
 from tiers import thorough
 from tightrope import CombLinUCB
 from tightrope_papers.experiment import Run
-from tightrope_papers.semibandits import fig1, fig2, fig4, table1, theory
+from tightrope_papers.semibandits import fig1, fig2, movielens, theory
 from tightrope_papers.semibandits.settings import GRID, NAMES, PAPERS_READING, best, clustered_world, differing_settings, grid, share_of
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
@@ -129,26 +129,26 @@ def test_gains_that_shrink_with_the_angle_or_vanish_fail():
 def test_table_1_fails_when_the_columns_are_exchanged():
     rng = np.random.default_rng(2)
     base = rng.normal(1000.0, 50.0, 30)
-    rewards = dict(zip(NAMES, table1.PRINTED_REWARDS[50], strict=True))
+    rewards = dict(zip(NAMES, movielens.PRINTED_REWARDS[50], strict=True))
     final = {name: base + value + rng.normal(0, 5, 30) for name, value in rewards.items() if name != "PC2UCB"}
     final["PC2UCB"] = base + 2500 + rng.normal(0, 5, 30)
-    right = table1.rows_of(table1.RewardCell("ML-1M", PAPERS_READING, 50, final))
+    right = list(movielens.rows_of(movielens.RewardCell("ML-1M", PAPERS_READING, 50, final)))
     assert set(verdicts(right)) == {YES} and {row.key for row in right} == {
         "movielens-ten-percent", "movielens-pc2ucb", "movielens-arm-wise", "pc2ucb-first", "movielens-greedy"
     }  # fmt: skip
     exchanged = dict(zip(NAMES, reversed([final[name] for name in NAMES]), strict=True))
-    assert YES not in verdicts(table1.rows_of(table1.RewardCell("ML-1M", PAPERS_READING, 50, exchanged)))
-    assert {row.key for row in table1.rows_of(table1.RewardCell("ML-1M", "U S", 50, final))} == {""}
-    assert "movielens-rewards" in {row.key for row in table1.rows_of(table1.RewardCell("ml-20m", PAPERS_READING, 50, final))}
+    assert YES not in verdicts(movielens.rows_of(movielens.RewardCell("ML-1M", PAPERS_READING, 50, exchanged)))
+    assert {row.key for row in movielens.rows_of(movielens.RewardCell("ML-1M", "U S", 50, final))} == {""}
+    assert "movielens-rewards" in {row.key for row in movielens.rows_of(movielens.RewardCell("ml-20m", PAPERS_READING, 50, final))}
 
 
 def test_figure_4_fails_when_the_curves_are_exchanged():
     rng = np.random.default_rng(3)
     base = rng.normal(10.0, 0.5, (20, 20))
     average = {name: base + (3.0 if name in fig2.ARM_WISE else 0.0) + rng.normal(0, 0.1, (20, 20)) for name in NAMES}
-    assert verdicts(fig4.early_rows("ML-1M", PAPERS_READING, 50, average)) == [YES] * 3
+    assert verdicts(movielens.early_rows("ML-1M", PAPERS_READING, 50, average)) == [YES] * 3
     average["arm-wise TS"], average["round-wise TS"] = average["round-wise TS"], average["arm-wise TS"]
-    assert verdicts(fig4.early_rows("ML-1M", PAPERS_READING, 50, average))[1:] == [NO, NO]
+    assert verdicts(movielens.early_rows("ML-1M", PAPERS_READING, 50, average))[1:] == [NO, NO]
 
 
 def test_bounds_on_runs_fail_where_regret_is_linear_or_a_lemma_is_broken():

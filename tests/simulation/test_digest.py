@@ -16,7 +16,7 @@ import tightrope as tr
 from tightrope.compiled import cache
 from tightrope.core.policy import Policy
 from tightrope.simulation.store import Undigestible, digest, is_outside
-from tightrope_papers.conservative.beyond.open_decisions import CountedOnArrival
+from tightrope_papers.conservative.beyond import CountedOnArrival
 from tightrope_papers.conservative.theory import WatchMartingale
 
 PACKAGE = pathlib.Path(tr.__file__).parent
@@ -61,7 +61,7 @@ def in_another_process(folder, code, python=sys.executable):
 
 PLANNED = """
 import tightrope as tr
-from tightrope_papers.conservative.beyond.open_decisions import CountedOnArrival
+from tightrope_papers.conservative.beyond import CountedOnArrival
 from tightrope_papers.conservative.theory import WatchMartingale
 from tightrope.simulation.store import digest
 print(*(digest(item) for item in (CountedOnArrival(inner=tr.UCB()), WatchMartingale(0.5, 0.1), tr.UCB())))
@@ -75,7 +75,7 @@ def test_an_edit_of_a_papers_own_policy_or_monitor_is_seen(tmp_path):
     before = in_another_process(tmp_path, PLANNED)
     for file, old, new in [
         (
-            "beyond/open_decisions.py",
+            "beyond.py",
             "return select(self.inner, state, context, rng)",
             "return 1 + select(self.inner, state, context, rng)",
         ),

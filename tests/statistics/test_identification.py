@@ -6,7 +6,9 @@ import pytest
 import tightrope as tr
 from standard import unit_rows
 from tiers import thorough
-from tightrope_papers.lingape.beyond.shortcuts import (
+from tightrope_papers.lingape.fig2 import audit
+from tightrope_papers.lingape.settings import GAP, SETTINGS, THETA_BOUND, canonical, near_parallel
+from tightrope_papers.lingape.shortcuts import (
     adaptive_by_phase,
     fixed_sequence,
     gap_stop,
@@ -15,8 +17,6 @@ from tightrope_papers.lingape.beyond.shortcuts import (
     static_stop,
     uniform_pulls,
 )
-from tightrope_papers.lingape.coverage import audit
-from tightrope_papers.lingape.settings import GAP, SETTINGS, THETA_BOUND, canonical, near_parallel
 
 
 def test_errors_stay_below_the_bound_and_a_radius_too_small_would_be_seen():

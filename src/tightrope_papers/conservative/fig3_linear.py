@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import problems
+from tightrope import Result, problems
 from tightrope.core.policy import Policy
-from tightrope.results.results import Result
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, near, paired_mean, rare, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, estimate, gain, in_reading, judged, near, paired_mean, rare, row_of
 from .measures import (
     BoundConstants,
     allowance,
@@ -33,10 +32,23 @@ from .measures import (
     summary,
     worst_models_of_draws,
 )
-from .settings import ALPHA, DELTA, DRAW, LINEAR, Instance, budget_monitor, line_up, linear_models, ranked_baseline, told_baseline
+from .settings import (
+    ALPHA,
+    DELTA,
+    DRAW,
+    LINEAR,
+    OTHER_DRAWS,
+    Instance,
+    budget_monitor,
+    line_up,
+    linear_models,
+    ranked_baseline,
+    told_baseline,
+)
 
 RANK = 6
 IMPROVEMENT = 38.0  # per cent, of the paper's worst model
+SIZES = "K = 30, d = 100, noise 0.1, lambda 0.5, baseline: 6th best arm."
 MATCH_SHARE = 0.1  # two regrets match if they differ by no more than this share
 
 
@@ -85,7 +97,6 @@ def play(run: Run, draw: str) -> LinearRuns:
 
 
 def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
-    """The constants that the bounds of Theorem 1 depend on, the worst over models."""
     floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
     if draw != DRAW:
         return BoundConstants(100, ALPHA, DELTA, **LINEAR, mu_l=floor)
@@ -95,7 +106,6 @@ def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
 
 
 def data(run: Run) -> LinearRuns:
-    """The runs of the primary reading; what differs between draws of models is then played on more of them, without curves."""
     runs = play(run, DRAW)
     more, repeats = run.at(smoke=(4, 2), laptop=(0, 0), paper=(700, 12))
     if not more:
@@ -110,7 +120,6 @@ def data(run: Run) -> LinearRuns:
 
 
 def score(runs: LinearRuns) -> list[Row]:
-    """CLUCB2 and constrained selection against CLUCB, on the worst model and on average; the promise and the bounds of Theorem 1."""
     return [
         *score_draw(DRAW, runs),
         *score_models_chosen_by(runs, "CLUCB-M"),
@@ -120,7 +129,6 @@ def score(runs: LinearRuns) -> list[Row]:
 
 
 def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
-    """The numbers of the worst model where another algorithm's gain says which is the worst, as in the authors' scripts."""
     result, models = runs.result, runs.models
     worst = extreme_models(result, improved, "CLUCB", models)["worst"]
     return [
@@ -131,8 +139,7 @@ def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
     ]
 
 
-def score_draw(draw: str, runs: LinearRuns) -> list[Row]:
-    """The figure's claims, for one reading of the draw of features."""
+def score_draw(draw: str, runs: LinearRuns) -> Rows:
     result, models, worst = runs.result, runs.models, runs.picked["worst"]
     other = f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
     joint = other + " Eq 4's joint minimum admits arms that point away from all that was played."
@@ -142,29 +149,30 @@ def score_draw(draw: str, runs: LinearRuns) -> list[Row]:
 
     forms = ((OURS, name, other) for name in ("CLUCB-S, clipped", "CLUCB-S, literal") if name in result.policies)
     key = OURS if draw == DRAW else "linear-improvement"  # there the draws of models are judged
-    rows = [
+    yield from [
         reduction(whose, f"{name} lowers CLUCB's regret, worst model ({draw})", IMPROVEMENT, on_worst(name, "CLUCB"), remark=remark)
         for whose, name, remark in ((key, "CLUCB-S", joint), (key, "CLUCB2", other), *forms)
     ]
     if draw == DRAW:
-        rows += improvement(runs)
+        yield from improvement(runs)
     for rival in ("CLUCB2", "CLUCB-Or"):
-        ours = on_worst("CLUCB-S", rival)
         text = f"CLUCB-S matches {rival}, worst model ({draw}) (ratio)"
-        rows.append(row_of("linear-s-matches", text, "matches", ours, near(ours, 1.0, MATCH_SHARE), remark=joint))
+        yield judged("linear-s-matches", text, "matches", on_worst("CLUCB-S", rival), near, 1.0, MATCH_SHARE, remark=joint)
     for name in ("CLUCB-M", "CLUCB-S", "CLUCB2"):
         text = f"{name} has less regret than CLUCB, average over models ({draw})"
-        rows.append(lower("linear-average", text, final(result, name), final(result, "CLUCB"), remark=other))
-    half = paired_mean(final(result, "CLUCB"), 0.5 * final(result, "CLUCB2"))
+        yield lower("linear-average", text, final(result, name), final(result, "CLUCB"), remark=other)
     text = f"as printed: CLUCB has at least half of CLUCB2's regret ({draw})"
-    return [
-        *rows,
-        row_of("plays-bound-half", text, "at least half", half, above(half), remark="A weaker statement than the one before it."),
-    ]
+    yield judged(
+        "plays-bound-half",
+        text,
+        "at least half",
+        paired_mean(final(result, "CLUCB"), 0.5 * final(result, "CLUCB2")),
+        above,
+        remark="A weaker statement than the one before it.",
+    )
 
 
 def improvement(runs: LinearRuns) -> list[Row]:
-    """The paper's number beside the worst of 70 models over draws of 70."""
     pool, models = runs.on_most_models()
     worst = worst_models_of_draws(pool, "CLUCB2", "CLUCB", models, runs.models)
     return [
@@ -177,7 +185,6 @@ def improvement(runs: LinearRuns) -> list[Row]:
 
 
 def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
-    """Runs of CLUCB2 that break the constraint, and those above the bounds of Theorem 1 and Lemma 1; over all draws of features."""
     broken = over = more = total = 0
     regret = plays = horizon = 0.0
     for one in draws.values():
@@ -207,24 +214,12 @@ def plot(runs: LinearRuns) -> dict[str, Figure]:
     return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret")}
 
 
-def notes(runs: LinearRuns) -> str:
-    pool, more = runs.on_most_models()
-    drawn = (
-        f" What is said of draws of {runs.models} models is judged on {more}, {pool.replications // more} runs each." if runs.pool else ""
-    )
-    return sizes(runs) + (
-        " Features are Gaussian, those with a negative mean drawn again, their norms shortened by factors uniform on [.5, 1]; then the "
-        "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. Eq 4 is clipped at 0 as a whole; beta uses the "
-        f"largest norm and ||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 and 7 are printed.{drawn}"
-    )
-
-
-def sizes(runs: LinearRuns) -> str:
-    result, models = runs.result, runs.models
-    return (
-        f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 30, d = 100, noise 0.1, lambda 0.5, "
-        "baseline: 6th best arm."
-    )
+notes = SIZES + (
+    " Features are Gaussian, those with a negative mean drawn again, their norms shortened by factors uniform on [.5, 1]; then the "
+    "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. Eq 4 is clipped at 0 as a whole; beta uses the largest norm "
+    "and ||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 and 7 are printed. At paper scale what is said of draws of "
+    "models is judged on more models."
+)
 
 
 # Figure 7: budgets with linear rewards, to the end and at the beginning, of the runs of Figure 3 (bottom).
@@ -233,28 +228,114 @@ def sizes(runs: LinearRuns) -> str:
 fig7_data = data
 
 
-def fig7_score(runs: LinearRuns) -> list[Row]:
-    """The worst model beside the oracle and the martingale bound; the order of the final budgets. Safety is judged in Figure 3."""
+def fig7_score(runs: LinearRuns) -> Rows:
     result, models, worst = runs.result, runs.models, runs.picked["worst"]
     oracle = final(result, "CLUCB-Or", worst, models)
-    martingale = relative(result, "CLUCB-M", "CLUCB", worst, models)
     average = "CLUCB-M has less regret than CLUCB, average over models"
     same = "CLUCB-M's regret is CLUCB's, worst model (ratio)"
     pool, more = runs.on_most_models()
     drawn = worst_models_of_draws(pool, "CLUCB2", "CLUCB", more, models)
-    rows = []
     for name in ("CLUCB-S", "CLUCB2"):
         text = f"{name} has less regret than CLUCB-Or, worst model"
         over = f"worst model over draws of {models}: {name} has less regret than CLUCB-Or (ratio)"
-        rows.append(lower_in_draws("linear-s-beats-oracle", over, pool, name, "CLUCB-Or", more, drawn))
-        rows.append(lower(OURS, text, final(result, name, worst, models), oracle))
-    return [
-        *rows,
-        row_of("linear-m-on-average-only", same, "no significant improvement", martingale, near(martingale, 1.0, MATCH_SHARE)),
-        lower("linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB")),
-        budget_order(result),
-    ]
+        yield lower_in_draws("linear-s-beats-oracle", over, pool, name, "CLUCB-Or", more, drawn)
+        yield lower(OURS, text, final(result, name, worst, models), oracle)
+    yield judged(
+        "linear-m-on-average-only",
+        same,
+        "no significant improvement",
+        relative(result, "CLUCB-M", "CLUCB", worst, models),
+        near,
+        1.0,
+        MATCH_SHARE,
+    )
+    yield lower("linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB"))
+    yield budget_order(result)
 
 
 def fig7_plot(runs: LinearRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")
+
+
+# Share of rounds in which a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds.
+
+
+E2_RANK = 3
+FORMS: dict[str, dict[str, str]] = {"default": {}, "literal": {"clip": "paper"}, "sub-Gaussian": {"martingale": "subgaussian"}}
+SELECTION_ALONE = "CLUCB-S"
+PAPER_SHARE, PAPER_ERROR = 38.7, 9.0  # per cent
+
+
+class SafeArmRuns(NamedTuple):
+    results: dict[str, Result]
+    models: int
+
+
+def play_e2(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
+    models, runs = run.at(smoke=(2, 2), laptop=(70, 4), paper=(70, 40))
+    horizon = run.at(smoke=500, laptop=5000, paper=5000)
+    results = {}
+    for draw in draws:
+        common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
+        players = {label: told_baseline("CLUCB2", E2_RANK, **common, **more) for label, more in FORMS.items()}
+        if draw == DRAW:
+            players[SELECTION_ALONE] = told_baseline("CLUCB", E2_RANK, **common, selection="constrained", clip="joint")
+        results[draw] = run.simulate(
+            f"e2-{draw}", linear_models(models, run.seed, draw), players, horizon=horizon, replications=models * runs,
+            checkpoints=even_checkpoints(horizon), monitor=budget_monitor(E2_RANK),
+        )  # fmt: skip
+    return SafeArmRuns(results, models)
+
+
+def e2_data(run: Run) -> SafeArmRuns:
+    return play_e2(run, (DRAW,))
+
+
+def e2_score(runs: SafeArmRuns) -> Rows:
+    """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is defined for."""
+    for draw, result in runs.results.items():
+        horizon = int(result.rounds[-1])
+        for label in result.policies:
+            by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
+            text = f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})"
+            remark = "The share depends on how features are drawn, which the paper leaves open."
+            key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS
+            row = judged(
+                key,
+                text,
+                f"{PAPER_SHARE:g} % ± {PAPER_ERROR:g} %",
+                estimate(np.array([by_run[m :: runs.models].mean() for m in range(runs.models)])),
+                gain,
+                PAPER_SHARE,
+                PAPER_ERROR,
+                remark=remark,
+            )
+            yield from in_reading("E2 of CLUCB-S", [row]) if label == SELECTION_ALONE else [row]
+
+
+# Figure 3 (bottom) and the share of E2 in other readings of how linear models are drawn, with Eq 4 as printed.
+
+
+OtherDraws = tuple[dict[str, LinearRuns], SafeArmRuns]  # the runs of Figure 3 by draw, and those of the share of E2
+
+
+def other_draws_data(run: Run) -> OtherDraws:
+    return {draw: play(run, draw) for draw in OTHER_DRAWS}, play_e2(run, OTHER_DRAWS)
+
+
+def other_draws_score(runs: OtherDraws) -> Rows:
+    for draw, one in runs[0].items():
+        yield from in_reading(draw, [*score_draw(draw, one), *safety(one.result, "LinUCB", f" ({draw})")])
+        yield from in_reading(draw, e2_score(runs[1]._replace(results={draw: runs[1].results[draw]})))
+    yield from theorem_1(runs[0])
+
+
+def other_draws_tables(runs: OtherDraws) -> dict[str, pd.DataFrame]:
+    return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in runs[0].items()}
+
+
+def other_draws_plot(runs: OtherDraws) -> dict[str, Figure]:
+    return {draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in runs[0].items()}
+
+
+other_draws_notes = SIZES + (" “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean >= 0.")

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope.plots.figures import regret_figure
-from tightrope.results.results import Result
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Estimate, Row, above, below, everywhere_above, in_reading, near, paired_mean, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, below, everywhere_above, in_reading, judged, near, paired_mean, row_of
 from .measures import (
     budget_panels,
     budgets,
@@ -27,7 +27,9 @@ from .measures import (
     lower,
     panels,
     parallel,
+    reduced_by_more,
     reduced_in_draws,
+    reduction,
     relative,
     summary,
     worst_models_of_draws,
@@ -41,6 +43,8 @@ OTHER = "psi 1/sqrt 2"
 SCALED = ("CUCB-M", "CUCB2")  # whose bound has the scale of psi
 NUMBERS = {"CUCB-M": ("mab-m", 43.0), "CUCB-S": ("mab-s", 12.0), "CUCB2": ("mab-cucb2-half", 51.0)}  # the paper's, of its worst model
 DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2")
+SIZES = "K = 10, baseline: 4th best arm, alpha 0.05, delta 0.01."
+FEW = "The worst of other models, with other runs."
 SLACK_SHARE = 0.05  # "never worse" is read as: by no more than this share of CUCB's regret
 
 
@@ -57,7 +61,6 @@ class BernoulliRuns(NamedTuple):
     pool: tuple[Result, int] | None = None
 
     def on_extremes(self) -> tuple[Result, dict[str, int], int]:
-        """The runs that say most about the worst and the best model, which models of them these are, and how many models they have."""
         return (self.result, self.picked, self.models) if self.shown is None else (self.shown, {"worst": 0, "best": 1}, 2)
 
     def on_most_models(self) -> tuple[Result, int]:
@@ -92,7 +95,6 @@ def data(run: Run) -> BernoulliRuns:
 
 
 def score(runs: BernoulliRuns) -> list[Row]:
-    """The gain of each improvement, alone and together; what is said of every model; the cost of safety."""
     plain = {name: name for name in NUMBERS}
     other = plain | {name: f"{name}, {OTHER}" for name in SCALED}
     result, models = runs.result, runs.models
@@ -102,43 +104,68 @@ def score(runs: BernoulliRuns) -> list[Row]:
         *numbers(runs, plain, "psi with 1/2"),
         *orders(lambda name: final(shown, name, which["worst"], number), plain["CUCB2"], "psi with 1/2"),
         *every_model(runs),
-        *costs(runs),
-        *in_reading(OTHER, [
-            *numbers(runs, other, "psi with 1/sqrt 2"),
-            *orders(lambda name: final(result, name, worst, models), other["CUCB2"], "psi with 1/sqrt 2"),
-        ]),
-    ]  # fmt: skip
+        safety_costs(
+            runs.result, "UCB", "CUCB-Or", text="every conservative algorithm that is not told the means has more regret than UCB"
+        ),
+        judged(
+            OURS,
+            "CUCB-Or has more regret than UCB (difference)",
+            "above",
+            paired_mean(final(result, "CUCB-Or"), final(result, "UCB")),
+            above,
+        ),
+        *in_reading(
+            OTHER,
+            [
+                *numbers(runs, other, "psi with 1/sqrt 2"),
+                *orders(lambda name: final(result, name, worst, models), other["CUCB2"], "psi with 1/sqrt 2"),
+            ],
+        ),
+    ]
 
 
-def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> list[Row]:
+def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> Rows:
     """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
     result, models = runs.result, runs.models
     pool, more = runs.on_most_models()
     worst = worst_models_of_draws(pool, names["CUCB2"], "CUCB", more, models)
     chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
-    rows = []
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
-        rows.append(reduced_in_draws(key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided))
+        yield reduced_in_draws(key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided)
         for label, model in chosen.items():
-            ours = in_per_cent(relative(result, names[name], "CUCB", model, models))
-            rows.append(row_of(OURS, f"{name} lowers CUCB's regret, {label} model ({where})", words, ours, above(ours)))
-    return rows
+            yield judged(
+                OURS,
+                f"{name} lowers CUCB's regret, {label} model ({where})",
+                words,
+                in_per_cent(relative(result, names[name], "CUCB", model, models)),
+                above,
+            )
 
 
-def orders(on_worst: Callable[[str], np.ndarray], both: str, where: str) -> list[Row]:
+def orders(on_worst: Callable[[str], np.ndarray], both: str, where: str, few: str = FEW) -> list[Row]:
     """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both: the name of CUCB2."""
-    few = "The worst of other models, with other runs."
-    farther = distance_left(on_worst(both), on_worst("CUCB"), on_worst("CUCB-Or"))
     closer = f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)"
     return [
-        lower("mab-s-below-l", f"CUCB-S has less regret than CUCB-L, worst model ({where})", on_worst("CUCB-S"), on_worst("CUCB-L"),
-              remark=few),
-        row_of("mab-cucb2-near-oracle", closer, "much closer", farther, below(farther), remark=few),
+        lower(
+            "mab-s-below-l",
+            f"CUCB-S has less regret than CUCB-L, worst model ({where})",
+            on_worst("CUCB-S"),
+            on_worst("CUCB-L"),
+            remark=few,
+        ),
+        judged(
+            "mab-cucb2-near-oracle",
+            closer,
+            "much closer",
+            distance_left(on_worst(both), on_worst("CUCB"), on_worst("CUCB-Or")),
+            below,
+            remark=few,
+        ),
         lower(OURS, f"CUCB-Or has less regret than CUCB2, worst model ({where})", on_worst("CUCB-Or"), on_worst(both), remark=few),
-    ]  # fmt: skip
+    ]
 
 
 def distance_left(both: np.ndarray, plain: np.ndarray, oracle: np.ndarray) -> Estimate:
@@ -154,33 +181,42 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
     never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(pool, "CUCB-S", "CUCB", models)]
     best, least = (in_per_cent(relative(shown, "CUCB2", "CUCB", which[label], number)) for label in ("best", "worst"))
     middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
-    skew = Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se))
     near_best = "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst - 2 average, per cent)"
     all_models, no_worse = (
         "CUCB2 has less regret than CUCB on every model",
         f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB",
     )
     return [
-        row_of("mab-every-model", all_models, "every model", f"{sum(one.value > 0 for one in better)} of {models} models",
-               everywhere_above(better)),
-        row_of("selection-never-worse", f"{no_worse} (its least gain)", "never worse",
-               f"{min(one.value for one in never) - SLACK_SHARE:+.1%}", everywhere_above(never)),
-        row_of("mab-best-near-average", near_best, "very similar", skew, below(skew)),
-    ]  # fmt: skip
+        row_of(
+            "mab-every-model",
+            all_models,
+            "every model",
+            f"{sum(one.value > 0 for one in better)} of {models} models",
+            everywhere_above(better),
+        ),
+        row_of(
+            "selection-never-worse",
+            f"{no_worse} (its least gain)",
+            "never worse",
+            f"{min(one.value for one in never) - SLACK_SHARE:+.1%}",
+            everywhere_above(never),
+        ),
+        judged(
+            "mab-best-near-average",
+            near_best,
+            "very similar",
+            Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se)),
+            below,
+        ),
+    ]
 
 
-def costs(runs: BernoulliRuns) -> list[Row]:
-    """The cost of safety: every conservative algorithm against UCB; the oracle, which is told the means, apart."""
-    free = final(runs.result, "UCB")
-    names = [name for name in runs.result.policies if name not in ("UCB", "CUCB-Or")]
-    paid = {name: paired_mean(final(runs.result, name), free) for name in (*names, "CUCB-Or")}
-    cheaper = [name for name in names if paid[name].value < 0]
-    text = "every conservative algorithm that is not told the means has more regret than UCB"
-    return [
-        row_of("safety-costs", text, "all above", f"below UCB: {', '.join(cheaper)}" if cheaper else "all above",
-               everywhere_above([paid[name] for name in names])),
-        row_of(OURS, "CUCB-Or has more regret than UCB (difference)", "above", paid["CUCB-Or"], above(paid["CUCB-Or"])),
-    ]  # fmt: skip
+def safety_costs(result: Result, *apart: str, text: str) -> Row:
+    """The cost of safety: every algorithm but some against UCB."""
+    paid = {name: paired_mean(final(result, name), final(result, "UCB")) for name in result.policies if name not in apart}
+    cheaper = [name for name, cost in paid.items() if cost.value < 0]
+    ours = f"below UCB: {', '.join(cheaper)}" if cheaper else "all above"
+    return row_of("safety-costs", text, "all above", ours, everywhere_above(list(paid.values())))
 
 
 def tables(runs: BernoulliRuns) -> dict[str, pd.DataFrame]:
@@ -191,26 +227,12 @@ def plot(runs: BernoulliRuns) -> dict[str, Figure]:
     return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
 
 
-def notes(runs: BernoulliRuns) -> str:
-    further = ""
-    if runs.shown is not None and runs.pool is not None:
-        pool, more = runs.pool
-        further = (
-            f" What is said of every model and of draws of models is judged on {more} models, {pool.replications // more} runs each; "
-            f"orders on the worst model, and how the worst and the best compare, on {runs.shown.replications // 2} runs of each."
-        )
-    return sizes(runs.result, runs.models) + (
-        " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are those of Wu et al. with sigma = 1, "
-        "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index without the constraint. A number of the worst of 70 models is "
-        f"compared with its 5 to 95 % range over draws of 70, with replacement.{further}"
-    )
-
-
-def sizes(result: Result, models: int) -> str:
-    return (
-        f"{models} models, {result.replications // models} runs each, n = {result.rounds[-1]}, K = 10, baseline: 4th best arm, "
-        "alpha 0.05, delta 0.01."
-    )
+notes = SIZES + (
+    " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are those of Wu et al. with sigma = 1, "
+    "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index without the constraint. A number of the worst of 70 models is "
+    "compared with its 5 to 95 % range over draws of 70, with replacement. At paper scale what is said of every model and of draws of "
+    "models is judged on more models, and orders on the worst model, and how the worst and the best compare, on more runs of each."
+)
 
 
 # Figure 1: the price of the confidence bound in CUCB: UCB, CUCB and CUCB with the true condition, on the runs of Figure 3 (top).
@@ -220,7 +242,6 @@ fig1_data = data
 
 
 def fig1_score(runs: BernoulliRuns) -> list[Row]:
-    """The exact condition costs little, its estimate much."""
     result = runs.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
     remark = "UCB here is the same index without the constraint; the paper gives no number for “almost the same”."
@@ -248,3 +269,92 @@ def fig6_score(runs: BernoulliRuns) -> list[Row]:
 
 def fig6_plot(runs: BernoulliRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "UCB", DRAWN_POLICIES)
+
+
+# Figure 3 (top) in other readings: intervals of Wu et al. as the index, and the baseline's known mean or its own interval.
+
+
+# The baseline's index in the two-step argmax: its known mean (Wu et al.), or its own UCB (Kazerouni et al.).
+READINGS = {"known mean": "", "own UCB": ", own UCB"}
+OTHER_DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2", "CUCB, own UCB")
+
+
+def other_indices_data(run: Run) -> BernoulliRuns:
+    models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
+    horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
+    players = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
+    for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},
+                       "CUCB-M": {"bound": "martingale"}}.items():  # fmt: skip
+        players[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
+    result = run.simulate(
+        "fig3-mab", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs,
+        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
+    )  # fmt: skip
+    return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
+
+
+other_indices_tables = tables
+
+
+def other_indices_score(runs: BernoulliRuns) -> list[Row]:
+    rows = [row for reading in READINGS for row in in_reading(reading, score_reading(runs, reading))]
+    costs = safety_costs(runs.result, "UCB", text="every conservative algorithm has more regret than UCB")
+    return rows + in_reading(next(iter(READINGS)), [costs])
+
+
+def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
+    result, models, suffix = runs.result, runs.models, READINGS[reading]
+    plain = f"CUCB{suffix}"
+    few = f"{FEW[:-1]}; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
+    chosen: dict[str, int | None] = {"average": None} | extreme_models(result, "CUCB2", plain, models)
+    names = {"CUCB-M": f"CUCB-M{suffix}", "CUCB-S": "CUCB-S", "CUCB2": "CUCB2"}
+    gained = {
+        (name, label): relative(result, full, plain, model, models) for name, full in names.items() for label, model in chosen.items()
+    }
+    where = f"(baseline's index: {reading})"
+    rows = [
+        reduction(key, f"{name} lowers CUCB's regret, worst model {where}", paper, gained[name, "worst"], remark=few)
+        for name, key, paper in (("CUCB-M", "mab-m", 43), ("CUCB-S", "mab-s", 12))
+    ]
+    text = f"CUCB2 lowers CUCB's regret by more than 51 %, worst model {where}"
+    rows.append(reduced_by_more("mab-cucb2-half", text, 51, gained["CUCB2", "worst"], remark=few))
+    for name, paper in (("CUCB-M", 43), ("CUCB-S", 12), ("CUCB2", 51)):
+        for label in ("average", "best"):
+            text = f"{name} lowers CUCB's regret, {label} model {where}"
+            rows.append(reduction(OURS, text, paper, gained[name, label], remark="The paper's numbers are of the worst model."))
+
+    def on_worst(name: str) -> np.ndarray:
+        return final(result, name if name in ("CUCB-S", "CUCB2") else f"{name}{suffix}", chosen["worst"], models)
+
+    rows += orders(on_worst, "CUCB2", where.strip("()"), few)
+    better = by_model(result, "CUCB2", plain, models)
+    share = f"{sum(one.value > 0 for one in better) / models:.0%} of models"
+    text = f"CUCB2 has less regret than CUCB on every model {where}"
+    rows.append(row_of("mab-every-model", text, "every model", share, everywhere_above(better)))
+    if not suffix:  # the constrained selection is compared with the two-step one at the index that it names, the known mean
+        never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(result, "CUCB-S", plain, models)]
+        worst_gain = min(one.value for one in never) - SLACK_SHARE
+        text = f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB {where} (its least gain)"
+        rows.append(row_of("selection-never-worse", text, "never worse", f"{worst_gain:+.1%}", everywhere_above(never)))
+    best, middle, least = (Estimate(1 - gained["CUCB2", label].value, gained["CUCB2", label].se) for label in ("best", "average", "worst"))
+    text = f"CUCB2's gain on the average model is nearer to the best than to the worst {where} (best + worst - 2 average)"
+    rows.append(
+        judged(
+            "mab-best-near-average",
+            text,
+            "very similar",
+            Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se)),
+            below,
+        )
+    )
+    return rows
+
+
+def other_indices_plot(runs: BernoulliRuns) -> dict[str, Figure]:
+    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=OTHER_DRAWN_POLICIES)}
+
+
+other_indices_notes = SIZES + (
+    f" sigma {SIGMA:g}. UCB is the same index without the constraint. “own UCB” gives the baseline its own "
+    "UCB in the two-step argmax, as Kazerouni et al. do; the others use its known mean, as Wu et al. do."
+)

@@ -7,24 +7,37 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
+from tightrope.core.policy import Policy
+from tightrope.core.streams import PROBLEM, stream
 from tightrope.plots import style
-from tightrope.results.results import Result
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, below, differs, estimate, falls, paired_mean, rare, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, below, estimate, falls, judged, paired_mean, rare, row_of
 from .measures import final, safety
-from .settings import ALPHA, DELTA, SIGMA, bernoulli_models, budget_monitor, told_baseline, unconstrained
+from .settings import (
+    ALPHA,
+    DELTA,
+    SIGMA,
+    Instance,
+    bernoulli_models,
+    budget_monitor,
+    guard,
+    told_baseline,
+    unconstrained,
+    variant,
+    with_record,
+)
 
 RANK = 4
 RANKS = (2, 4, 8)  # baselines, the stronger first
 
 
 class CheckpointRuns(NamedTuple):
-    """The runs, the values of T, how many models they go round, and T = 1 and T = n beside baselines of other ranks."""
+    """The runs, the values of T, and T = 1 and T = n beside baselines of other ranks."""
 
     result: Result
     lengths: list[int]
-    models: int
     ranks: dict[int, Result]
 
     def extra(self, T: int) -> np.ndarray:
@@ -33,7 +46,6 @@ class CheckpointRuns(NamedTuple):
 
 
 def data(run: Run) -> CheckpointRuns:
-    """CUCB2T for many T, and UCB."""
     horizon = run.at(smoke=2000, laptop=20_000, paper=20_000)
     models, runs = run.at(smoke=(2, 2), laptop=(20, 10), paper=(70, 40))
     lengths = np.unique(np.round(np.geomspace(1, horizon, run.at(smoke=4, laptop=15, paper=15))).astype(int)).tolist()
@@ -53,7 +65,7 @@ def data(run: Run) -> CheckpointRuns:
         )
         for rank in RANKS
     }  # fmt: skip
-    return CheckpointRuns(result, lengths, models, ranks)
+    return CheckpointRuns(result, lengths, ranks)
 
 
 def score(runs: CheckpointRuns) -> list[Row]:
@@ -71,7 +83,7 @@ def score(runs: CheckpointRuns) -> list[Row]:
     return [
         row_of("fig4-falls", curve, "decreases", drop, falls(steps(extra), drop)),
         row_of(OURS, flat, "decreases", part, falls(steps(half), part)),
-        row_of(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, differs(left)),
+        row_of(end, "at T = n the regret of CUCB2T is not UCB's", "different", left, above(Estimate(abs(left.value), left.se))),
         row_of(OURS, "at T = n the regret of CUCB2T is above UCB's, whose arms it discards to be safe", "above", left, above(left),
                remark="A period grants its leeway at once; discarding UCB's arm for a safe one can also lower the regret."),
         stronger_baseline(runs),
@@ -86,7 +98,6 @@ def steps(curve: list[np.ndarray]) -> list[Estimate]:
 
 
 def stronger_baseline(runs: CheckpointRuns) -> Row:
-    """The gain of T = n over T = 1 beside every baseline, as the baseline becomes weaker."""
     gained = [final(runs.ranks[rank], "T = 1") - final(runs.ranks[rank], "T = n") for rank in RANKS]
     less = paired_mean(gained[0], gained[-1])
     ours = ", ".join(f"{one.mean():.4g}" for one in gained) + f" (ranks {', '.join(map(str, RANKS))})"
@@ -102,15 +113,13 @@ def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
 
 
 def promise(runs: CheckpointRuns) -> list[Row]:
-    """CUCB2T at its checkpoints, and below 0 between them at first."""
     watched = [runs.result.watched[f"T = {T}"] for T in runs.lengths]
     broken, total = sum(int((one["violations"] > 0).sum()) for one in watched), sum(one["violations"].size for one in watched)
-    between = estimate(watched[-1]["lowest"][:, 0])
     text = "runs of CUCB2T that break the constraint at a checkpoint, all T"
     early = "the lowest budget of CUCB2T with T = n, between checkpoints"
     return [
         row_of("thm2-safe", text, f"at most {DELTA:g}", f"{broken} of {total}", rare(broken, total, DELTA)),
-        row_of("early-budget-with-checkpoints", early, "negative", between, below(between)),
+        judged("early-budget-with-checkpoints", early, "negative", estimate(watched[-1]["lowest"][:, 0]), below),
     ]
 
 
@@ -126,12 +135,94 @@ def plot(runs: CheckpointRuns) -> dict[str, Figure]:
         runs.lengths, [e.value for e in differences], yerr=[2 * e.se for e in differences], color=style.colour(0), marker="o", capsize=3
     )
     ax.axhline(0.0, color=style.INK, linewidth=0.8)
-    ax.set_xscale("log")
-    ax.set_xlabel("rounds between checkpoints T", color=style.INK)
-    ax.set_ylabel("regret of CUCB2T - regret of UCB", color=style.INK)
+    ax.set(xscale="log", xlabel="rounds between checkpoints T", ylabel="regret of CUCB2T - regret of UCB")
     return {"fig4": fig}
 
 
-def notes(runs: CheckpointRuns) -> str:
-    replications, horizon = runs.result.replications // runs.models, runs.result.rounds[-1]
-    return f"{runs.models} models, {replications} runs each, n = {horizon}; the paper draws this relation and gives no numbers."
+notes = "The paper draws this relation and gives no numbers."
+
+
+# Alternative checkpoint schemes: a least gap, and a gap that is random with a known distribution. The paper tells no
+# experiment.
+
+
+LEAST_GAP, LARGEST_GAP = 100, 1_000  # the gap between checkpoints is uniform on these
+LOWER_QUANTILE, UPPER_QUANTILE = (
+    int(np.ceil(LEAST_GAP + (LARGEST_GAP - LEAST_GAP) * DELTA / 2)),
+    int(LARGEST_GAP - (LARGEST_GAP - LEAST_GAP) * DELTA / 2),
+)  # its quantiles
+
+
+RandomGapRuns = tuple[Result, Result]  # with many random gaps, verified at each; and verified once, after one random gap
+
+
+def checkpoints_data(run: Run) -> RandomGapRuns:
+    models, runs = run.at(smoke=(4, 1), laptop=(400, 3), paper=(400, 20))
+    horizon = run.at(smoke=1500, laptop=10_000, paper=10_000)
+    worlds = bernoulli_models(models, run.seed)
+    listed, first = {}, {}
+    for number, problem in enumerate(worlds):
+        rng = stream(run.seed, number, PROBLEM)
+        rounds = np.cumsum(rng.integers(LEAST_GAP, LARGEST_GAP + 1, size=horizon // LEAST_GAP + 1))
+        listed[key(problem)], first[key(problem)] = rounds[rounds <= horizon].tolist(), [int(rounds[0])]
+
+    def irregular(problem: Instance) -> Policy:
+        return variant("CUCB2T", RANK, problem, sigma=SIGMA, checkpoint=listed[key(problem)], min_gap=LEAST_GAP)
+
+    # Told a quantile q of the gap, the policy counts on q rounds before anyone looks, and from then on takes every round for the last.
+    quantiles = {
+        "upper": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(UPPER_QUANTILE, horizon + 1)),
+        "lower": told_baseline("CUCB2T", RANK, sigma=SIGMA, checkpoint=range(LOWER_QUANTILE, horizon + 1)),
+    }
+    many = run.simulate(
+        "gaps", worlds, {"least gap": with_record(irregular, f"CUCB2T of rank {RANK} told the least gap")}, horizon=horizon,
+        replications=models * runs, checkpoints=[horizon],
+        monitor=with_record(lambda problem: guard(RANK, ALPHA, listed[key(problem)], problem), "budget at random checkpoints"),
+    )  # fmt: skip
+    once = run.simulate(
+        "one-gap", worlds, quantiles, horizon=horizon,
+        replications=models * runs, checkpoints=[horizon],
+        monitor=with_record(lambda problem: guard(RANK, ALPHA, first[key(problem)], problem), "budget at the first random checkpoint"),
+    )  # fmt: skip
+    return many, once
+
+
+def key(problem: Instance) -> bytes:
+    return problem.means.tobytes()
+
+
+def checkpoints_score(runs: RandomGapRuns) -> Rows:
+    for name, result, quote, where, limit in (
+        ("least gap", runs[0], "checkpoints-least-gap", f"told that gaps are at least {LEAST_GAP}", DELTA),
+        ("upper", runs[1], "checkpoints-random-gap", f"told the 1 - delta/2 quantile of the gap, {UPPER_QUANTILE}, as printed", DELTA),
+        ("lower", runs[1], OURS, f"told the delta/2 quantile of the gap, {LOWER_QUANTILE}", DELTA),
+    ):
+        broken = result.watched[name]["violations"][:, 0] > 0
+        text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
+        remark = "Exploration counts on rounds that a shorter gap does not leave; the other quantile keeps the promise."
+        yield row_of(
+            quote,
+            text,
+            f"at most {limit:g}",
+            f"{broken.sum()} of {broken.size}",
+            rare(int(broken.sum()), broken.size, limit),
+            remark=remark,
+        )
+
+
+def checkpoints_tables(runs: RandomGapRuns) -> dict[str, pd.DataFrame]:
+    rows = [
+        {
+            "told": name, "runs": result.replications, "runs that break it": int((result.watched[name]["violations"] > 0).sum()),
+            "lowest budget at a checkpoint": float(result.watched[name]["minimum"].min()),
+            "regret": float(result.regret[name][:, -1].mean()),
+        }
+        for result in runs for name in result.policies
+    ]  # fmt: skip
+    return {"schemes": pd.DataFrame(rows)}
+
+
+checkpoints_notes = (
+    f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; K = 10 Bernoulli arms, baseline: 4th best, "
+    f"alpha {ALPHA:g}, delta {DELTA:g}."
+)

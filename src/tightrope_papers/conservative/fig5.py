@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import problems
+from tightrope import Result, problems
 from tightrope.plots import style
 from tightrope.plots.figures import PAIRED_LEGEND, draw_bands, line_styles, regret_figure
-from tightrope.results.results import Result
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Row, below, estimate, every, everywhere_above, in_reading, paired_mean, rare, row_of
+from ..scoring import OURS, Row, below, estimate, every, everywhere_above, in_reading, judged, paired_mean, rare, row_of
 from .measures import (
     BoundConstants,
     allowance,
@@ -36,6 +35,7 @@ from .settings import DELTA, budget_monitor, ranked_baseline, told_baseline, unc
 RANK = 10
 ALPHA = 0.01
 SHARES = (5, 10, 12)
+SIZES = "Noise 0.1, lambda 0.5, alpha = delta = 0.01, baseline: the user's 10th best of 40 jokes."
 # A factorisation fixes features and users only up to scale, and with lambda = 0.5 the scale decides how much is regularised.
 SCALING = "filled"  # means fill [0, 1] for every user
 
@@ -94,12 +94,10 @@ def data(run: Run) -> JesterRuns:
 
 
 def score(runs: JesterRuns) -> list[Row]:
-    """Regret, averaged over users. Theorem 2, which is of any world, is judged in `other_scalings`."""
     return score_scaling(SCALING, runs.result)
 
 
 def score_scaling(scaling: str, result: Result) -> list[Row]:
-    """CLUCB2 against CLUCB, and sparser checkpoints against CLUCB2 and one another."""
     why = (
         f"Factors scaled to {scaling}; the paper gives neither their scale nor the bound of ||theta||. Each period grants its "
         "leeway at once: it goes to arms with wide intervals, the baseline repays it; CLUCB2 plays safe good arms meanwhile."
@@ -121,7 +119,6 @@ def score_scaling(scaling: str, result: Result) -> list[Row]:
 
 
 def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
-    """Runs of CLUCB2T above the bounds of Theorem 2 and Lemma 3, and whether the bounds fall with T as stated."""
     over = more = total = horizon = 0
     regret, plays = 0.0, 0.0
     for result, _, world in scalings.values():
@@ -154,19 +151,10 @@ def plot(runs: JesterRuns) -> dict[str, Figure]:
     return {"regret": regret_figure(runs.result, paired=True, palette=palette("conservative"))}
 
 
-def notes(runs: JesterRuns) -> str:
-    return sizes(runs) + (
-        " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the jokes' features are moved and scaled "
-        "for each user so that the means of rank 35 fill [0, 1]."
-    )
-
-
-def sizes(runs: JesterRuns) -> str:
-    result, users, _ = runs
-    return (
-        f"{users} users, {result.replications // users} runs each, n = {result.rounds[-1]}, noise 0.1, lambda 0.5, alpha = delta = 0.01, "
-        "baseline: the user's 10th best of 40 jokes."
-    )
+notes = SIZES + (
+    " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the jokes' features are moved and scaled "
+    "for each user so that the means of rank 35 fill [0, 1]."
+)
 
 
 # Figure 8: budgets on Jester, at the beginning and to the end, of the runs of Figure 5.
@@ -176,7 +164,6 @@ fig8_data = data
 
 
 def fig8_score(runs: JesterRuns) -> list[Row]:
-    """Runs that break the constraint, and when; the order and the slopes of the budgets; LinUCB's lead."""
     result = runs.result
     final = {name: watched["budget"][:, -1] for name, watched in result.watched.items()}
     lead = {name: paired_mean(final["LinUCB"], budget) for name, budget in final.items() if name != "LinUCB"}
@@ -184,9 +171,8 @@ def fig8_score(runs: JesterRuns) -> list[Row]:
     early = []
     for share in SHARES:
         name = f"CLUCB2T {share} %"
-        lowest = estimate(result.watched[name]["lowest"][:, 0])
         text = f"the lowest budget of {name}, between checkpoints"
-        early.append(row_of("early-budget-with-checkpoints", text, "negative", lowest, below(lowest)))
+        early.append(judged("early-budget-with-checkpoints", text, "negative", estimate(result.watched[name]["lowest"][:, 0]), below))
     text = f"LinUCB ends with the highest budget (least lead: over {nearest})"
     return [
         *early,
@@ -206,8 +192,8 @@ def fig8_plot(runs: JesterRuns) -> dict[str, Figure]:
         curves = {name: result.watched[name]["budget"][:, columns] for name in result.policies}
         draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
         ax.axhline(0.0, color=style.INK, linewidth=0.8)
-        ax.set_xlabel("round", color=style.INK)
-    axes[0].set_ylabel("true budget", color=style.INK)
+        ax.set_xlabel("round")
+    axes[0].set_ylabel("true budget")
     style.legend(axes[1], PAIRED_LEGEND)
     return {"fig8": fig}
 
@@ -225,7 +211,6 @@ def other_scalings_data(run: Run) -> Data:
 
 
 def other_scalings_score(runs: Data) -> list[Row]:
-    """The rows of Figure 5, for either scaling; the bounds of Theorem 2, which hold in any world, over both."""
     rows = [row for scaling, one in runs.items() for row in in_reading(scaling, score_scaling(scaling, one.result))]
     return rows + theorem_2(runs)
 
@@ -240,5 +225,4 @@ def other_scalings_plot(runs: Data) -> dict[str, Figure]:
     }
 
 
-def other_scalings_notes(runs: Data) -> str:
-    return sizes(next(iter(runs.values()))) + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."
+other_scalings_notes = SIZES + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."

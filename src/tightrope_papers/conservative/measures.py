@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.plots.figures import PAIRED_LEGEND, draw_bands, line_styles
-from tightrope.results.results import Result
 
 from ..experiment import palette
 from ..scoring import (
@@ -27,6 +27,7 @@ from ..scoring import (
     every,
     gain,
     in_most_draws,
+    judged,
     most,
     near,
     never,
@@ -89,14 +90,12 @@ def worst_of_draws(result: Result, name: str, plain: str, models: int, worst: np
 
 def reduction(key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
     """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's number."""
-    reduced = in_per_cent(ours)
-    return row_of(key, text, f"{paper:g} %", reduced, gain(reduced, paper, tolerance * abs(paper)), remark=remark)
+    return judged(key, text, f"{paper:g} %", in_per_cent(ours), gain, paper, tolerance * abs(paper), remark=remark)
 
 
 def reduced_by_more(key: str, text: str, least: float, ours: Estimate, *, remark: str = "") -> Row:
     """A claimed reduction of regret of more than `least` per cent; partly: of any size."""
-    reduced = in_per_cent(ours)
-    return row_of(key, text, f"more than {least:g} %", reduced, above(reduced, least, partly=0.0), remark=remark)
+    return judged(key, text, f"more than {least:g} %", in_per_cent(ours), above, least, partly=0.0, remark=remark)
 
 
 def in_per_cent(ours: Estimate) -> Estimate:
@@ -120,7 +119,6 @@ def reduced_in_draws(
 
 
 def lower_in_draws(key: str, text: str, result: Result, better: str, worse: str, models: int, worst: np.ndarray) -> Row:
-    """A claimed order of two regrets on the worst model of a draw of models, judged by how often a draw has it."""
     ratios = 1 - worst_of_draws(result, better, worse, models, worst) / 100
     noise = relative(result, better, worse, most_often(worst), models).se
     low, high = np.quantile(ratios, (0.05, 0.95))
@@ -134,9 +132,7 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     """
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
-    lowest = estimate(result.watched[free]["lowest"][:, 0])
     mean = result.watched[free]["budget"].mean(axis=0)
-    when = float(result.rounds[int(np.argmin(mean))] / result.rounds[-1])
     key = "unconstrained-violates"
     rows = []
     for owner, whose in (("conservative-never-violates", "conservative algorithms"), (OURS, "our forms of them")):
@@ -150,9 +146,14 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
         row_of(
             key, f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)
         ),
-        row_of(key, f"the lowest budget of {free}{where}", "far below 0", lowest, below(lowest)),
-        row_of(
-            key, f"{free}'s mean budget is lowest at the beginning{where} (share of the rounds)", "early", when, at_most(when, EARLY_SHARE)
+        judged(key, f"the lowest budget of {free}{where}", "far below 0", estimate(result.watched[free]["lowest"][:, 0]), below),
+        judged(
+            key,
+            f"{free}'s mean budget is lowest at the beginning{where} (share of the rounds)",
+            "early",
+            float(result.rounds[int(np.argmin(mean))] / result.rounds[-1]),
+            at_most,
+            EARLY_SHARE,
         ),
     ]
 
@@ -171,13 +172,11 @@ def budget_order(result: Result) -> Row:
 
 
 def parallel(result: Result) -> Row:
-    """Whether the budgets of all algorithms rise at the same speed in the last quarter."""
     start = int(np.searchsorted(result.rounds, 0.75 * result.rounds[-1]))
     rises = {name: watched["budget"][:, -1] - watched["budget"][:, start] for name, watched in result.watched.items()}
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
-    slopes = ratio(rises[slowest], rises[fastest])
     text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
-    return row_of("parallel-budgets", text, "parallel", slopes, near(slopes, 1.0, PARALLEL_SHARE))
+    return judged("parallel-budgets", text, "parallel", ratio(rises[slowest], rises[fastest]), near, 1.0, PARALLEL_SHARE)
 
 
 def budgets(result: Result, free: str) -> list[Row]:
@@ -185,7 +184,6 @@ def budgets(result: Result, free: str) -> list[Row]:
 
 
 def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> pd.DataFrame:
-    """Regret at the horizon, ratio to the plain conservative algorithm, budgets and events of every policy."""
     rows = []
     for name in result.policies:
         of_plain = relative(result, name, plain)
@@ -228,10 +226,10 @@ def panels(
     for ax, (label, model), curves in zip(axes, panel_models.items(), curves_by_panel, strict=True):
         draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
         ax.set_title(f"{label} model" if model is not None else "average over models", fontsize=10, loc="left", color=style.INK)
-        ax.set_xlabel("round", color=style.INK)
+        ax.set_xlabel("round")
         if key != "regret":
             ax.axhline(0.0, color=style.INK, linewidth=0.8)
-    axes[0].set_ylabel(title, color=style.INK)
+    axes[0].set_ylabel(title)
     style.legend(axes[-1], PAIRED_LEGEND)
     return fig
 
@@ -251,7 +249,6 @@ def recovery_round(result: Result, free: str) -> int:
 def budget_panels(
     result: Result, models: int, chosen: dict[str, int], free: str, names: Sequence[str] | None = None
 ) -> dict[str, Figure]:  # fmt: skip
-    """Budgets to the end, and over the rounds in which that of `free` is negative."""
     title = "true budget"
     return {
         "budget": panels(result, models, chosen, "budget", title=title, names=names),
@@ -271,8 +268,6 @@ def even_checkpoints(horizon: int, count: int = 100) -> list[int]:
 
 @dataclass(frozen=True)
 class BoundConstants:
-    """The constants of the bounds, besides the number of rounds."""
-
     d: int
     alpha: float
     delta: float

@@ -6,10 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from tightrope import policies, problems
+from tightrope import Budget, policies, problems
 from tightrope.core.policy import Policy
 from tightrope.core.types import Arguments
-from tightrope.simulation.monitors import Budget
 
 from ..experiment import generator, unit_vector
 

@@ -1,21 +1,23 @@
 """The martingale bound beside the width that it replaces: does it hold, how much smaller is it, and what follows for the bound on plays."""
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from tightrope import Context, Result
 from tightrope.compiled.kernels import jit, lean
 from tightrope.core.fields import real
 from tightrope.core.policy import Monitor, monitor
 from tightrope.core.streams import NOISE, POLICY, PROBLEM, stream
-from tightrope.core.verbs import Context, commit, describe, init, mean, play, select, update
+from tightrope.core.verbs import commit, describe, init, mean, play, select, update
+from tightrope.policies.conservative.guarantee import TOLERANCE
 from tightrope.policies.conservative.ledger import martingale_radius, value_of
-from tightrope.results.results import Result
+from tightrope.simulation.monitors import TOLERANCE as ROUNDING
 
 from ..experiment import Run
-from ..scoring import Estimate, Row, above, estimate, every, near, quotient, rare, row_of
+from ..scoring import OURS, Estimate, Row, Rows, above, below, estimate, every, judged, near, paired_mean, quotient, rare, ratio, row_of
 from .settings import ALPHA, DELTA, LINEAR, linear_models, ranked_baseline, spread_model, told_baseline, variant
 
 RANK = 6
@@ -55,15 +57,10 @@ def note_deviation(monitor, tally, ledger, earned):
         tally.means[0] += earned
 
 
-class MartingaleRuns(NamedTuple):
-    """Runs watched, and beta ||z|| / psi by dimension and rounds of exploration."""
-
-    watched: Result
-    widths: pd.DataFrame
+MartingaleRuns = tuple[Result, pd.DataFrame]  # watched; and beta ||z|| / psi by dimension and rounds of exploration
 
 
 def data(run: Run) -> MartingaleRuns:
-    """CLUCB2 on the linear models of Figure 3; the two widths along some of its runs."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 8), paper=(70, 40))
     horizon = run.at(smoke=500, laptop=5_000, paper=20_000)
     players = {"CLUCB2": told_baseline("CLUCB2", RANK, **LINEAR)}
@@ -73,7 +70,7 @@ def data(run: Run) -> MartingaleRuns:
     )  # fmt: skip
     last, count = run.at(smoke=(64, 2), laptop=(1024, 10), paper=(4096, 40))
     widths = [row for d in DIMENSIONS for number in range(count) for row in widths_along(d, run.seed, number, last)]
-    return MartingaleRuns(watched, pd.DataFrame(widths))
+    return watched, pd.DataFrame(widths)
 
 
 def widths_along(d: int, seed: int, number: int, last: int) -> list[dict[str, float]]:
@@ -113,12 +110,12 @@ def plays(d: int, mu_l: float) -> float:
 
 def score(runs: MartingaleRuns) -> list[Row]:
     """The bound holds, is below the width at every time, by a factor that grows like sqrt(d), and halves the bound on plays."""
-    worst = runs.watched.watched["CLUCB2"]["worst"][:, 0]
+    watched, widths = runs
+    worst = watched.watched["CLUCB2"]["worst"][:, 0]
     out = int((worst > 1).sum())
-    last = runs.widths["explored"].max()
-    factors = {d: estimate(part["ratio"]) for d, part in runs.widths[runs.widths["explored"] == last].groupby("d")}
-    least = least_place(runs.widths)
-    gained = quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]])
+    last = widths["explored"].max()
+    factors = {d: estimate(part["ratio"]) for d, part in widths[widths["explored"] == last].groupby("d")}
+    least = least_place(widths)
     root = math.sqrt(DIMENSIONS[1] / DIMENSIONS[0])
     times = {world: plays(*world) for world in WORLDS}
     text = f"runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio {worst.max():.2f})"
@@ -128,23 +125,171 @@ def score(runs: MartingaleRuns) -> list[Row]:
     return [
         row_of("martingale-bound", text, f"at most {DELTA:g}", f"{out} of {worst.size}", rare(out, worst.size, DELTA)),
         row_of("psi-below-width", below, "larger", least[1], above(least[1], 1.0)),
-        row_of("psi-below-width", order, f"{root:g}", gained, near(gained, root, ORDER_SHARE)),
-        row_of("plays-bound-half", half, "at least 2 times", ", ".join(f"{value:.2f}" for value in times.values()),
-               every([value >= 2 for value in times.values()])),
-    ]  # fmt: skip
+        judged("psi-below-width", order, f"{root:g}", quotient(factors[DIMENSIONS[1]], factors[DIMENSIONS[0]]), near, root, ORDER_SHARE),
+        row_of(
+            "plays-bound-half",
+            half,
+            "at least 2 times",
+            ", ".join(f"{value:.2f}" for value in times.values()),
+            every([value >= 2 for value in times.values()]),
+        ),
+    ]
 
 
 def least_place(widths: pd.DataFrame) -> tuple[str, Estimate]:
-    """The place of the smallest mean ratio of the two widths, and that ratio."""
     ratios = {place: estimate(part["ratio"]) for place, part in widths.groupby(["d", "explored"])}
     d, explored = min(ratios, key=lambda place: ratios[place].value)
     return f"d = {d}, {explored} rounds", ratios[d, explored]
 
 
 def tables(runs: MartingaleRuns) -> dict[str, pd.DataFrame]:
-    return {"widths": runs.widths.groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
+    return {"widths": runs[1].groupby(["d", "explored"], as_index=False)[["width", "psi", "ratio"]].mean()}
 
 
-def notes(runs: MartingaleRuns) -> str:
-    replications, horizon = runs.watched.replications, runs.watched.rounds[-1]
-    return f"{replications} runs of {horizon} rounds on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."
+notes = "Runs are on the models of Figure 3 (bottom); widths along runs of CLUCB2 with 30 arms."
+
+
+# The example of the discussion on action selection: a second arm without variance, and Bernstein intervals with known variances.
+
+
+SECOND_ARM, BASELINE_ARM = 1, 2
+LEADS = (0.1, 0.02)  # of arm 1 over arm 2, which the paper leaves open
+MEANS = np.array([0.0, 0.6, 0.5, 0.1, 0.1])
+SPREADS = np.array([0.38, 0.0, 0.1, 0.05, 0.05])  # an arm pays its mean more or less its spread; arms 4 and 5 are soon known to be bad
+ALGORITHMS: dict[str, tuple[Literal["two-step", "constrained"], Literal["confidence", "martingale"]]] = {
+    "CUCB": ("two-step", "confidence"), "CUCB-S": ("constrained", "confidence"), "CUCB-M": ("two-step", "martingale"),
+    "CUCB2": ("constrained", "martingale"),
+}  # fmt: skip
+ALMOST_ALWAYS_SHARE, MOST_SHARE = 0.95, 0.5
+
+
+class AlgorithmRuns(NamedTuple):
+    regret: np.ndarray
+    events: np.ndarray  # (runs, 3) rounds with the optimistic arm, with another safe one (E2), and with the baseline
+    second: np.ndarray  # rounds of E2 that play arm 2
+    lowest: np.ndarray  # the lowest true budget
+
+
+Data = dict[float, dict[str, AlgorithmRuns]]  # by lead of arm 1 and algorithm
+
+
+def example_data(run: Run) -> Data:
+    replications, horizon = run.at(smoke=5, laptop=200, paper=1000), run.at(smoke=1000, laptop=10_000, paper=20_000)
+    runs: Data = {}
+    for lead in LEADS:
+        means = MEANS.copy()
+        means[0] = MEANS[SECOND_ARM] + lead
+        runs[lead] = {
+            label: play_example(means, SPREADS, selection, bound, replications, horizon, stream(run.seed, 0, PROBLEM))
+            for label, (selection, bound) in ALGORITHMS.items()
+        }
+    return runs
+
+
+def play_example(
+    means: np.ndarray, spreads: np.ndarray, selection: str, bound: str, runs: int, horizon: int, rng: np.random.Generator
+) -> AlgorithmRuns:  # fmt: skip
+    """Algorithm 1 for independent arms; an interval is spread (sqrt(2 l / s) + l / (3 s)) wide, l = ln(K s^3 / delta), after s pulls."""
+    K, rows = means.size, np.arange(runs)
+    pulls, sums, baseline_rounds = np.zeros((runs, K)), np.zeros((runs, K)), np.zeros(runs)
+    regret, events, second = np.zeros(runs), np.zeros((runs, 3)), np.zeros(runs)
+    budget, lowest = np.zeros(runs), np.full(runs, np.inf)
+    for t in range(1, horizon + 1):
+        signs = np.where(rng.random((runs, K)) < 0.5, -1.0, 1.0)
+        upper, lower = intervals(pulls, sums, spreads)
+        slack = baseline_rounds * means[BASELINE_ARM] - (1 - ALPHA) * t * means[BASELINE_ARM]
+        safe = (least_earned(bound, pulls, sums, lower, spreads) + slack)[:, None] + lower >= -TOLERANCE
+        safe[:, BASELINE_ARM] = False
+        upper[:, BASELINE_ARM] = means[BASELINE_ARM]
+        optimistic = upper.argmax(axis=1)
+        if selection == "two-step":
+            arm = np.where(safe[rows, optimistic], optimistic, BASELINE_ARM)
+        else:
+            best = np.where(safe, upper, -np.inf).argmax(axis=1)
+            arm = np.where(safe[rows, best] & (upper[rows, best] >= means[BASELINE_ARM]), best, BASELINE_ARM)
+        own, played = arm != BASELINE_ARM, rows[arm != BASELINE_ARM]
+        pulls[played, arm[own]] += 1.0
+        sums[played, arm[own]] += means[arm[own]] + spreads[arm[own]] * signs[played, arm[own]]
+        baseline_rounds += ~own
+        event = np.where(~own, 2, np.where(arm == optimistic, 0, 1))
+        events[rows, event] += 1.0
+        second += (event == 1) & (arm == SECOND_ARM)
+        regret += means.max() - means[arm]
+        budget += means[arm] - (1 - ALPHA) * means[BASELINE_ARM]
+        lowest = np.minimum(lowest, budget)
+    return AlgorithmRuns(regret, events, second, lowest)
+
+
+def intervals(pulls: np.ndarray, sums: np.ndarray, spreads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Upper and lower bounds of all means by Bernstein's inequality; infinity and 0 for arms never pulled.
+
+    A reward is its mean more or less the spread, which is the range of Bernstein's second term: an arm without variance is known after
+    one pull.
+    """
+    s = np.maximum(pulls, 1.0)
+    level = np.log(pulls.shape[1] * s**3 / DELTA)
+    width = spreads * (np.sqrt(2.0 * level / s) + level / (3.0 * s))
+    tried, mean = pulls > 0, sums / s
+    return np.where(tried, mean + width, np.inf), np.where(tried, np.maximum(mean - width, 0.0), 0.0)
+
+
+def least_earned(bound: str, pulls: np.ndarray, sums: np.ndarray, lower: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """Lower bound on the rewards of the learner's own rounds: Eq 4's sum of lower bounds, or Eq 5's with the variances that were played."""
+    if bound == "confidence":
+        return np.asarray((pulls * lower).sum(axis=1))
+    level = np.log(3.0 * np.maximum(pulls.sum(axis=1), 1.0) ** 2 / DELTA)
+    return np.asarray(sums.sum(axis=1) - np.sqrt(2.0 * (pulls * spreads**2).sum(axis=1) * level) - 2.0 / 3.0 * level)
+
+
+def example_score(runs: Data) -> Rows:
+    for lead, here in runs.items():
+        where = f"arm 1 leads by {lead:g}"
+        text = f"{where}: share of CUCB2's rounds of E2 that play arm 2"
+        remark = "The others play arm 1, which is safe where it is not the optimistic one."
+        yield judged(
+            "selection-example",
+            text,
+            "almost always",
+            ratio(here["CUCB2"].second, here["CUCB2"].events[:, 1]),
+            above,
+            ALMOST_ALWAYS_SHARE,
+            partly=MOST_SHARE,
+            remark=remark,
+        )
+        for label, key in (("CUCB2", "selection-example"), ("CUCB-S", OURS)):
+            yield judged(
+                key,
+                f"{where}: {label} has less regret than CUCB (difference)",
+                "below 0",
+                paired_mean(here[label].regret, here["CUCB"].regret),
+                below,
+            )
+        broken = sum(int((played.lowest < -ROUNDING).sum()) for played in here.values())
+        total = sum(played.lowest.size for played in here.values())
+        yield row_of(
+            OURS,
+            f"{where}: runs that break the constraint, all four",
+            f"at most {DELTA:g}",
+            f"{broken} of {total}",
+            rare(broken, total, DELTA),
+        )
+
+
+def example_tables(runs: Data) -> dict[str, pd.DataFrame]:
+    rows = []
+    for lead, here in runs.items():
+        for label, played in here.items():
+            regret, (own, other, baseline) = estimate(played.regret), played.events.mean(axis=0)
+            rows.append({
+                "lead of arm 1": lead, "algorithm": label, "regret": regret.value, "se": regret.se, "optimistic arm": own,
+                "another safe arm (E2)": other, "of them arm 2": played.second.mean(), "baseline": baseline,
+                "lowest budget": float(played.lowest.min()),
+            })  # fmt: skip
+    return {"example": pd.DataFrame(rows)}
+
+
+example_notes = (
+    f"Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the baseline; "
+    f"rewards are the mean more or less {', '.join(f'{spread:g}' for spread in SPREADS)}. The paper gives no numbers; all five variances "
+    f"are known to all four algorithms, also in the martingale term. alpha {ALPHA:g}, delta {DELTA:g}."
+)

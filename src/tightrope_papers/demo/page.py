@@ -11,20 +11,22 @@ from tightrope.pages.page import Section, write_page
 from tightrope.simulation import store
 from tightrope.simulation.run import Meters, silent
 
-from . import log, price, safe, sets, stop, width
-from .setting import DemoSetting
+from . import DemoSetting, guarantees, structures
 
 RECORD = "demo.json"  # what the page can be made from again
 SECTIONS: Mapping[str, Callable[[DemoSetting], Section]] = {
-    "safe": safe.section, "stop": stop.section, "width": width.section, "sets": sets.section, "price": price.section, "log": log.section,
-}  # fmt: skip
+    "safe": guarantees.safe_section,
+    "stop": guarantees.stop_section,
+    "width": structures.width_section,
+    "sets": structures.sets_section,
+    "price": structures.price_section,
+    "log": guarantees.log_section,
+}
 TITLE = "tightrope: structured bandits in six parts"
 LEAD = "What the library is for. Every sentence of a result is computed from the runs of this page."
 
 
 class Demo(NamedTuple):
-    """The result of a demo: its page, and the sections with their sentences."""
-
     page: pathlib.Path
     sections: list[Section]
 
@@ -56,5 +58,4 @@ def demo_again(
     record: JsonObject, out: pathlib.Path, *, title: str | None = None, path: pathlib.Path | None = None,
     say: Callable[[str], None] = print,
 ) -> Demo:  # fmt: skip
-    """Write the page of a demo's folder again; what was played is found there."""
     return run_demo(out, seed=record["seed"], data=record["data"], size=record["size"], title=title, path=path, say=say)

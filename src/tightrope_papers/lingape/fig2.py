@@ -1,39 +1,51 @@
 """Figure 2: samples needed with canonical arms, where XY-static is almost optimal among static designs."""
 
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Context, LinGapE
+from tightrope.compiled.kernels import jit
+from tightrope.core.streams import NOISE, POLICY, stream
+from tightrope.core.types import Arguments
+from tightrope.core.verbs import describe, init, play, recommend, select, stopped, update
+from tightrope.plots import style
+
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Judgement, Row, at_most, below, everywhere_above, near, row_of
-from .comparison import (
+from ..scoring import OURS, Estimate, Judgement, Row, Rows, at_most, below, everywhere_above, judged, near, ratio, row_of, share
+from .settings import (
+    DELTA,
+    GAP,
     HALF,
     RATIO,
+    SETTINGS,
     STATIC,
+    THETA_BOUND,
     ZERO,
     Runs,
     adaptive,
+    canonical,
     factor,
     lead,
     lines,
     lowest,
+    near_parallel,
     no_errors,
     not_told,
     others_err,
     samples,
     told_a_bound,
 )
-from .comparison import table as sample_table
-from .settings import THETA_BOUND, canonical
+from .settings import table as sample_table
 
 Cases = dict[str, dict[float, Runs]]  # bound on theta -> gap -> all methods
 ALIKE_SHARE = 0.1  # of the sample number: "very little impact"
 
 
 def data(run: Run) -> Cases:
-    """All methods at every gap, told both readings of the bound on theta."""
     gaps = run.at(smoke=(0.3, 0.5), laptop=(0.1, 0.2, 0.3, 0.4, 0.5), paper=(0.1, 0.2, 0.3, 0.4, 0.5))
     times = run.at(smoke=1, laptop=5, paper=1)
     others = {gap: not_told(run, f"fig2-{gap:g}", canonical(gap), 10**9) for gap in gaps}
@@ -43,18 +55,13 @@ def data(run: Run) -> Cases:
     }
 
 
-def score(cases_by_bound: Cases) -> list[Row]:
-    """LinGapE against XY-static at every gap, its lead as the gap falls, which arms it quits, both rules, XY-adaptive."""
+def score(cases_by_bound: Cases) -> Rows:
     everywhere = [(runs, 0) for cases in cases_by_bound.values() for runs in cases.values()]
-    rows: list[Row] = []
     for label, cases in cases_by_bound.items():
-        rows += [first(label, cases), *grows(label, cases), *quits(label, cases), rules_alike(label, cases)]
-    return [
-        *rows,
-        *adaptive(cases_by_bound["2"], "canonical", "gaps", "gap "),
-        no_errors(everywhere),
-        others_err([(runs, 0) for runs in cases_by_bound["2"].values()]),
-    ]
+        yield from [first(label, cases), *grows(label, cases), *quits(label, cases), rules_alike(label, cases)]
+    yield from adaptive(cases_by_bound["2"], "canonical", "gaps", "gap ")
+    yield no_errors(everywhere)
+    yield others_err([(runs, 0) for runs in cases_by_bound["2"].values()])
 
 
 def first(label: str, cases: dict[float, Runs]) -> Row:
@@ -88,28 +95,42 @@ def grows(label: str, cases: dict[float, Runs]) -> list[Row]:
 
 
 def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
-    """In each run, the sub-optimal arm that LinGapE pulls least gets less than its fifth; XY-static's arms are pulled alike."""
-    shares = {gap: _least_share(runs[ZERO]["pulls"]) for gap, runs in cases.items()}
+    pulled = {gap: runs[ZERO]["pulls"] for gap, runs in cases.items()}
+    shares = {gap: samples(pulls[:, 1:].min(axis=1) * pulls.shape[1] / pulls.sum(axis=1)) for gap, pulls in pulled.items()}
     gap, largest = max(shares.items(), key=lambda item: item[1].value)
-    uneven = max(float((runs[STATIC]["pulls"].max(axis=1) / runs[STATIC]["pulls"].min(axis=1)).max()) for runs in cases.values())
     key = "canonical-quits"
     return [
-        row_of(key, f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all, largest over gaps",
-               "quits pulling", f"{largest.value:.2f}, gap {gap:g}", below(largest, 0.8), se=largest.se),
-        row_of(key, f"θ bound {label}: XY-static, most over fewest pulls of an arm", "uniformly", uneven, at_most(uneven, 1.1)),
-    ]  # fmt: skip
-
-
-def _least_share(pulls: np.ndarray) -> Estimate:
-    return samples(pulls[:, 1:].min(axis=1) * pulls.shape[1] / pulls.sum(axis=1))
+        row_of(
+            key,
+            f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a fifth of all, largest over gaps",
+            "quits pulling",
+            f"{largest.value:.2f}, gap {gap:g}",
+            below(largest, 0.8),
+            se=largest.se,
+        ),
+        judged(
+            key,
+            f"θ bound {label}: XY-static, most over fewest pulls of an arm",
+            "uniformly",
+            max(float((runs[STATIC]["pulls"].max(axis=1) / runs[STATIC]["pulls"].min(axis=1)).max()) for runs in cases.values()),
+            at_most,
+            1.1,
+        ),
+    ]
 
 
 def rules_alike(label: str, cases: dict[float, Runs]) -> Row:
-    """Samples of the ratio rule over those of the greedy rule, mean over gaps."""
     factors = [factor(runs, RATIO, HALF) for runs in cases.values()]
-    mean = Estimate(float(np.mean([one.value for one in factors])), float(np.hypot.reduce([one.se for one in factors])) / len(factors))
     text = f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean over gaps"
-    return row_of("rules-alike", text, "very little impact", mean, near(mean, 1.0, ALIKE_SHARE))
+    return judged(
+        "rules-alike",
+        text,
+        "very little impact",
+        Estimate(float(np.mean([one.value for one in factors])), float(np.hypot.reduce([one.se for one in factors])) / len(factors)),
+        near,
+        1.0,
+        ALIKE_SHARE,
+    )
 
 
 def tables(cases_by_bound: Cases) -> dict[str, pd.DataFrame]:
@@ -123,5 +144,94 @@ def plot(cases_by_bound: Cases) -> dict[str, Figure]:
     }
 
 
-def notes(_: Cases) -> str:
-    return "The paper's bound on θ is lost; 2, as in Figure 1, and the gap itself are shown."
+notes = "The paper's bound on θ is lost; 2, as in Figure 1, and the gap itself are shown."
+
+
+# Does the confidence bound hold? max |error| / beta over whole runs: error counts could not tell a radius that is too small.
+
+
+RULES = ("greedy", "ratio")
+
+
+@jit
+def audit_run(policy, state, problem, most, worst, noise_rng, policy_rng):
+    """Play until the stop or `most` rounds; worst[0] <- max over rounds and arms k of |error of the gap leader - k| / beta."""
+    rounds = 0
+    while rounds < most and not stopped(policy, state):
+        context = Context(None, None, None, None)
+        arm = select(policy, state, context, policy_rng)
+        state = update(policy, state, context, arm, play(problem, context, arm, noise_rng))
+        rounds += 1
+        if state.model.progress[0]["unpulled"] == 0.0:
+            i = state.answer[0]["leader"]
+            for k in range(state.model.mean.shape[0]):
+                beta = state.answer[0]["radius"] * np.sqrt(state.model.gap_square[k])
+                if k != i and beta > 0.0:
+                    error = state.model.mean[i] - state.model.mean[k] - problem.means[i] + problem.means[k]
+                    worst[0] = max(worst[0], abs(error) / beta)
+    return state, rounds
+
+
+class Audit(NamedTuple):
+    ratios: np.ndarray  # (runs,) the largest |error| / beta
+    rounds: np.ndarray  # (runs,)
+    wrong: np.ndarray  # (runs,) whether the arm named at the end is worse than the best by more than epsilon
+
+
+def audit(problem: Any, policy: LinGapE, runs: int, most: int, seed: int) -> Audit:
+    ratios, rounds, wrong = np.zeros(runs), np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.bool_)
+    for r in range(runs):
+        state = init(policy, describe(problem))
+        state, rounds[r] = audit_run(policy, state, problem, most, ratios[r : r + 1], stream(seed, r, NOISE), stream(seed, r, POLICY))
+        wrong[r] = problem.means[recommend(policy, state)] < problem.best - policy.epsilon
+    return Audit(ratios, rounds, wrong)
+
+
+class CoverageAudits(NamedTuple):
+    audits: dict[str, Audit]
+    most: int
+
+
+def coverage_data(run: Run) -> CoverageAudits:
+    """LinGapE on Figure 1's problem with d = 5 and epsilon = half the gap, by both rules, every round up to the stop."""
+    runs, most = run.at(smoke=(10, 2_000), laptop=(200, 10**8), paper=(1000, 10**8))
+    own: list[Arguments] = [SETTINGS | {"epsilon": GAP / 2, "theta_bound": THETA_BOUND, "rule": rule} for rule in RULES]
+    policies = {rule: LinGapE(**parameters) for rule, parameters in zip(RULES, own, strict=True)}
+    return CoverageAudits({rule: audit(near_parallel(5), policy, runs, most, run.seed) for rule, policy in policies.items()}, most)
+
+
+def coverage_score(runs: CoverageAudits) -> list[Row]:
+    rows = []
+    for rule, audit in runs.audits.items():
+        replications = audit.ratios.size
+        failed, wrong = share(int((audit.ratios >= 1.0).sum()), replications), share(int(audit.wrong.sum()), replications)
+        coverage = Estimate(1 - failed.value, failed.se)
+        rows += [
+            row_of("lemma-3", f"{rule} rule: the confidence bounds hold at all rounds with probability ≥ 1 − δ", "≥ 0.95", coverage,
+                   at_most(failed.value, DELTA), remark="The share of runs that leave the bound is judged."),
+            row_of("theorem-1", f"{rule} rule: the arm named is worse than the best by more than ε with probability ≤ δ", "≤ 0.05", wrong,
+                   at_most(wrong.value, DELTA), remark=f"Runs are cut after {runs.most:,} rounds."),
+        ]  # fmt: skip
+    greedy, by_ratio = (runs.audits[rule].rounds for rule in RULES)
+    rule_ratio = ratio(by_ratio, greedy)
+    ours = f"{rule_ratio.value:.3f}: {by_ratio.mean():,.0f} over {greedy.mean():,.0f}"
+    text = "near-parallel arms, d = 5: samples by ratio over samples by the greedy rule"
+    return [*rows, row_of("rules-alike", text, "very little impact", ours, near(rule_ratio, 1.0, ALIKE_SHARE), se=rule_ratio.se)]
+
+
+def coverage_tables(runs: CoverageAudits) -> dict[str, pd.DataFrame]:
+    return {"ratios": pd.DataFrame([
+        {"rule": rule, "runs": ratios.size, "rounds at most": runs.most, "mean rounds": rounds.mean(), "wrong answers": wrong.sum(),
+         "mean ratio": ratios.mean(), "largest ratio": ratios.max()}
+        for rule, (ratios, rounds, wrong) in runs.audits.items()
+    ])}  # fmt: skip
+
+
+def coverage_plot(runs: CoverageAudits) -> dict[str, Figure]:
+    figure, (axes,) = style.figure()
+    for number, (rule, audit) in enumerate(runs.audits.items()):
+        axes.hist(audit.ratios, bins=np.linspace(0, 1.1, 45).tolist(), color=style.colour(number), alpha=0.6, label=f"{rule} rule")
+    axes.axvline(1.0, color="black", lw=1)
+    axes.set(xlabel="largest |error| / β of a run", ylabel="runs")
+    style.legend(axes)
+    return {"ratios": figure}

@@ -7,17 +7,30 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import LinGapE, XYAdaptive
 from tightrope.core.types import Arguments
 from tightrope.plots import style
-from tightrope.policies import LinGapE, XYAdaptive
 from tightrope.problems.data import DataNotFound, yahoo
 from tightrope.problems.structured import Linear
 
 from ..experiment import Run, palette
-from ..scoring import Estimate, Row, above, estimate, near, row_of
-from .beyond.shortcuts import adaptive_by_phase
-from .comparison import ADAPTIVE_ONE, HALF, STATIC, ZERO, Runs, at_least_times, no_errors, static, uniform
-from .settings import DELTA, NOISE, SETTINGS, user_article
+from ..scoring import Estimate, Row, above, estimate, judged, near, row_of
+from .settings import (
+    ADAPTIVE_ONE,
+    DELTA,
+    HALF,
+    NOISE,
+    SETTINGS,
+    STATIC,
+    ZERO,
+    Runs,
+    at_least_times,
+    no_errors,
+    static,
+    uniform,
+    user_article,
+)
+from .shortcuts import adaptive_by_phase
 
 ADAPTIVE_SETTINGS: Arguments = {"delta": DELTA, "noise": NOISE, "first_width": 1.0}
 GRID = 1.01  # rounds between two looks at XY-static's data: a stop is seen at most 1 % late
@@ -32,7 +45,6 @@ class UserArticleRuns(NamedTuple):
 
 
 def data(run: Run) -> UserArticleRuns:
-    """LinGapE with both values of ε, XY-static and uniform sampling, on several draws of the arms and of theta."""
     cases = UserArticleRuns({}, {}, "Yahoo! R6A")
     sizes, draws = run.at(smoke=((10,), 2), laptop=((10, 20, 30, 40), 16), paper=((10, 20, 30, 40), 20))
     for K in sizes:
@@ -70,12 +82,19 @@ def factors(cases: UserArticleRuns, more: str, fewer: str) -> dict[int, np.ndarr
 
 
 def score(cases: UserArticleRuns) -> list[Row]:
-    """The factor over XY-static, errors over draws of arms and theta; how it changes with the number of arms; XY-adaptive."""
     ratios = factors(cases, STATIC, ZERO)
-    ours = geometric(np.exp(np.mean([np.log(values) for values in ratios.values()], axis=0)))
     text = f"XY-static / {ZERO}, geometric mean over draws of {', '.join(map(str, ratios))} arms"
     rows = [
-        row_of("yahoo-five-times", text, "about 5", ours, near(ours, 5.0, 0.5), remark="Other features and another θ than the paper's.")
+        judged(
+            "yahoo-five-times",
+            text,
+            "about 5",
+            geometric(np.exp(np.mean([np.log(values) for values in ratios.values()], axis=0))),
+            near,
+            5.0,
+            0.5,
+            remark="Other features and another θ than the paper's.",
+        )
     ]
     if len(ratios) > 1:
         rows.append(growth(ratios))
@@ -92,7 +111,6 @@ def geometric(factors: np.ndarray) -> Estimate:
 
 
 def growth(ratios: dict[int, np.ndarray]) -> Row:
-    """Slope of the logarithm of the factor over the number of arms, draw by draw."""
     K = np.array(sorted(ratios), dtype=float)
     curves = np.log(np.stack([ratios[int(k)] for k in K], axis=1))
     slope = estimate(10.0 * (curves - curves.mean(axis=1, keepdims=True)) @ (K - K.mean()) / ((K - K.mean()) ** 2).sum())
@@ -120,9 +138,7 @@ def plot(cases: UserArticleRuns) -> dict[str, Figure]:
         axes.scatter(part["arms"], part["samples"], color=looks.colour(str(name)), s=8, alpha=0.4)
         mean = part.groupby("arms")["samples"].agg(lambda values: float(np.exp(np.log(values).mean())))
         axes.plot(mean.index, mean, label=name, color=looks.colour(str(name)), marker="o", ms=3, lw=1.4, ls=dashes)
-    axes.set_yscale("log")
-    axes.set_xlabel("number of arms")
-    axes.set_ylabel("samples until the stop")
+    axes.set(yscale="log", xlabel="number of arms", ylabel="samples until the stop")
     style.legend(axes)
     return {"samples": figure}
 

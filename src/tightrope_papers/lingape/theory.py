@@ -10,17 +10,16 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tightrope import LinGapE
 from tightrope.numerics.counts import determinant_radius, static_factor
 from tightrope.numerics.posterior import unit_rows
-from tightrope.policies import LinGapE
 from tightrope.policies.identification.stopping import SQRT8
 from tightrope.problems.structured import Linear
 from tightrope.solvers.programs import minimal_combination, optimal_design
 
 from ..experiment import Run, generator
-from ..scoring import MARGIN, OURS, Estimate, Row, at_most, below, every, row_of, within
-from .comparison import BY_RATIO, samples
-from .settings import DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel
+from ..scoring import MARGIN, OURS, Estimate, Row, Rows, at_most, below, every, judged, row_of, within
+from .settings import BY_RATIO, DELTA, GAP, LAM, NOISE, SETTINGS, THETA_BOUND, canonical, near_parallel, samples
 
 ROUNDS = 100_000  # rounds of a sequence in the optimal ratio
 CONSTANT = 36.0  # of Theorem 3, by the triangle inequality of sqrt(rho)
@@ -28,11 +27,7 @@ PROPORTIONAL_ERROR = 1e-9
 DESIGN_ACCURACY = 1e-6  # accuracy of the designs that the program is compared with
 
 
-class Bounded(NamedTuple):
-    """Runs by the ratio rule, and the bound of Theorem 2 on their rounds."""
-
-    rounds: np.ndarray
-    bound: float
+Bounded = tuple[np.ndarray, float]  # rounds of runs by the ratio rule, and the bound of Theorem 2 on them
 
 
 class ComplexityCases(NamedTuple):
@@ -83,14 +78,12 @@ def oracle_complexity(X: np.ndarray, means: np.ndarray) -> float:
 
 
 def random_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Features of norm 1 that span R^d, and means."""
     d = int(rng.integers(2, 6))
     X = unit_rows(rng, int(rng.integers(d, d + 5)), d)
     return X, X @ rng.standard_normal(d)
 
 
 def data(run: Run) -> ComplexityCases:
-    """Programs and complexities of random problems and of the paper's, runs by ratio, and what LinGapE's design grows like."""
     rng = generator(run.seed, 5, 6)
     count, dimensions = run.at(smoke=(5, (2, 5)), laptop=(40, tuple(range(2, 11))), paper=(400, tuple(range(2, 11))))
     problems = [random_problem(rng) for _ in range(count)]
@@ -126,7 +119,6 @@ def pair_of(X: np.ndarray, i: int, j: int, rng: np.random.Generator) -> dict[str
 
 
 def canonical_case(rng: np.random.Generator, epsilon: float) -> dict[str, float]:
-    """H of canonical arms by program and in closed form, and the complexity of UGapE."""
     K = int(rng.integers(2, 9))
     means = rng.uniform(-1.0, 1.0, K)
     gaps = gaps_of(means)
@@ -146,7 +138,7 @@ def small_lam(run: Run, most: int) -> dict[str, Bounded]:
         assert 2.0 * NOISE**2 / THETA_BOUND**2 * log_term >= LAM
         policy = LinGapE(epsilon=epsilon, theta_bound=THETA_BOUND, **SETTINGS, **BY_RATIO)
         rounds = play(run, f"theory-{problem.means.size}-{epsilon:.3g}", problem, policy, most)
-        cases[f"{name}, λ = 1"] = Bounded(rounds, _fixed_point(H, log_term, len(X), X.shape[1]))
+        cases[f"{name}, λ = 1"] = rounds, _fixed_point(H, log_term, len(X), X.shape[1])
     return cases
 
 
@@ -165,7 +157,7 @@ def large_lam(run: Run, most: int) -> dict[str, Bounded]:
     lam = 4.5 * H * NOISE**2
     policy = LinGapE(theta_bound=bound_on_theta, **(SETTINGS | BY_RATIO | {"lam": lam}))
     bound = 2.0 * (4.0 * H * NOISE**2 * math.log(K**2 / DELTA) + 2.0 * H * lam * bound_on_theta**2 + K)
-    return {f"canonical, gap .5, λ = {lam:,.0f}": Bounded(play(run, "theory-large", problem, policy, most), bound)}
+    return {f"canonical, gap .5, λ = {lam:,.0f}": (play(run, "theory-large", problem, policy, most), bound)}
 
 
 def play(run: Run, label: str, problem: Linear, policy: LinGapE, most: int) -> np.ndarray:
@@ -193,17 +185,32 @@ def score(cases: ComplexityCases) -> list[Row]:
 
 
 def programs(table: pd.DataFrame) -> list[Row]:
-    """The program solves the design problem for one difference, and Lemma 1."""
-    exact = float(np.maximum(table["duality gap"], (table["rho"] / table["best design"] - 1.0).abs()).max())
-    limit = float((table["n times squared width"] / table["rho"] - 1.0).abs().max())
-    widest = float(table["Lemma 1"].max())
     return [
-        row_of("ratio-optimal", f"ρ of the program against the best design for one difference, {len(table)} pairs, largest difference",
-               "equal", exact, at_most(exact, 1e-3)),
-        row_of("ratio-optimal", f"n ||y||² in the inverse design over ρ after n = {ROUNDS:,} pulls in the ratio p, largest distance from 1",
-               "the limit", limit, at_most(limit, 0.01)),
-        row_of("lemma-1", "||y||² over ρ(y) / T(y) at random numbers of pulls, largest", "at most 1", widest, at_most(widest, 1.0 + 1e-9)),
-    ]  # fmt: skip
+        judged(
+            "ratio-optimal",
+            f"ρ of the program against the best design for one difference, {len(table)} pairs, largest difference",
+            "equal",
+            float(np.maximum(table["duality gap"], (table["rho"] / table["best design"] - 1.0).abs()).max()),
+            at_most,
+            1e-3,
+        ),
+        judged(
+            "ratio-optimal",
+            f"n ||y||² in the inverse design over ρ after n = {ROUNDS:,} pulls in the ratio p, largest distance from 1",
+            "the limit",
+            float((table["n times squared width"] / table["rho"] - 1.0).abs().max()),
+            at_most,
+            0.01,
+        ),
+        judged(
+            "lemma-1",
+            "||y||² over ρ(y) / T(y) at random numbers of pulls, largest",
+            "at most 1",
+            float(table["Lemma 1"].max()),
+            at_most,
+            1.0 + 1e-9,
+        ),
+    ]
 
 
 def example() -> Row:
@@ -227,7 +234,6 @@ def example() -> Row:
 
 
 def theorem_2(bounds: dict[str, Bounded]) -> list[Row]:
-    """No more than a share delta of runs is longer than the bound."""
     rows = []
     for name, (rounds, bound) in bounds.items():
         longer = float((rounds > bound).mean())
@@ -238,33 +244,58 @@ def theorem_2(bounds: dict[str, Bounded]) -> list[Row]:
 
 
 def theorem_3(table: pd.DataFrame) -> list[Row]:
-    """H against K times that of XY-oracle everywhere, and without K where one arm is near."""
-    all_ratios = float((table["H"] / (table["K"] * table["H of XY-oracle"])).max())
     near_one = table[table["problem"].str.startswith("near-parallel")]
     ratios = (near_one["H"] / near_one["H of XY-oracle"]).to_numpy()
     return [
-        row_of("theorem-3", f"H over K times that of XY-oracle, largest of {len(table)} problems", f"at most {CONSTANT:g}", all_ratios,
-               at_most(all_ratios, CONSTANT), remark="36 is the constant of our derivation."),
-        row_of("one-near-rival", "near-parallel arms: H over that of XY-oracle, largest over K", "a constant", float(ratios.max()),
-               at_most(float(ratios.max()), CONSTANT)),
-        row_of("one-near-rival", f"near-parallel arms: the same ratio at K = {near_one['K'].max()} over that at K = {near_one['K'].min()}",
-               "whatever K is", float(ratios[-1] / ratios[0]), at_most(float(ratios[-1] / ratios[0]), 1.1)),
-    ]  # fmt: skip
+        judged(
+            "theorem-3",
+            f"H over K times that of XY-oracle, largest of {len(table)} problems",
+            f"at most {CONSTANT:g}",
+            float((table["H"] / (table["K"] * table["H of XY-oracle"])).max()),
+            at_most,
+            CONSTANT,
+            remark="36 is the constant of our derivation.",
+        ),
+        row_of(
+            "one-near-rival",
+            "near-parallel arms: H over that of XY-oracle, largest over K",
+            "a constant",
+            float(ratios.max()),
+            at_most(float(ratios.max()), CONSTANT),
+        ),
+        row_of(
+            "one-near-rival",
+            f"near-parallel arms: the same ratio at K = {near_one['K'].max()} over that at K = {near_one['K'].min()}",
+            "whatever K is",
+            float(ratios[-1] / ratios[0]),
+            at_most(float(ratios[-1] / ratios[0]), 1.1),
+        ),
+    ]
 
 
-def closed_form(table: pd.DataFrame) -> list[Row]:
-    """H of canonical arms; as a multiple of the complexity of UGapE."""
-    off = float((table["H"] / table["closed form"] - 1.0).abs().max())
-    rows = [row_of("canonical-complexity", "canonical arms: H by program against its closed form, largest difference", "equal", off,
-                   at_most(off, PROPORTIONAL_ERROR))]  # fmt: skip
+def closed_form(table: pd.DataFrame) -> Rows:
+    yield from [
+        judged(
+            "canonical-complexity",
+            "canonical arms: H by program against its closed form, largest difference",
+            "equal",
+            float((table["H"] / table["closed form"] - 1.0).abs().max()),
+            at_most,
+            PROPORTIONAL_ERROR,
+        )
+    ]
     for key, epsilon in (("canonical-complexity", 0.0), (OURS, 0.1)):
         part = table[table["epsilon"] == epsilon]
         multiple = part["H"] / part["UGapE"]
         spread = float(multiple.max() / multiple.min() - 1.0)
-        rows.append(row_of(key, f"canonical arms, ε = {epsilon:g}: H over the complexity of UGapE, spread over problems", "a constant",
-                           f"{multiple.min():.3g} to {multiple.max():.3g}", at_most(spread, PROPORTIONAL_ERROR),
-                           remark="UGapE's complexity as in its own paper, with (ε + Δ) / 2 where H has (ε + Δ) / 3."))  # fmt: skip
-    return rows
+        yield row_of(
+            key,
+            f"canonical arms, ε = {epsilon:g}: H over the complexity of UGapE, spread over problems",
+            "a constant",
+            f"{multiple.min():.3g} to {multiple.max():.3g}",
+            at_most(spread, PROPORTIONAL_ERROR),
+            remark="UGapE's complexity as in its own paper, with (ε + Δ) / 2 where H has (ε + Δ) / 3.",
+        )
 
 
 def radius(rounds: np.ndarray, log_det: np.ndarray, K: int) -> list[Row]:
@@ -283,7 +314,6 @@ def radius(rounds: np.ndarray, log_det: np.ndarray, K: int) -> list[Row]:
 
 
 def tables(cases: ComplexityCases) -> dict[str, pd.DataFrame]:
-    """Complexities of the paper's problems, and the bounds of Theorem 2."""
     own = cases.complexities[cases.complexities["problem"] != "random"].copy()
     own["ratio"] = own["H"] / own["H of XY-oracle"]
     bounds = [
@@ -293,8 +323,4 @@ def tables(cases: ComplexityCases) -> dict[str, pd.DataFrame]:
     return {"complexities": own, "Theorem 2": pd.DataFrame(bounds)}
 
 
-def notes(cases: ComplexityCases) -> str:
-    return (
-        f"{len(cases.ratios)} pairs of arms and {len(cases.complexities)} problems. The paper's formulas are lost from the text at hand: "
-        "constants and the numbers of the example are ours, derived along its proofs."
-    )
+notes = "The paper's formulas are lost from the text at hand: constants and the numbers of the example are ours, derived along its proofs."

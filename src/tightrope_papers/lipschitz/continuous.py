@@ -1,4 +1,4 @@
-"""Arms in [0, 1]: a grid with OSLB or CKL-UCB against HOO and Zooming, with the grid's own share of the regret."""
+"""Arms in [0, 1]: a grid against HOO and Zooming, with the grid's own share of the regret; and contexts with similarities."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import problems
-from tightrope.policies.lipschitz.pooled import discretize
-from tightrope.results.results import Result
+from tightrope import Result, discretize, lipschitz_lower_bound, problems
 
 from ..experiment import Run
-from ..scoring import Row
-from .settings import P, Shape, join_results, order, panels, shapes, summary
+from ..scoring import OURS, Estimate, Row, below, judged, row_of, within
+from .settings import LOGLOG, P, Shape, join_results, order, panels, shapes, summary
 
 SHIFT = 0.0363  # peaks lie between the points of every grid used
 FINE_ARMS = 513  # arms that HOO and Zooming choose among
@@ -30,7 +28,6 @@ class ShapeCase(NamedTuple):
 
 
 def targets() -> dict[str, Shape]:
-    """The four shapes with peaks off the grid, and a wavy one."""
     return shapes(SHIFT) | {"waves": lambda x: (np.sin(13 * x) * np.sin(27 * x) + 1) / 2}
 
 
@@ -48,7 +45,6 @@ def on_grid(shape: Shape, points: np.ndarray) -> problems.Lipschitz:
 
 
 def data(run: Run) -> dict[str, ShapeCase]:
-    """Five shapes; regret against the peak of the function."""
     horizon, runs = run.at(smoke=(1000, 3), laptop=(30_000, 20), paper=(100_000, 50))
     more = run.at(smoke={"triangle": 4}, laptop={}, paper={"triangle": 2000})  # runs of OSLB and its rivals where they are close
     grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE_ARMS)
@@ -75,7 +71,6 @@ def data(run: Run) -> dict[str, ShapeCase]:
 
 
 def score(cases: dict[str, ShapeCase]) -> list[Row]:
-    """OSLB and CKL-UCB on the grid against the policies of the whole interval."""
     return [
         order("continuous", name, case.of_oslb if better == "OSLB" else case.result, better, worse, remark=REMARK)
         for name, case in cases.items() for better in ON_GRID for worse in RIVALS
@@ -83,7 +78,6 @@ def score(cases: dict[str, ShapeCase]) -> list[Row]:
 
 
 def tables(cases: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
-    """Regret of every policy on every shape, and what the grid alone costs."""
     rows = []
     for name, case in cases.items():
         horizon, table = int(case.result.rounds[-1]), summary(case.result)
@@ -99,12 +93,74 @@ def plot(cases: dict[str, ShapeCase]) -> dict[str, Figure]:
     return {"continuous": panels({name: case.result for name, case in cases.items()})}
 
 
-def notes(cases: dict[str, ShapeCase]) -> str:
-    result = next(iter(cases.values())).result
-    horizon = int(result.rounds[-1])
-    more = {name: case.of_oslb.replications for name, case in cases.items() if case.of_oslb is not case.result}
-    decided = "".join(f" ({count} of OSLB, HOO and Zooming on {name})" for name, count in more.items())
-    return (
-        f"{result.replications} runs of {horizon} rounds{decided}, {discretize(horizon).size} points from discretize; HOO and Zooming "
-        f"choose among {FINE_ARMS} points. Runs are paired by their noise. Most of the gain comes from the grid itself: see KL-UCB on it."
+notes = (
+    f"The grid is that of discretize; HOO and Zooming choose among {FINE_ARMS} points. Runs are paired by their noise; at paper scale OSLB "
+    "and its rivals have more where they are close. Most of the gain comes from the grid itself: see KL-UCB on it."
+)
+
+
+# Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|, pooled or one bandit per context.
+
+
+CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
+APART_CONSTANT = 1e6  # a constant between contexts with which they tell nothing about each other
+
+
+def problem(between_contexts: float) -> problems.ContextualLipschitz:
+    means = 0.85 - L * np.abs(CONTEXTS[:, None] - ARMS[None, :])
+    return problems.ContextualLipschitz(CONTEXTS, ARMS, means, (between_contexts, L))
+
+
+def constant(between_contexts: float) -> float:
+    """C(theta) when contexts inform each other through this constant."""
+    p = problem(between_contexts)
+    return lipschitz_lower_bound(p.means, distances=p.distances, lipschitz=1.0, contexts=p.contexts).value
+
+
+def contextual_data(run: Run) -> Result:
+    horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 200))
+    players = {
+        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0, loglog=LOGLOG),
+        "OSLB": P.OSLB(lipschitz=1.0, loglog=LOGLOG),
+        "KL-UCB per context": P.KLUCB(c=LOGLOG),
+    }  # fmt: skip
+    first = run.simulate("pooled", problem(L), players, horizon=horizon, replications=runs)
+    second = run.simulate(
+        "apart",
+        problem(APART_CONSTANT),
+        {"CKL-UCB per context": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG)},
+        horizon=horizon,
+        replications=runs,
     )
+    return join_results(first, second)
+
+
+def contextual_score(result: Result) -> list[Row]:
+    pooled, apart = constant(L), constant(APART_CONSTANT)
+    gain = 100 * (1 - pooled / apart)
+    text = f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
+    return [
+        judged(
+            "contextual",
+            f"pooling over contexts lowers C(theta), {apart:.4g} apart (difference)",
+            "below 0",
+            Estimate(pooled - apart, 0.0),
+            below,
+        ),
+        order("contextual", "45 pairs", result, "CKL-UCB", "KL-UCB per context"),
+        order("contextual", "45 pairs", result, "CKL-UCB", "CKL-UCB per context", remark="Pooling gains little; see C(theta)."),
+        row_of(OURS, text, "8-11", gain, within(Estimate(gain, 0.0), 10.0, 5.0, partly=gain > 0, words="above 0")),
+    ]
+
+
+def contextual_tables(result: Result) -> dict[str, pd.DataFrame]:
+    pooled, apart = constant(L), constant(APART_CONSTANT)
+    bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
+    return {"regret": summary(result, pooled), "bounds": bounds}
+
+
+def contextual_plot(result: Result) -> dict[str, Figure]:
+    return {"contextual": panels({"5 contexts, 9 arms": result})}
+
+
+contextual_notes = "Every round draws one of the contexts."

@@ -7,15 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tightrope import policies, problems
+from tightrope import Result, lipschitz_lower_bound, policies, problems
 from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.plots.figures import bound_curve, bound_left_out, draw_regret
-from tightrope.results.results import Result
-from tightrope.solvers.programs import lipschitz_lower_bound
 
 from ..experiment import palette
-from ..scoring import OURS, Estimate, Row, below, estimate, near, paired_mean, row_of
+from ..scoring import OURS, Estimate, Row, below, estimate, judged, near, paired_mean, row_of
 
 Shape = Callable[[np.ndarray], np.ndarray]
 P = policies
@@ -35,15 +33,10 @@ def shapes(shift: float = 0.0) -> dict[str, Shape]:
     }
 
 
-def tight_constant(points: np.ndarray, means: np.ndarray) -> float:
-    return float(np.abs(np.diff(means) / np.diff(points)).max())
-
-
 def instance(name: str, K: int) -> problems.Lipschitz:
-    """One of the four shapes on K even points, with L tight on the grid."""
     points = np.linspace(0.0, 1.0, K)
     means = shapes()[name](points)
-    return problems.Lipschitz(points, means, lipschitz=tight_constant(points, means))
+    return problems.Lipschitz(points, means, lipschitz=float(np.abs(np.diff(means) / np.diff(points)).max()))
 
 
 def constant(problem: problems.Lipschitz, lipschitz: float | None = None) -> float:
@@ -52,7 +45,6 @@ def constant(problem: problems.Lipschitz, lipschitz: float | None = None) -> flo
 
 
 def summary(result: Result, bound: float | None = None) -> pd.DataFrame:
-    """Mean, median and maximum at the horizon and the growth over the last decade of rounds."""
     rows = []
     for name in result.policies:
         final = result.regret[name][:, -1]
@@ -83,13 +75,12 @@ def difference(result: Result, better: str, worse: str) -> Estimate:
 
 
 def order(key: str, where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Row:
-    """A claimed order of two policies, by their paired difference."""
-    ours = difference(result, better, worse)
-    return row_of(key, f"{where}: {better} has less regret than {worse} (difference)", paper, ours, below(ours), remark=remark)
+    return judged(
+        key, f"{where}: {better} has less regret than {worse} (difference)", paper, difference(result, better, worse), below, remark=remark
+    )
 
 
 def growth_of_cklucb(where: str, grown: Estimate, slower: Estimate, bound: float) -> list[Row]:
-    """The claim on CKL-UCB's regret: logarithmic, at a rate that the structure lowers. slower: its growth less KL-UCB's."""
     text = f"{where}: CKL-UCB grows more slowly than KL-UCB, blind to the structure (difference)"
     return [
         row_of(
@@ -123,7 +114,6 @@ def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure
 
 
 def mark_leaving(ax: Axes, top: float) -> None:
-    """A triangle where a curve leaves through the top, and its final value in words."""
     leaving = [line for line in ax.get_lines() if np.max(line.get_ydata()) > top]
     for number, line in enumerate(leaving):
         x, y, colour = np.asarray(line.get_xdata()), np.asarray(line.get_ydata()), line.get_color()

@@ -12,15 +12,15 @@ import pandas as pd
 from scipy.optimize import linprog
 from scipy.special import rel_entr
 
-from tightrope import problems
+from tightrope import lipschitz_lower_bound, problems
 from tightrope.core.policy import Policy
 from tightrope.policies.lipschitz.pooled import SLACK
 from tightrope.simulation.loops import prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
-from tightrope.solvers.programs import confusing_information, lipschitz_lower_bound
+from tightrope.solvers.programs import confusing_information
 
 from ..experiment import Run, generator
-from ..scoring import OURS, Row, above, estimate, every, never, row_of
+from ..scoring import OURS, Row, Rows, above, estimate, every, judged, never, row_of
 from .settings import UNRELATED_CONSTANT, P, constant, instance, shapes
 
 SIZES = (17, 46)
@@ -33,8 +33,6 @@ PRINTED_READING, CONSISTENT_READING = "K_e with ln n, the index with f(n), as pr
 
 
 class Programs(NamedTuple):
-    """Of some runs of OSLB and CKL-UCB on one instance."""
-
     solved: np.ndarray  # (runs,) linear programs of OSLB
     seconds: dict[str, np.ndarray]  # by policy (runs,) of processor time
     rounds: int
@@ -53,7 +51,6 @@ class TheoremCases(NamedTuple):
 
 
 def data(run: Run) -> TheoremCases:
-    """The cases of all theorems; no run is longer than 100,000 rounds."""
     sizes = run.at(smoke=SIZES[:1], laptop=SIZES, paper=SIZES)
     cases = {
         f"{name}, K = {K}": instance(name, K)
@@ -160,7 +157,6 @@ def printed_run(
 
 
 def programs_and_time(problem: problems.Lipschitz, rounds: int, runs: int, seed: int) -> Programs:
-    """Programs that OSLB solved, and the processor time of OSLB and CKL-UCB, in the same runs."""
     both: dict[str, Policy] = {"OSLB": P.OSLB(lipschitz=problem.lipschitz), "CKL-UCB": P.CKLUCB(lipschitz=problem.lipschitz, loglog=0.0)}
     solved, seconds = [], {name: np.zeros(runs) for name in both}
     for name, policy in both.items():
@@ -173,7 +169,6 @@ def programs_and_time(problem: problems.Lipschitz, rounds: int, runs: int, seed:
 
 
 def play_one(policy: Policy, problem: problems.Lipschitz, seed: int, replication: int, rounds: int):  # type: ignore[no-untyped-def]
-    """Seconds of processor time and the last state of one run."""
     run = prepare(policy, problem, seed, replication, rounds)
     play = to_horizon(run, NoMonitor(), np.array([rounds]))[2]
     started = time.thread_time()
@@ -182,13 +177,11 @@ def play_one(policy: Policy, problem: problems.Lipschitz, seed: int, replication
 
 
 def nearby_means(problem: problems.Lipschitz, rng: np.random.Generator) -> np.ndarray:
-    """Means within NUDGE_SIZE of the problem's that are Lipschitz with the same constant."""
     other = (rng.random(problem.means.size) + problem.lipschitz * problem.distances).min(axis=1)
     return np.asarray((1 - NUDGE_SIZE) * problem.means + NUDGE_SIZE * np.minimum(other, 1.0))
 
 
 def single_solution(theta: np.ndarray, problem: problems.Lipschitz, rng: np.random.Generator) -> bool:
-    """Whether the program of Theorem 3.1 at these means has one solution."""
     gaps = theta.max() - theta
     worse = gaps > ROUNDING
     information = confusing_information(theta, np.full(theta.size, theta.max()), problem.lipschitz * problem.distances, 0, 1.0)
@@ -286,34 +279,27 @@ def exploration_rows(no_arm: dict[str, tuple[int, int]]) -> list[Row]:
     ]  # fmt: skip
 
 
-def program_rows(programs: dict[str, Programs]) -> list[Row]:
-    """Whether OSLB needs programs and more time."""
-    rows = []
+def program_rows(programs: dict[str, Programs]) -> Rows:
     for name, (solved, seconds, rounds) in programs.items():
         without = int((solved == 0).sum())
         where = f"{name}, {rounds} rounds"
         ours = f"{without} of {solved.size}, {solved.mean():.0f} programs on average"
         text = f"{where}: runs in which OSLB solves no linear program, as CKL-UCB does"
-        rows.append(row_of(OURS, text, "none", ours, never(without, solved.size)))
+        yield row_of(OURS, text, "none", ours, never(without, solved.size))
         if rounds < TIMED_ROUNDS:
             continue
-        times = estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"]))
         text = f"{where}: logarithm of OSLB's processor time as a multiple of CKL-UCB's"
-        rows.append(row_of("ckl-light", text, "above 0", times, above(times)))
-    return rows
+        yield judged("ckl-light", text, "above 0", estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"])), above)
 
 
-def concentration_rows(table: pd.DataFrame) -> list[Row]:
-    """Theorem 5.1 at every delta at which its bound says something that so many runs can contradict."""
-    rows = []
+def concentration_rows(table: pd.DataFrame) -> Rows:
     cases = table[(table["bound"] < 1) & (table["bound"] >= RESOLVED_RUNS * table["one run"])]
     for (rule, K), part in cases.groupby(["rule", "K"], sort=False):
         holds = (part["share"] + 4 * part["se"] <= part["bound"]).tolist()
         nearest = part.iloc[int(np.argmax(part["share"] / part["bound"]))]
         text = f"K = {K}, sampled {rule}: the share of runs plus 4 standard errors is below every bound under 1"
         ours = f"nearest at delta = {nearest['delta']:g}: {nearest['share']:.2g} against {nearest['bound']:.2g}"
-        rows.append(row_of("theorem-5-1", text, "below the bound", ours, every(holds)))
-    return rows
+        yield row_of("theorem-5-1", text, "below the bound", ours, every(holds))
 
 
 def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
@@ -326,8 +312,7 @@ def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
     return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": cases.concentration}
 
 
-def notes(_: TheoremCases) -> str:
-    return (
-        "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
-        "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."
-    )
+notes = (
+    "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
+    "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."
+)

@@ -10,20 +10,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import policies
+from tightrope import Context, Result, policies
 from tightrope.core.policy import Policy
 from tightrope.core.streams import POLICY, stream
 from tightrope.core.types import Arguments
-from tightrope.core.verbs import Context, describe, init, play, update
+from tightrope.core.verbs import describe, init, play, update
 from tightrope.numerics.posterior import unit_rows
 from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.problems import SemiBandit
-from tightrope.results.results import Result
 from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, palette
-from ..scoring import Estimate, Row, above, below, estimate, every, never, paired_mean, row_of
+from ..scoring import Estimate, Row, Rows, above, below, estimate, every, judged, never, paired_mean, row_of
 from .settings import ARM_WISE, BASELINES, CLUSTERS, DIMENSION, PAIRS, Clusters, clustered_world
 
 ANGLE = 0.5 * math.pi / 2
@@ -101,36 +100,38 @@ def discovery_round(best: np.ndarray) -> np.ndarray:
     return np.where(best.max(axis=1) > 0, np.argmax(best > 0, axis=1) + 1, best.shape[1] + 1)
 
 
-def score(runs: ClusterRuns) -> list[Row]:
-    """Clusters of the sets, the round that finds the best cluster, and the cost of clusters."""
+def score(runs: ClusterRuns) -> Rows:
     watched = runs.clustered.watched
-    rows = [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
-    rows += [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
-    rows += score_rows(runs.spread)
-    rows += suboptimal(watched["C2UCB"]["best"])
-    rows += [earlier_row(name, rival, watched[name]["best"], watched[rival]["best"]) for name, rival in PAIRS.items()]
+    yield from [from_one_cluster(name, watched[name]["clusters"]) for name in FROM_ONE]
+    yield from [from_many_clusters(name, watched[name]["clusters"]) for name in ARM_WISE]
+    yield from score_rows(runs.spread)
+    yield from suboptimal(watched["C2UCB"]["best"])
+    yield from [earlier_row(name, rival, watched[name]["best"], watched[rival]["best"]) for name, rival in PAIRS.items()]
     for name in FROM_ONE:
         shares = [share_of_best(result, name, runs.best[where]) for where, result in
                   (("clustered", runs.clustered), ("scattered", runs.scattered))]  # fmt: skip
-        rows.append(slower_row(name, *shares))
-    return rows + greedy_rows(runs)
+        yield slower_row(name, *shares)
+    yield from greedy_rows(runs)
 
 
 def from_one_cluster(name: str, clusters: np.ndarray) -> Row:
-    """Whether every set is from one cluster. clusters: (trials, rounds) how many."""
     text = f"{name}: rounds whose set is from more than one cluster"
     return row_of("clusters-chosen", text, "none", f"{int((clusters > 1).sum())} of {clusters.size}",
                   never(int((clusters > 1).sum()), clusters.size))  # fmt: skip
 
 
 def from_many_clusters(name: str, clusters: np.ndarray) -> Row:
-    """Whether sets are from different clusters, on average over the rounds."""
-    mean = estimate(clusters.mean(axis=1))
-    return row_of("clusters-chosen", f"{name}: clusters in a set, mean over {ROUNDS} rounds", "more than 1", mean, above(mean, 1.0))
+    return judged(
+        "clusters-chosen",
+        f"{name}: clusters in a set, mean over {ROUNDS} rounds",
+        "more than 1",
+        estimate(clusters.mean(axis=1)),
+        above,
+        1.0,
+    )
 
 
 def score_rows(spread: dict[str, float]) -> list[Row]:
-    """Whether arm-wise randomization alone spreads the scores of equal features."""
     holds = [(spread[name] > 1e-9) == (name in ARM_WISE) for name in spread]
     ours = ", ".join(f"{name} {size:.2g}" for name, size in spread.items())
     text = "scores of arms with equal features differ under arm-wise randomization and under no other algorithm (largest difference)"
@@ -138,25 +139,27 @@ def score_rows(spread: dict[str, float]) -> list[Row]:
 
 
 def suboptimal(best: np.ndarray) -> list[Row]:
-    """The rounds of C2UCB away from the best cluster, and trials that miss it at first. best: (trials, rounds)."""
     key, away = "sub-optimal-cluster", estimate((best == 0).mean(axis=1))
-    missed = estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0))
     return [
         row_of(key, "C2UCB: share of rounds without an arm of the best cluster", "often", away, above(away, 0.5, partly=0.0)),
-        row_of(
+        judged(
             key,
             f"C2UCB: share of trials whose first {FEW_ROUNDS} rounds miss the best of {CLUSTERS} clusters",
             "may",
-            missed,
-            above(missed),
+            estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0)),
+            above,
         ),
     ]
 
 
 def earlier_row(name: str, rival: str, ours: np.ndarray, other: np.ndarray) -> Row:
-    """Whether an algorithm finds the best cluster before another. ours, other: (trials, rounds) arms of the best cluster."""
-    gap = paired_mean(discovery_round(ours), discovery_round(other))
-    return row_of("found-earlier", f"{name} finds the best cluster before {rival} (difference in rounds)", "below 0", gap, below(gap))
+    return judged(
+        "found-earlier",
+        f"{name} finds the best cluster before {rival} (difference in rounds)",
+        "below 0",
+        paired_mean(discovery_round(ours), discovery_round(other)),
+        below,
+    )
 
 
 def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
@@ -166,24 +169,25 @@ def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
 
 
 def slower_row(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Row:
-    """Whether early rewards grow more slowly where arms form clusters, as shares of the best possible."""
-    gap = paired_mean(in_clusters, spread_out)
     text = f"{name}, first {EARLY_ROUNDS} rounds: share of the best reward with clusters less that with scattered arms"
-    return row_of("slow-early", text, "below 0", gap, below(gap))
+    return judged("slow-early", text, "below 0", paired_mean(in_clusters, spread_out), below)
 
 
 def greedy_rows(runs: ClusterRuns) -> list[Row]:
-    """Whether greedy's random first round is why it does well."""
     key, first = "artificial-greedy", estimate(runs.clustered.watched["greedy"]["clusters"][:, 0])
-    gain = paired_mean(runs.ordered.regret["greedy"][:, -1], runs.ordered.regret[GREEDY_BY_INDEX][:, -1])
     return [
         row_of(key, "greedy: clusters in its first set", "various", first, above(first, 1.0)),
-        row_of(key, "greedy has less regret than with a first set by index (difference)", "below 0", gain, below(gain)),
+        judged(
+            key,
+            "greedy has less regret than with a first set by index (difference)",
+            "below 0",
+            paired_mean(runs.ordered.regret["greedy"][:, -1], runs.ordered.regret[GREEDY_BY_INDEX][:, -1]),
+            below,
+        ),
     ]
 
 
 def tables(runs: ClusterRuns) -> dict[str, pd.DataFrame]:
-    """Clusters in a set, when the best is found, early reward."""
     rows = []
     for name in runs.clustered.policies:
         watched = runs.clustered.watched[name]
@@ -201,7 +205,6 @@ def tables(runs: ClusterRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: ClusterRuns) -> dict[str, Figure]:
-    """Clusters in a set, and the share of it that is of the best cluster, by round."""
     figure, axes = style.figure(2)
     rounds = runs.clustered.rounds
     curves = {"clusters in the set": ("clusters", 1.0), "share of the set from the best cluster": ("best", 1 / runs.k)}
@@ -211,14 +214,13 @@ def plot(runs: ClusterRuns) -> dict[str, Figure]:
             line, colour = style.LINES[number % len(style.LINES)], palette("semibandits").colour(name)
             axis.errorbar(rounds, curve.mean(axis=0), 2 * standard_error(curve), label=name, color=colour, linestyle=line, linewidth=1.6)
         axis.set_title(label, fontsize=10, loc="left", color=style.INK)
-        axis.set_xlabel("round", color=style.INK)
+        axis.set_xlabel("round")
         axis.set_ylim(bottom=0.0)
     style.legend(axes[-1])
     return {"clusters": figure}
 
 
-def notes(runs: ClusterRuns) -> str:
-    return (
-        f"{runs.clustered.replications} trials of {ROUNDS} rounds, {CLUSTERS} clusters, sets of {runs.k}; all parameters 1. A scattered "
-        "world has the same theta and as many arms, spread evenly over the unit sphere. A reward is counted as its mean."
-    )
+notes = (
+    f"{ROUNDS} rounds, {CLUSTERS} clusters; all parameters 1. A scattered world has the same theta and as many arms, spread evenly over "
+    "the unit sphere. A reward is counted as its mean."
+)

@@ -14,7 +14,7 @@ from tightrope.problems import SemiBandit
 from tightrope.simulation.monitors import SetValue
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Row, above, estimate, everywhere_above, paired_mean, row_of
+from ..scoring import OURS, Row, Rows, above, estimate, everywhere_above, judged, paired_mean, row_of
 from .settings import ARM_WISE, BASELINES, GRID, NAMES, PAIRS, best, clustered_world, grid, share_of
 
 ROUNDS = 10
@@ -29,8 +29,6 @@ AS_IN_THE_PAPER = ("index", "tiers")  # under which, as section IV-A has it, one
 
 
 class AngleCell(NamedTuple):
-    """Expected reward of ROUNDS rounds by one algorithm at one angle under one rule."""
-
     grid: np.ndarray  # (settings, trials)
     fresh: np.ndarray  # (fresh trials,) of the best setting
 
@@ -49,7 +47,6 @@ class AngleRuns(NamedTuple):
 
 
 def data(run: Run) -> AngleRuns:
-    """All algorithms at all angles, under every rule for ties; where a rule is not the paper's, at fewer angles."""
     angles = run.at(smoke=(0.3, 1.0), laptop=(0.1, 0.3, 0.6, 1.0), paper=tuple(np.round(np.arange(0.1, 1.01, 0.1), 1).tolist()))
     fewer = run.at(smoke=(LEAST_ANGLE, 1.0), laptop=(LEAST_ANGLE, 1.0), paper=(0.1, LEAST_ANGLE, 0.6, 1.0))
     rules = run.at(smoke=("index", "random"), laptop=tuple(RULES), paper=tuple(RULES))
@@ -88,27 +85,23 @@ def play(run: Run, rule: str, angle: float) -> tuple[dict[str, AngleCell], np.nd
     return cells, ROUNDS * np.array([world.best[0] for world in worlds[trials:]])
 
 
-def score(runs: AngleRuns) -> list[Row]:
-    """Arm-wise above round-wise at every angle that the paper shows to be wide enough, the more the wider; greedy among the best."""
-    rows = []
+def score(runs: AngleRuns) -> Rows:
     for rule in runs.rules():
         wide = [angle for angle in runs.angles(rule) if angle >= LEAST_ANGLE]
         papers = rule in AS_IN_THE_PAPER
         for name, rival in PAIRS.items():
             spread = "With random ties C2UCB too takes its sets from all tied clusters." if rule == "random" and rival == "C2UCB" else ""
-            rows.append(outperforms("artificial-arm-wise" if papers else OURS, runs, rule, wide, (name,), (rival,), spread))
+            yield outperforms("artificial-arm-wise" if papers else OURS, runs, rule, wide, (name,), (rival,), spread)
         if papers:
             others = tuple(name for name in BASELINES if name != "greedy")
-            rows.append(outperforms("artificial-arm-wise", runs, rule, wide, ARM_WISE, others))
-            rows.append(outperforms("artificial-greedy", runs, rule, wide, ("greedy",), others))
-            rows += [wider_is_worse(runs, rule, name, rival) for name, rival in PAIRS.items()]
-    return rows
+            yield outperforms("artificial-arm-wise", runs, rule, wide, ARM_WISE, others)
+            yield outperforms("artificial-greedy", runs, rule, wide, ("greedy",), others)
+            yield from [wider_is_worse(runs, rule, name, rival) for name, rival in PAIRS.items()]
 
 
 def outperforms(
     key: str, runs: AngleRuns, rule: str, angles: list[float], ours: tuple[str, ...], others: tuple[str, ...], remark: str = ""
 ) -> Row:
-    """Whether each of some algorithms is above each of some others at every angle."""
     pairs = [(runs.cells[rule, angle, a].fresh, runs.cells[rule, angle, b].fresh) for angle in angles for a in ours for b in others]
     gaps, shares = [paired_mean(*pair) for pair in pairs], [share_of(*pair) for pair in pairs]
     least = min(gap.value / gap.se if gap.se > 0 else math.copysign(math.inf, gap.value) for gap in gaps)
@@ -124,9 +117,8 @@ def wider_is_worse(runs: AngleRuns, rule: str, name: str, rival: str) -> Row:
     gains = np.stack([
         (runs.cells[rule, angle, name].fresh - runs.cells[rule, angle, rival].fresh) / runs.best[rule, angle].mean() for angle in angles
     ])  # fmt: skip
-    slope = estimate(trend(angles, gains))
     text = f"{name} less {rival}, {RULES[rule]}: rise per right angle, in shares of the best possible reward (line through all angles)"
-    return row_of("artificial-angle", text, "above 0", slope, above(slope))
+    return judged("artificial-angle", text, "above 0", estimate(trend(angles, gains)), above)
 
 
 def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -136,7 +128,6 @@ def trend(places: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def tables(runs: AngleRuns) -> dict[str, pd.DataFrame]:
-    """Rewards on fresh trials, and the best mean over the tuning trials themselves."""
     rows = []
     for (rule, angle, name), cell in runs.cells.items():
         mean, se = estimate(cell.fresh)
@@ -159,16 +150,15 @@ def plot(runs: AngleRuns) -> dict[str, Figure]:
             axis.errorbar(angles, mean, error, label=name, color=colour, linestyle=line, marker="o", markersize=3, linewidth=1.2)
         axis.plot(angles, [runs.best[rule, angle].mean() for angle in angles], color=style.SOFT, linewidth=1.0, label="best possible")
         axis.set_title(f"ties: {rule}", fontsize=10, loc="left", color=style.INK)
-        axis.set_xlabel("angle / (π/2)", color=style.INK)
+        axis.set_xlabel("angle / (π/2)")
         axis.sharey(axes[0])
     axes[0].set_ylabel("expected reward in 10 rounds")
     style.legend(axes[-1])
     return {"rewards": figure}
 
 
-def notes(_: AngleRuns) -> str:
-    return (
-        "Expected reward of 10 rounds (without the noise of the ±1 rewards). Every algorithm's setting is the best of its grid over some "
-        "trials; reward is what it earns on fresh ones, paired between algorithms. The column 'as in the paper' is the best mean over "
-        "the tuning trials themselves. Below paper scale CombLinUCB's c is 1. PC2UCB and arm-wise TS are the paper's own algorithms."
-    )
+notes = (
+    "Expected reward of 10 rounds (without the noise of the ±1 rewards). Every algorithm's setting is the best of its grid over some "
+    "trials; reward is what it earns on fresh ones, paired between algorithms. The column 'as in the paper' is the best mean over "
+    "the tuning trials themselves. Below paper scale CombLinUCB's c is 1. PC2UCB and arm-wise TS are the paper's own algorithms."
+)

@@ -104,7 +104,6 @@ class Clusters(Monitor):
         return Tally(np.zeros(n_checkpoints), np.zeros(n_checkpoints))
 
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
-        """Counts clusters and arms of the best one in the set of a checkpoint's round."""
         if checkpoint >= 0:
             best = int(np.argmax(problem.means)) // self.size
             tally.clusters[checkpoint] = np.unique(action // self.size).size
@@ -112,8 +111,6 @@ class Clusters(Monitor):
 
 
 class Tally(NamedTuple):
-    """The records of a run."""
-
     clusters: np.ndarray  # (n,)
     best: np.ndarray  # (n,)
 

@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import solve_triangular
 
-from tightrope import policies
+from tightrope import Result, policies
 from tightrope.core.policy import Policy
 from tightrope.core.types import Arguments
 from tightrope.numerics.posterior import unit_rows
 from tightrope.problems import SemiBandit
-from tightrope.results.results import Result
 from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, unit_vector
-from ..scoring import Estimate, Row, above, at_least, below, never, ratio, row_of, share
+from ..scoring import Estimate, Row, Rows, above, at_least, below, judged, never, ratio, row_of, share
 
 ARMS, DIM, SET_SIZE = 30, 3, 3  # small, so that the theory's widths are learned within the rounds
 DELTA, NOISE, PERTURBATION = 0.1, 0.1, 1.0  # the probability of failure, the rewards' noise, PC2UCB's c
@@ -39,8 +38,6 @@ class BoundedRegret(NamedTuple):
 
 
 class LemmaCases(NamedTuple):
-    """All that is shown."""
-
     bounds: list[BoundedRegret]
     widths: pd.DataFrame  # lemmas 5 and 6
     kept: dict[str, tuple[int, int]]  # lemma 7: runs within their ellipsoids, runs
@@ -71,7 +68,6 @@ def regret_bound(name: str, T: int, N: int, d: int, k: int, lam: float) -> float
 
 
 def world(seed: int) -> SemiBandit:
-    """Random unit vectors and a random unit theta."""
     rng = generator(seed, 5)
     return SemiBandit(unit_rows(rng, ARMS, DIM), unit_vector(rng, DIM), TopK(SET_SIZE), noise=NOISE)
 
@@ -168,23 +164,21 @@ def optimistic(rng: np.random.Generator, draws: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def score(cases: LemmaCases) -> list[Row]:
-    rows = []
+def score(cases: LemmaCases) -> Rows:
     for key, name in THEOREMS.items():
-        rows += [row for one in cases.bounds if one.name == name for row in bound_rows(key, one)]
-    rows += width_rows(cases.widths)
+        yield from [row for one in cases.bounds if one.name == name for row in bound_rows(key, one)]
+    yield from width_rows(cases.widths)
     for where, (kept, runs) in cases.kept.items():
         text = f"{where}: share of runs with theta and all arms' draws in their ellipsoids in every round"
-        rows.append(row_of("lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2)))
-    rows += optimism_rows(cases.optimistic)
+        yield row_of("lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2))
+    yield from optimism_rows(cases.optimistic)
     first, second = (cases.without_features.pulls[name] for name in ("round", "arm"))
     differ = int((first != second).any(axis=1).sum())
     text = "without features round-wise and arm-wise draws from one stream choose other sets (runs)"
-    return [*rows, row_of("same-without-features", text, "none", f"{differ} of {first.shape[0]}", never(differ, first.shape[0]))]
+    yield row_of("same-without-features", text, "none", f"{differ} of {first.shape[0]}", never(differ, first.shape[0]))
 
 
 def bound_rows(key: str, one: BoundedRegret) -> list[Row]:
-    """Whether regret is below the bound, and grows no faster than it."""
     where = f"{one.name}, lam = {one.lam:g}{', which is k' if one.lam == SET_SIZE else ''}"
     below_bound = float((one.regret[:, 1] <= one.bound[1]).mean())
     grown, allowed = ratio(one.regret[:, 1], one.regret[:, 0]), float(one.bound[1] / one.bound[0])
@@ -198,27 +192,28 @@ def bound_rows(key: str, one: BoundedRegret) -> list[Row]:
     ]
 
 
-def width_rows(table: pd.DataFrame) -> list[Row]:
-    """Lemmas 5 and 6 are sure: no sequence may break them."""
-    rows = []
+def width_rows(table: pd.DataFrame) -> Rows:
     for lemma, part in (("lemma 6, lam >= k", table[table["lam"] >= table["k"]]), ("lemma 5, lam < k", table[table["lam"] < table["k"]])):
         broken = int((part["share"] > 1).sum())
         text = f"{lemma}: kinds of sequences with a sum of squared widths above the bound"
         ours = f"{broken} of {len(part)}, largest share of the bound {part['share'].max():.2f}"
-        rows.append(row_of("lemmas-5-6", text, "none", ours, never(broken, len(part))))
-    return rows
+        yield row_of("lemmas-5-6", text, "none", ours, never(broken, len(part)))
 
 
-def optimism_rows(table: pd.DataFrame) -> list[Row]:
-    """The least probability of optimism, for either kind of draws."""
-    rows = []
+def optimism_rows(table: pd.DataFrame) -> Rows:
     for name, part in table.groupby("draws", sort=False):
         worst = part.iloc[int(np.argmin(part["probability"]))]
-        least = Estimate(float(worst["probability"]), float(worst["se"]))
         text = f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism"
         why = f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws average out over a set."
-        rows.append(row_of("lemma-8", text, f"at least {OPTIMISM_PROBABILITY:.3g}", least, above(least, OPTIMISM_PROBABILITY), remark=why))
-    return rows
+        yield judged(
+            "lemma-8",
+            text,
+            f"at least {OPTIMISM_PROBABILITY:.3g}",
+            Estimate(float(worst["probability"]), float(worst["se"])),
+            above,
+            OPTIMISM_PROBABILITY,
+            remark=why,
+        )
 
 
 def tables(cases: LemmaCases) -> dict[str, pd.DataFrame]:
@@ -232,8 +227,7 @@ def tables(cases: LemmaCases) -> dict[str, pd.DataFrame]:
     return {"theorems": pd.DataFrame(rows), "lemmas 5 and 6": cases.widths, "lemma 8": cases.optimistic}
 
 
-def notes(_: LemmaCases) -> str:
-    return (
-        f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET_SIZE}, Gaussian noise {NOISE}, delta = {DELTA}, the "
-        "parameters of the theorems. Lemma 8: equal arms, theta_hat as far below theta as the event of the lemma allows."
-    )
+notes = (
+    f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET_SIZE}, Gaussian noise {NOISE}, delta = {DELTA}, the "
+    "parameters of the theorems. Lemma 8: equal arms, theta_hat as far below theta as the event of the lemma allows."
+)

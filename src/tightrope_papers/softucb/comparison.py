@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import Result
 from tightrope import policies as p
 from tightrope.core.policy import Policy
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots.figures import regret_figure
 from tightrope.problems.data import jester, movielens_stars
 from tightrope.problems.structured import Linear
-from tightrope.results.results import Result
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, below, estimate, paired_mean, row_of
+from ..scoring import OURS, Estimate, Row, Rows, below, estimate, paired_mean, row_of
 from .settings import OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, SIGMAS, synthetic, train
 
 OFFLINE, ONLINE = "SoftUCB offline", "SoftUCB online"
@@ -32,6 +32,11 @@ TUNING: dict[str, tuple[str, str, tuple[float, ...]]] = {
 }
 TUNING_SEED = 2_000_000
 RANK, STARS_NOISE = 10, 0.25  # of the rating data: features, and noise of one star of five
+NOTES = (
+    f"Every policy meets the same noise. Offline: eta = {OFFLINE_ETA:g}; online: eta = {ONLINE_ETA:g}, step = {ONLINE_STEP:g}, from "
+    "beta = 1. Below beta = 0.7 regret has a heavy tail: compare medians too. Not in the paper: LinTS at v = sigma, LinUCB at the learned "
+    "beta, SoftUCB at that of Eq 5, and the tuned rivals, whose one parameter is the best of a grid on these instances with other noise."
+)
 RATINGS = (
     f" Features: rank-{RANK} factorisation of ratings scaled to [0, 1], the longest arm of norm 1; noise {STARS_NOISE:g}; LinUCB knows "
     "||theta||. The paper's construction is not in its text."
@@ -55,17 +60,8 @@ class ComparisonCase(NamedTuple):
     tuned: dict[str, float]
 
 
-class PolicyComparison(NamedTuple):
-    """All cases of a figure and the number of trajectories of offline training."""
-
-    cases: list[ComparisonCase]
-    trajectories: int
-
-
-def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int) -> PolicyComparison:
-    return PolicyComparison(
-        [compare_one(run, figure, where, problems, horizon, trajectories) for where, problems in cases.items()], trajectories
-    )
+def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int) -> list[ComparisonCase]:
+    return [compare_one(run, figure, where, problems, horizon, trajectories) for where, problems in cases.items()]
 
 
 def with_value(name: str, value: float) -> Policy:
@@ -76,7 +72,6 @@ def with_value(name: str, value: float) -> Policy:
 
 
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
-    """The value of every policy of TUNING with the least mean regret."""
     tried: dict[str, Policy] = {
         f"{name}, {value:g}": with_value(name, value) for name, (_, _, values) in TUNING.items() for value in values
     }
@@ -116,8 +111,7 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     return ComparisonCase(where, slug, result, estimate(list(betas.values())), diverged, spent, long.regret[LINUCB_LONG][:, -1], tuned)
 
 
-def judge(case: ComparisonCase) -> list[Row]:
-    """SoftUCB against the paper's rivals; what its width and what its softmax bring; rivals tuned; training counted."""
+def judge(case: ComparisonCase) -> Rows:
     final = {name: curve[:, -1] for name, curve in case.result.regret.items()}
 
     def order(key: str, text: str, better: np.ndarray, worse: np.ndarray, remark: str = "", with_: str = "") -> Row:
@@ -125,30 +119,39 @@ def judge(case: ComparisonCase) -> list[Row]:
         ours = f"{better.mean():.1f} against {worse.mean():.1f}{with_}"
         return row_of(key, f"{text}, {case.where}", "below" if key != OURS else "–", ours, below(gap), se=gap.se, remark=remark)
 
-    rows = [
+    yield from [
         order("regret-below-rivals", f"{name} below {rival}", final[name], final[rival], "SoftUCB begins with a uniform phase.")
         for name in FORMS
         for rival in RIVALS
     ]
-    rows += [
-        order("learned-beta-lowers-regret", "the learned beta lowers regret: SoftUCB with it below SoftUCB with that of Eq 5",
-              final[OFFLINE], final[SOFTUCB_EQ5]),
-        order("elimination-lowers-regret", "soft elimination itself lowers regret: SoftUCB below LinUCB at the learned beta",
-              final[OFFLINE], final[LINUCB_LEARNED], "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too."),
-    ]  # fmt: skip
-    rows += [
+    yield from [
+        order(
+            "learned-beta-lowers-regret",
+            "the learned beta lowers regret: SoftUCB with it below SoftUCB with that of Eq 5",
+            final[OFFLINE],
+            final[SOFTUCB_EQ5],
+        ),
+        order(
+            "elimination-lowers-regret",
+            "soft elimination itself lowers regret: SoftUCB below LinUCB at the learned beta",
+            final[OFFLINE],
+            final[LINUCB_LEARNED],
+            "Here the gain over Eq 5 is that of a smaller beta; LinUCB has it too.",
+        ),
+    ]
+    yield from [
         order(OURS, f"SoftUCB offline below {name}", final[OFFLINE], final[name], with_=f" at {parameter} = {case.tuned[name]:g}")
         for name, (_, parameter, _) in TUNING.items()
     ]
     text = "training counted: SoftUCB offline with all trajectories below LinUCB (Eq 5) that learns on through as many rounds"
-    return [*rows, order(OURS, text, case.training + final[OFFLINE], case.long)]
+    yield order(OURS, text, case.training + final[OFFLINE], case.long)
 
 
-def score(runs: PolicyComparison) -> list[Row]:
-    return [row for case in runs.cases for row in judge(case)]
+def score(cases: list[ComparisonCase]) -> list[Row]:
+    return [row for case in cases for row in judge(case)]
 
 
-def tables(runs: PolicyComparison) -> dict[str, pd.DataFrame]:
+def tables(cases: list[ComparisonCase]) -> dict[str, pd.DataFrame]:
     return {
         case.where: pd.DataFrame([
             {"policy": row.policy, "regret": row.mean, "se": row.se, "median": row.median, "worst": row.worst}
@@ -158,14 +161,14 @@ def tables(runs: PolicyComparison) -> dict[str, pd.DataFrame]:
              "worst": float(values.max())}
             for name, values in (("training of SoftUCB offline, all trajectories", case.training), (LINUCB_LONG, case.long))
         ])
-        for case in runs.cases
+        for case in cases
     }  # fmt: skip
 
 
-def plot(runs: PolicyComparison) -> dict[str, Figure]:
+def plot(cases: list[ComparisonCase]) -> dict[str, Figure]:
     """Regret of every policy on a log scale, a picture for every case: LinTS with v_t would squeeze the rest on a linear one."""
     pictures = {}
-    for case in runs.cases:
+    for case in cases:
         picture = regret_figure(
             case.result,
             policies=[name for name in case.result.policies if name != SOFTUCB_EQ5],
@@ -181,16 +184,6 @@ def plot(runs: PolicyComparison) -> dict[str, Figure]:
     return pictures
 
 
-def notes(runs: PolicyComparison) -> str:
-    result = runs.cases[0].result
-    return (
-        f"{result.replications} instances, T = {result.rounds[-1]}, every policy meets the same noise. Offline: {runs.trajectories} "
-        f"trajectories, eta = {OFFLINE_ETA:g}; online: eta = {ONLINE_ETA:g}, step = {ONLINE_STEP:g}, from beta = 1. Below beta = 0.7 "
-        "regret has a heavy tail: compare medians too. Not in the paper: LinTS at v = sigma, LinUCB at the learned beta, SoftUCB at that "
-        "of Eq 5, and the tuned rivals, whose one parameter is the best of a grid on these instances with other noise."
-    )
-
-
 def unit_arms(problem: Linear) -> Linear:
     """The same means with the longest arm of norm 1, as in the synthetic data."""
     longest = float(np.linalg.norm(problem.features, axis=1).max())
@@ -203,7 +196,7 @@ def unit_arms(problem: Linear) -> Linear:
 fig2_synthetic_score, fig2_synthetic_tables, fig2_synthetic_plot = score, tables, plot
 
 
-def fig2_synthetic_data(run: Run) -> PolicyComparison:
+def fig2_synthetic_data(run: Run) -> list[ComparisonCase]:
     instances, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(200, 2048, 60))
     cases = {
         f"d = {d}, sigma = {name}": [synthetic(run.seed, i, d, SIGMAS[name]) for i in range(instances)]
@@ -213,8 +206,7 @@ def fig2_synthetic_data(run: Run) -> PolicyComparison:
     return compare(run, "fig2-synthetic", cases, horizon, trajectories)
 
 
-def fig2_synthetic_notes(runs: PolicyComparison) -> str:
-    return notes(runs) + " sigma is not stated in the paper: three values."
+fig2_synthetic_notes = NOTES + " sigma is not stated in the paper: three values."
 
 
 # Figure 2 d: cumulative regret on Jester, 40 jokes, one user an instance.
@@ -223,14 +215,13 @@ def fig2_synthetic_notes(runs: PolicyComparison) -> str:
 fig2_jester_score, fig2_jester_tables, fig2_jester_plot = score, tables, plot
 
 
-def fig2_jester_data(run: Run) -> PolicyComparison:
+def fig2_jester_data(run: Run) -> list[ComparisonCase]:
     users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
     problems = jester(users, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
     return compare(run, "fig2-jester", {"Jester": [unit_arms(q) for q in problems]}, horizon, trajectories)
 
 
-def fig2_jester_notes(runs: PolicyComparison) -> str:
-    return notes(runs) + RATINGS
+fig2_jester_notes = NOTES + RATINGS
 
 
 # Figure 2 c: cumulative regret on MovieLens, the 50 most rated films, one user an instance.
@@ -239,12 +230,11 @@ def fig2_jester_notes(runs: PolicyComparison) -> str:
 fig2_movielens_score, fig2_movielens_tables, fig2_movielens_plot = score, tables, plot
 
 
-def fig2_movielens_data(run: Run) -> PolicyComparison:
+def fig2_movielens_data(run: Run) -> list[ComparisonCase]:
     users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
     problems = movielens_stars(users, films=50, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
     cases = {"MovieLens": [unit_arms(q) for q in problems]}
     return compare(run, "fig2-movielens", cases, horizon, trajectories)
 
 
-def fig2_movielens_notes(runs: PolicyComparison) -> str:
-    return notes(runs) + RATINGS
+fig2_movielens_notes = NOTES + RATINGS

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tightrope import TrainedBeta, train_softucb
 from tightrope.compiled.kernels import jit
 from tightrope.core.fields import integer
 from tightrope.core.policy import Monitor, monitor
 from tightrope.core.streams import PROBLEM, stream
 from tightrope.policies.softucb.softucb import inverse_temperature
 from tightrope.problems.structured import Linear
-from tightrope.simulation.training import TrainedBeta, train_softucb
 
 from ..experiment import unit_vector
 
@@ -40,8 +40,6 @@ def train(problem: Linear, horizon: int, trajectories: int, seed: int, eta: floa
 
 @monitor
 class WatchBeta(Monitor):
-    """Monitor: beta at the checkpoints of an online SoftUCB."""
-
     def begin(self, arms, n_checkpoints):
         return BetaTally(np.zeros(n_checkpoints))
 

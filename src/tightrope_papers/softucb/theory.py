@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tightrope import Result
 from tightrope import policies as p
 from tightrope.core.policy import Policy
 from tightrope.problems.structured import Linear
-from tightrope.results.results import Result
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, never, paired_mean, row_of, within
@@ -70,7 +70,6 @@ def score(runs: EliminationRuns) -> list[Row]:
 
 
 def lemmas(result: Result) -> list[Row]:
-    """Lemma 1 at all widths, Lemma 2 with both gammas."""
     rounds = int(result.rounds[-1])
     total = rounds * result.replications * len(result.policies)
     missed = int(sum(final_count(result, name, "lost_inside").sum() for name in result.policies))
@@ -94,7 +93,6 @@ def lemmas(result: Result) -> list[Row]:
 
 
 def constraint(result: Result) -> list[Row]:
-    """Eq 10 at the learned width, and how long the best arm stays in L there."""
     rounds, outside, lost = int(result.rounds[-1]), final_count(result, LEARNED_BETA, "outside"), final_count(result, LEARNED_BETA, "lost")
     total = rounds * result.replications
     return [
@@ -136,8 +134,6 @@ def maximum(runs: EliminationRuns) -> Row:
 
 
 def theorem(runs: EliminationRuns) -> list[Row]:
-    """Eq 16 at all checkpoints, with gamma of Lemma 2; and where eta is small."""
-
     def share(name: str, betas: np.ndarray) -> float:
         bound = np.array([regret_bound(float(betas.mean()), int(T)) for T in runs.result.rounds])
         return float((runs.result.regret[name].mean(axis=0) / bound).max())
@@ -156,7 +152,6 @@ def regret_bound(beta: float, horizon: int) -> float:
 
 
 def small(runs: EliminationRuns) -> Row:
-    """The best arm is in L more often where eta is a tenth."""
     few, usual = final_count(runs.result, SMALL_BETA, "lost"), final_count(runs.result, LEARNED_BETA, "lost")
     more, rounds = paired_mean(few, usual), float(runs.result.rounds[-1])
     ours = f"{few.mean() / rounds:.1%} of rounds at eta = {SMALL_ETA:g}, {usual.mean() / rounds:.1%} at {OFFLINE_ETA:g}"
@@ -176,11 +171,7 @@ def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
     return {"rounds": pd.DataFrame(rows)}
 
 
-def notes(runs: EliminationRuns) -> str:
-    instances, result = runs.betas[LEARNED_BETA].size, runs.result
-    return (
-        f"d = {D}, sigma = {NOISE:g}, T = {result.rounds[-1]}, {instances} instances, {result.replications} runs. beta-hat is "
-        f"{runs.betas[LEARNED_BETA].mean():.2f} on average at eta = {OFFLINE_ETA:g} and "
-        f"{runs.betas[SMALL_BETA].mean():.2f} at {SMALL_ETA:g}. "
-        "Columns of the table are shares of rounds, and the slopes of Eqs 12 and 13 per round."
-    )
+notes = (
+    f"d = {D}, sigma = {NOISE:g}; beta-hat is learned at eta = {OFFLINE_ETA:g}, and at {SMALL_ETA:g}. Columns of the table are shares of "
+    "rounds, and the slopes of Eqs 12 and 13 per round."
+)

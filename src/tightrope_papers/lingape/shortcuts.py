@@ -11,13 +11,13 @@ from typing import TypedDict
 
 import numpy as np
 
+from tightrope import XYAdaptive
 from tightrope.compiled.kernels import jit
 from tightrope.core.policy import Policy
 from tightrope.core.streams import NOISE, POLICY, stream
 from tightrope.core.verbs import describe as described
 from tightrope.core.verbs import init
 from tightrope.numerics.counts import determinant_radius, static_factor
-from tightrope.policies import XYAdaptive
 from tightrope.policies.identification.models import PairRidge, coordinates, learn, new_pair_ridge, refactorise
 from tightrope.policies.identification.rage import end_phase as end_rage
 from tightrope.policies.identification.sampling import shrinking_arm

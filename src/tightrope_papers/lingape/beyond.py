@@ -6,16 +6,31 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tightrope import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from tightrope.core.types import Arguments
 from tightrope.numerics.statistics import with_error
 from tightrope.plots import style
-from tightrope.policies import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
 from tightrope.problems.structured import Linear
 
-from ...experiment import Run, palette
-from ...scoring import OURS, Row
-from ..comparison import ADAPTIVE, ELIMINATION, ZERO, Runs, at_least_times, at_most_rounds, factor, others_err, samples
-from ..settings import DELTA, LAM, THETA_BOUND, canonical, near_parallel, user_article
+from ..experiment import Run, palette
+from ..scoring import OURS, Row
+from .settings import (
+    ADAPTIVE,
+    DELTA,
+    ELIMINATION,
+    LAM,
+    THETA_BOUND,
+    ZERO,
+    Runs,
+    at_least_times,
+    at_most_rounds,
+    canonical,
+    factor,
+    near_parallel,
+    others_err,
+    samples,
+    user_article,
+)
 from .shortcuts import adaptive_by_phase, rage_by_phase
 
 GAME, CLIMB = "LinGame", "FrankWolfeSampling"
@@ -23,15 +38,13 @@ PANELS = {"near-parallel": "dimension d", "canonical": "gap", "user-article": "n
 
 
 class LaterRuleCase(NamedTuple):
-    """A problem and the runs of all methods on it."""
-
     panel: str
     x: float  # its place on the horizontal axis
     best: int
     runs: Runs
 
 
-def data(run: Run) -> list[LaterRuleCase]:
+def later_data(run: Run) -> list[LaterRuleCase]:
     dimensions, gaps, sizes = run.at(
         smoke=((5,), (0.5,), (10,)),
         laptop=((2, 5), (0.1, 0.3, 0.5), (10, 20)),
@@ -57,8 +70,7 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Later
     return LaterRuleCase(panel, x, int(problem.means.argmax()), runs)
 
 
-def score(cases: list[LaterRuleCase]) -> list[Row]:
-    """LinGapE against both later rules on every problem, and wrong answers."""
+def later_score(cases: list[LaterRuleCase]) -> list[Row]:
     rows = [
         at_least_times(OURS, f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}", "–", factor(case.runs, name, ZERO), 1.0)
         for case in cases
@@ -67,7 +79,7 @@ def score(cases: list[LaterRuleCase]) -> list[Row]:
     return [*rows, others_err([(case.runs, case.best) for case in cases])]
 
 
-def tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
+def later_tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
     return {"samples": pd.DataFrame([
         {"problem": case.panel, "x": case.x, "method": name, "samples": samples(item["rounds"]).value,
          "s.e.": samples(item["rounds"]).se, "wrong": int((item["arm"] != case.best).sum()), "runs": item["rounds"].size}
@@ -75,8 +87,8 @@ def tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
     ])}  # fmt: skip
 
 
-def plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
-    table, looks = tables(cases)["samples"], palette("lingape")
+def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
+    table, looks = later_tables(cases)["samples"], palette("lingape")
     figure, axes = style.figure(len(PANELS), height=3.8)
     for panel, (family, label) in zip(axes, PANELS.items(), strict=True):
         here = table[table["problem"] == family]
@@ -97,9 +109,8 @@ def plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
     return {"samples": figure}
 
 
-def notes(cases: list[LaterRuleCase]) -> str:
-    return (
-        f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
-        "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
-        "XY-adaptive and RAGE know no such bound and are played phase by phase."
-    )
+later_notes = (
+    f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
+    "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
+    "XY-adaptive and RAGE know no such bound and are played phase by phase."
+)

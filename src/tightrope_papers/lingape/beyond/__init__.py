@@ -1,1 +1,0 @@
-"""Beyond the paper: later rules on its problems, and long runs by sufficient statistics."""
