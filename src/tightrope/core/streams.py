@@ -8,6 +8,7 @@ import numpy as np
 from .types import JsonObject
 
 PROBLEM, NOISE, POLICY, AUDIT, DELAY, MODE = range(6)
+WORD = 2**32 - 1
 GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
 }  # those a file may name
@@ -21,7 +22,10 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
     rewards come, so that a delay changes no other draw. `MODE` is the coin of a rollout: the policy's
     choice or the baseline's.
     """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))
+    if seed > WORD or replication > WORD:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))
+    words = np.array([seed, 0, 0, 0, replication, role], dtype=np.uint32)  # what that makes of its arguments, in a third of its time
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
 
 
 def pack(generator: np.random.Generator) -> JsonObject:

@@ -509,11 +509,11 @@ class Replication:
     problem: Problem
     arms: Arms
     streams: tuple[np.random.Generator, np.random.Generator, np.random.Generator]  # problem, noise, policy
-    late: np.random.Generator  # stream of the delays
+    late: np.random.Generator  # stream of the delays; the policy's where no reward is late, which then draws nothing
 
 
-def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horizon: int | None) -> Replication:
-    """A fresh state, a private copy of the problem and the streams."""
+def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horizon: int | None, late: bool = False) -> Replication:
+    """A fresh state, a private copy of the problem and the streams. late: whether rewards may be."""
     world = private(problem)
     described = describe(world)._replace(horizon=horizon)
     own = described
@@ -522,10 +522,9 @@ def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horiz
     state = init(policy, own)
     if type(policy).TRAITS.stops and admit.answers(policy):
         admit(policy, state, first_round(problem))
+    problem_rng, noise_rng, policy_rng = (stream(seed, replication, role) for role in (PROBLEM, NOISE, POLICY))
     return Replication(
-        policy, state, world, described,
-        (stream(seed, replication, PROBLEM), stream(seed, replication, NOISE), stream(seed, replication, POLICY)),
-        stream(seed, replication, DELAY),
+        policy, state, world, described, (problem_rng, noise_rng, policy_rng), stream(seed, replication, DELAY) if late else policy_rng
     )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ class FixedHorizon:
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         policy, problem, monitor = self._parts(name, replication)
-        run = prepare(policy, problem, self.seed, replication, self.horizon)
+        run = prepare(policy, problem, self.seed, replication, self.horizon, self.delay is not None)
         pending = None
         if self.delay is not None:
             pending = new_pending(self.delay, self.in_order, self.horizon, problem)
