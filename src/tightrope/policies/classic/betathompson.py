@@ -74,7 +74,3 @@ class BetaThompson(CountPolicy):
         mean, lower, upper = a / (a + b), posterior.ppf(0.025), posterior.ppf(0.975)
         probability = best_of_betas(a, b, context.eligible)
         return {"mean": mean, "width": posterior.std(), "lower": lower, "upper": upper, "index": mean, "probability": probability}
-
-
-def example():
-    return [BetaThompson()]

@@ -79,7 +79,3 @@ def chance(policy, state, eligible, arm):
     best, places = leaders(state, eligible)
     greedy = (1.0 - policy.epsilon) / places if arm == best or state.pulls[arm] == 0.0 else 0.0
     return policy.epsilon / count_eligible(state.pulls.shape[0], eligible) + greedy
-
-
-def example():
-    return [EpsilonGreedy()]

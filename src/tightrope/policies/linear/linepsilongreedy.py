@@ -111,7 +111,3 @@ def probabilities(policy: LinEpsilonGreedy, state: LinEpsilonGreedy.State, conte
     out = np.empty(state.model.mean.size)
     fill_chances(policy, state, context, out)
     return out
-
-
-def example():
-    return [LinEpsilonGreedy()]

@@ -227,7 +227,3 @@ def fill_information(features, share, design, information):
         information[i, i] += FLOOR * longest if longest > 0.0 else 1.0
         for j in range(i):
             information[j, i] = information[i, j]
-
-
-def example():
-    return [LinMED()]

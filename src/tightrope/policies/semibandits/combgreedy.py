@@ -48,7 +48,3 @@ class CombGreedy(SetPolicy):
             return rng.standard_normal((draws, mean.size))
 
         return Scoring(mean, width, None, draw, ("normal", 0.0 * mean, 0.0 * mean + 1.0))
-
-
-def example():
-    return [CombGreedy()]

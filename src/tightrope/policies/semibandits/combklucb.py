@@ -65,7 +65,3 @@ def upper_of(policy, counts, sums):
     upper = np.zeros(sums.size)
     upper_bounds(counts.pulls, sums, exploration(counts.rounds[0] + 1.0, policy.c), upper)
     return upper
-
-
-def example():
-    return [CombKLUCB()]

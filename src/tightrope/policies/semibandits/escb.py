@@ -111,7 +111,3 @@ def best_slope(lines: np.ndarray) -> float:
         tried = np.concatenate([0.5 / np.sqrt(v), ((u[:, None] - u) / (v - v[:, None])).ravel()])
     tried = tried[np.isfinite(tried) & (tried > 0)]
     return float(tried[np.argmin((u + tried[:, None] * v).max(axis=1) + 0.25 / tried)])
-
-
-def example():
-    return [ESCB()]
