@@ -145,7 +145,7 @@ def from_bytes(
     """The session of a file's bytes; `called` begins the sentences about it."""
     if data.startswith(b"PK"):
         raise ValueError(
-            f"{called} is not a session file of format {FORMAT}; if it has format 5 or an earlier one, this version does not read it."
+            f"{called} is not a session file of format {FORMAT}; it may have an earlier format, which this version does not read."
         )
     try:
         document, arrays = files.read_arrays(data)
