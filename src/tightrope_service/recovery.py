@@ -111,7 +111,10 @@ def fingerprint(journal: ExperimentJournal) -> bytes:
         digest.update(f"{path} {array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
     book = session._book
     decisions = [
-        [(id, np.asarray(entry.action).tolist(), _plain(entry.answers), entry.ended, len(entry.held)) for id, entry in book.open.items()],
+        [
+            (entry.decision.id, np.asarray(entry.action).tolist(), _plain(entry.answers), entry.ended, len(entry.held))
+            for entry in book.open.values()
+        ],
         [(id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.ended) for id, ended in book.closed.items()],
     ]
     parts = [

@@ -150,14 +150,14 @@ def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
         made = session.decide()
         if rng.random() < 0.9:
             session.reward(made.id, float(made.arm == 1))
-    session.save(tmp_path / "live.npz")
-    done = run(tmp_path / "live.npz", "--arm", "b", "--floor", 0.1, "--out", tmp_path)
+    session.save(tmp_path / "live.safetensors")
+    done = run(tmp_path / "live.safetensors", "--arm", "b", "--floor", 0.1, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     wanted = tr.evaluate(tr.logs.from_session(session, floor=0.1), "b", baseline="logged")
     assert saved(tmp_path)["interval"] == pytest.approx(wanted.interval)
     assert f"Left out: {300 - wanted.n} open decisions." in done.output
-    assert "time is of tables; live.npz is read as a saved session" in str(
-        run(tmp_path / "live.npz", "--arm", "b", "--time", "t").exception
+    assert "time is of tables; live.safetensors is read as a saved session" in str(
+        run(tmp_path / "live.safetensors", "--arm", "b", "--time", "t").exception
     )
     table = frame()
     (tmp_path / "days").mkdir()
@@ -176,9 +176,9 @@ def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     session = tr.Session(tr.UCB(), arms=3)
     for k in range(3):
         session.update(k, float(k == 1))
-    session.save(tmp_path / "ucb.npz")
+    session.save(tmp_path / "ucb.safetensors")
     words = [tmp_path / "log.csv", "--arm-column", "item", "--reward", "click", "--propensity", 1 / 3, "--out", tmp_path]
-    done = run(*words, "--policy", tmp_path / "ucb.npz")
+    done = run(*words, "--policy", tmp_path / "ucb.safetensors")
     assert done.exit_code == 0, done.output
     assert saved(tmp_path)["value"] == pytest.approx(1.0, abs=0.1)
     (tmp_path / "ucb.yaml").write_text("policy: UCB\nalpha: 2\n")

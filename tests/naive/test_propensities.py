@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 import tightrope as tr
-from tightrope.core import files
+from session import strangers
 from tightrope.core.policy import label
 from tightrope.core.streams import AUDIT, stream
 from tightrope.core.verbs import Context, explain, init, propensity, select, update
@@ -377,5 +377,5 @@ def test_draws_are_refused_where_they_mean_nothing():
         tr.Session(tr.LinTS(), X, measured=False, draws=100)
     with pytest.raises(ValueError, match="draws = 3"):
         tr.Session(tr.LinTS(), X, draws=3)
-    header, _ = files.read_arrays(tr.Session(tr.LinTS(), X).to_bytes())
+    header, _ = strangers.opened(tr.Session(tr.LinTS(), X).to_bytes())
     assert "draws" not in header  # of the session; decisions have a column for theirs

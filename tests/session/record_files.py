@@ -1,7 +1,7 @@
 """Write the session files that `test_files.py` loads: `python tests/session/record_files.py`.
 
 Each is a session in the middle of a random history, with open decisions; beside them stands what each must do next. Make them anew, under
-another name, when `FORMAT` of `tightrope.session.store` changes; a session file of the same format must load for ever.
+another name, when `FORMAT` of `tightrope.session.document` changes; a session file of the same format must load for ever.
 """
 
 import json
@@ -13,7 +13,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from session import histories
-from tightrope.session.store import FORMAT
+from tightrope.session.document import FORMAT
 
 FOLDER = pathlib.Path(__file__).parent / "data"
 KINDS = {"": "LinTS, new features", "-catalogue": "LinUCB, catalogue", "-counts": "UCB in order", "-sets": "C2UCB in order"}
@@ -50,7 +50,7 @@ def main():
                 session, _ = histories.run(kind, seed, pathlib.Path(folder) / "s.npz")
                 if len(session.open) >= LEAST_OPEN:
                     break
-        path = session.save(FOLDER / f"session-format-{FORMAT}{suffix}.npz")
+        path = session.save(FOLDER / f"session-format-{FORMAT}{suffix}.safetensors")
         expected[path.stem] = what_follows(type(session).load(path))
     (FOLDER / f"session-format-{FORMAT}.json").write_text(json.dumps(expected, indent=1) + "\n")
 

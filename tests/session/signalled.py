@@ -89,7 +89,7 @@ def seen(session):
     """All that a session's file says of it, as a value that can be compared, but for what it knows of others."""
     past = session._past
     header, arrays = store.packed_session(session)
-    header["past"] = past.branch, past.forks
+    header.past = past.branch, past.forks
     arrays = {name: value for name, value in arrays.items() if not name.startswith("base")}
     return repr(header), {name: (value.dtype.str, value.shape, value.tobytes()) for name, value in arrays.items()}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.core import files
+from session import strangers
 from tightrope.session import forks as forking
 from tightrope.session.codec import flatten
 
@@ -190,7 +190,7 @@ def test_files_that_are_written_again_and_again_are_still_known(forgotten, monke
 def test_a_session_without_a_past_writes_the_header_that_it_always_wrote(tmp_path):
     session = learned(5)
     path = session.save(tmp_path / "s.npz")
-    header, _ = files.read_arrays(path)
+    header, _ = strangers.opened(path)
     assert "past" not in header
     assert session.to_bytes() == session.to_bytes() == tr.Session.load(path).to_bytes() == path.read_bytes()
     session.update(0, 1.0)
@@ -205,24 +205,24 @@ def test_a_session_without_a_past_writes_the_header_that_it_always_wrote(tmp_pat
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda h: h["past"].update(known=["no digest"]), "past.known.0 cannot be read"),
+        (lambda h: h["past"].update(known=["no digest"]), r"past.known\[0\] cannot be read"),
         (lambda h: h["past"].update(branch="0/1"), "past.branch cannot be read"),
         (lambda h: h["past"]["base"].update(rounds=100), "base has 100 rewards"),
-        (lambda h: h["past"].update(base=None), "holds 'base.pulls'"),
-        (lambda h: h["past"].update(more=1), "past.more cannot be read"),
+        (lambda h: h["past"].update(base=None), "base.pulls is not what its session has"),
+        (lambda h: h["past"].update(more=1), "unknown field `more`"),
     ],
 )
 def test_an_edited_past_is_refused_with_a_sentence(change, words, tmp_path):
     path = learned(5).fork(1)[0].save(tmp_path / "s.npz")
-    header, arrays = files.read_arrays(path)
+    header, arrays = strangers.opened(path)
     change(header)
-    files.write_arrays(path, header, arrays)
+    strangers.write(path, header, arrays)
     with pytest.raises(ValueError, match=words):
         tr.Session.load(path)
     with pytest.raises(ValueError, match="negative count"):
         path = learned(5).fork(1)[0].save(path)
-        header, arrays = files.read_arrays(path)
-        files.write_arrays(path, header, arrays | {"base.pulls": -arrays["base.pulls"]})
+        header, arrays = strangers.opened(path)
+        strangers.write(path, header, arrays | {"base.pulls": -arrays["base.pulls"]})
         tr.Session.load(path)
 
 

@@ -8,7 +8,6 @@ import pytest
 import tightrope as tr
 from session import histories, signalled
 from tiers import tiered
-from tightrope.core import files
 from tightrope.session import codec
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a signal in a call-back of others
@@ -45,7 +44,7 @@ def test_what_a_session_is_stands_in_its_file(kind, tmp_path, monkeypatch):
         other, _ = histories.run(kind, seed, tmp_path / "s.npz", between=lambda s: tr.Session.from_bytes(s.to_bytes()))
         told = [[(d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist()) for d in s.open.values()] for s in (one, other)]
         assert told[0] == told[1], seed
-        states = [files.arrays_to_bytes({}, codec.flatten(s.state)) for s in (one, other)]
+        states = [{name: value.tobytes() for name, value in codec.flatten(s.state).items()} for s in (one, other)]
         assert states[0] == states[1], seed
         assert one._agent.rng.bit_generator.state == other._agent.rng.bit_generator.state, seed
 

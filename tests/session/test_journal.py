@@ -15,7 +15,6 @@ from session import histories
 from session.test_histories import LATER
 from tiers import tiered
 from tightrope.cli import log_files
-from tightrope.core import files
 from tightrope.logs.formats import line_of, read_journal
 from tightrope.session import codec
 
@@ -52,7 +51,7 @@ def test_a_journal_read_after_every_call_goes_on_as_the_session_would(kind, tmp_
         other, _ = histories.run(kind, seed, tmp_path / "s.npz", between=between)
         told = [[(d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist()) for d in s.open.values()] for s in (one, other)]
         assert told[0] == told[1], seed
-        states = [files.arrays_to_bytes({}, codec.flatten(s.state)) for s in (one, other)]
+        states = [{name: value.tobytes() for name, value in codec.flatten(s.state).items()} for s in (one, other)]
         assert states[0] == states[1], seed
         assert one._agent.rng.bit_generator.state == other._agent.rng.bit_generator.state, seed
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from session import strangers
 from standard import problems, stands_for
-from tightrope.core import files
 from tightrope.core.fields import Kind, Record, StateOf, kind_of
 from tightrope.core.verbs import describe, init
 from tightrope.extend import ArmIndex, Count, Extended, Finite, Policy, RewardSum, inner_policy, jit, policy
@@ -89,11 +89,11 @@ def played(chosen, **given):
 
 def refusal(path, chosen, **changes):
     """The sentence with which a file is refused after some of its arrays were changed."""
-    header, arrays = files.read_arrays(path)
-    files.write_arrays(path, header, arrays | changes)
+    header, arrays = strangers.opened(path)
+    strangers.write(path, header, arrays | changes)
     with pytest.raises(ValueError, match=r"\.$") as caught:
         tr.Session.load(path, policy=chosen)
-    files.write_arrays(path, header, arrays)
+    strangers.write(path, header, arrays)
     return str(caught.value)
 
 
@@ -123,10 +123,9 @@ def test_a_wrapper_says_whose_state_it_holds(tmp_path):
     assert "state.guest.sums is outside what" in refusal(path, chosen, **{"state.guest.sums": np.full(3, 50.0)})
     guarded = Around(inner=tr.CUCB2(baseline=0, baseline_mean=0.5))
     path = played(guarded).save(tmp_path / "g.npz")
-    _, arrays = files.read_arrays(path)
-    ledger = arrays["state.guest.ledger"].copy()
-    ledger["place"] = 10**6
-    assert "state.guest.ledger.place holds a number outside [0, 1]" in refusal(path, guarded, **{"state.guest.ledger": ledger})
+    _, arrays = strangers.opened(path)
+    place = np.full_like(arrays["state.guest.ledger.place"], 10**6)
+    assert "state.guest.ledger.place holds a number outside [0, 1]" in refusal(path, guarded, **{"state.guest.ledger.place": place})
 
 
 def test_a_wrapper_that_does_not_say_it_is_told_to(tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
+from session import strangers
 from tiers import tiered
 from tightrope.core import files
 from tightrope.session.forecast import forecast_range
@@ -50,9 +51,9 @@ def played_on(session):
 
 def test_errors_of_a_file_name_the_version_that_wrote_it(tmp_path):
     path = run_to_the_end().save(tmp_path / "s.npz")
-    header, arrays = files.read_arrays(path)
+    header, arrays = strangers.opened(path)
     written = header["version"]
-    files.write_arrays(path, header | {"version": "9.8", "rounds": -1}, arrays)
+    strangers.write(path, header | {"version": "9.8", "rounds": -1}, arrays)
     with pytest.raises(ValueError, match=rf"rounds cannot be read: .* written by tightrope 9\.8; this is {written}"):
         tr.Session.load(path)
 

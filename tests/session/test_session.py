@@ -1,3 +1,5 @@
+import os
+
 import numba
 import numpy as np
 import pytest
@@ -123,7 +125,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         session.save(path)
     assert path.read_bytes() == old

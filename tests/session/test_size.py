@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from tightrope.core import files
+from session import strangers
 from tightrope.core.verbs import Arms, init
 from tightrope.session.codec import flatten
 from tightrope.session.size import state_bytes
@@ -24,9 +24,9 @@ def test_the_size_of_a_state_is_known_before_it_is_made(policy, told):
 
 def test_a_file_that_asks_for_a_regression_for_every_arm_must_hold_them(tmp_path):
     session = tr.Session(tr.LinUCB(shared=False), arms=3, dimension=2)
-    header, arrays = files.read_arrays(session.to_bytes())
+    header, arrays = strangers.opened(session.to_bytes())
     header["arms"] |= {"number": 2000, "dimension": 400}  # 5 GB
     arrays["padding"] = np.zeros(400 * 400)
-    data = files.arrays_to_bytes(header, arrays)
+    strangers.write(tmp_path / "s", header, arrays)
     with pytest.raises(ValueError, match=r"2000 arms of dimension 400, whose state a file of .* bytes does not hold"):
-        tr.Session.from_bytes(data)
+        tr.Session.load(tmp_path / "s")

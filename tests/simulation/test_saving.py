@@ -91,7 +91,7 @@ def test_a_table_of_another_result_is_named(make, names, tmp_path):
 
 def test_every_altered_table_is_found(tmp_path):
     simulated(3, monitor=tr.Budget(baseline=0)).save(tmp_path)
-    for name in ("regret.parquet", "pulls.parquet", "watched.npz"):
+    for name in ("regret.parquet", "pulls.parquet", "watched.safetensors"):
         whole = (tmp_path / name).read_bytes()
         for changed in (whole[:-1] + bytes([whole[-1] ^ 1]), None):
             (tmp_path / name).unlink() if changed is None else (tmp_path / name).write_bytes(changed)

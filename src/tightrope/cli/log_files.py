@@ -17,7 +17,7 @@ from ..logs.tables import CSV, PARQUET, BadRows, InFiles, InMemory, Table, is_mi
 from ..session.session import Session
 from ..simulation.spec import read_yaml
 
-DSJSON, SESSION, JOURNAL = (".dsjson", ".jsonl", ".json"), (".npz",), (".journal",)
+DSJSON, SESSION, JOURNAL = (".dsjson", ".jsonl", ".json"), (".safetensors",), (".journal",)
 OPTIONS = "rewards|time|slot|round|eligible|features|probabilities|arms|arm|floor|propensity|estimator|baseline|unit|per|method"
 QUOTES = "'()[]."
 SPECS = (".yaml", ".yml")

@@ -2,25 +2,22 @@
 
 import contextlib
 import html
-import io
 import json
 import math
 import os
 import pathlib
 import platform
 import re
-import struct
 import tempfile
 import time
-import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
+import safetensors.numpy
 
-from .types import JsonObject
-
-JSON_KEY = "header"
+DOCUMENT, CHECKSUM = "document", "checksum"
 DAY = 24 * 3600.0
 
 
@@ -115,58 +112,30 @@ def write_json(path: pathlib.Path, data: object, *, once: bool = False) -> None:
     write_bytes(path, (json.dumps(data, indent=1, default=_plain) + "\n").encode(), once=once)
 
 
-def write_arrays(path: pathlib.Path, header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> None:
-    """A JSON header and arrays in one npz file; no pickle."""
-    with atomically(path) as file:
-        _write_arrays(file, header, arrays)
+def arrays_to_bytes(document: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """A document and arrays of numbers as safetensors, with a checksum of them all; no pickle.
 
-
-def arrays_to_bytes(header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> bytes:
-    file = io.BytesIO()
-    _write_arrays(file, header, arrays)
-    return file.getvalue()
-
-
-def _write_arrays(file: BinaryIO, header: Mapping[str, object], arrays: dict[str, np.ndarray]) -> None:
-    text = np.frombuffer(json.dumps(header, default=_plain).encode(), dtype=np.uint8)
-    np.savez(file, **{JSON_KEY: text}, **arrays)  # type: ignore[arg-type]
-
-
-def read_arrays(source: pathlib.Path | bytes) -> tuple[JsonObject, dict[str, np.ndarray]]:
-    """Header and arrays of what `write_arrays` wrote: a file, or its bytes. Raises ValueError for anything else.
-
-    A file from a stranger takes no more memory than it has bytes.
+    The document is an array of bytes, since safetensors' own header ends at 100 MB.
     """
-    size = len(source) if isinstance(source, bytes) else source.stat().st_size
-    path = "data" if isinstance(source, bytes) else source
-    try:
-        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
-            entries = archive.infolist()
-            plain = all(entry.compress_type == zipfile.ZIP_STORED and entry.file_size == entry.compress_size for entry in entries)
-            if not plain or sum(entry.file_size for entry in entries) > size or len({entry.filename for entry in entries}) < len(entries):
-                raise ValueError("its parts are compressed, overlap or are there twice.")
-            arrays = {entry.filename.removesuffix(".npy"): _read_array(archive.read(entry)) for entry in entries}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, struct.error) as error:
-        raise ValueError(f"{path} is not an archive of arrays: {error}") from None
-    header = arrays.pop(JSON_KEY, None)
-    if header is None or header.dtype != np.uint8 or header.ndim != 1:
-        raise ValueError(f"{path} has no header.")
-    return json.loads(header.tobytes()), arrays
+    tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}  # it would write the memory of others as it lies
+    tensors[DOCUMENT] = np.frombuffer(document, np.uint8)
+    return safetensors.numpy.save(tensors | {CHECKSUM: _checksum(tensors)})
 
 
-def _read_array(data: bytes) -> np.ndarray:
-    """An array of numbers, truth values or text in NumPy's own format; its shape must be that of the bytes that follow."""
-    stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-    if read is None:
-        raise ValueError(f"arrays of version {version} are not read.")
-    shape, by_columns, dtype = read(stream)
-    count = math.prod(shape)
-    if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0 or count * dtype.itemsize != len(data) - stream.tell():
-        raise ValueError("an array is not as long as its header says, or holds objects.")
-    flat = np.frombuffer(data, dtype=dtype, count=count, offset=stream.tell())
-    return flat.reshape(shape, order="F" if by_columns else "C").copy(order="K")
+def read_arrays(data: bytes) -> tuple[bytes, dict[str, np.ndarray]]:
+    """Document and arrays of what `arrays_to_bytes` wrote. What it raises for anything else is of many kinds."""
+    arrays = safetensors.numpy.load(data)
+    if arrays.pop(CHECKSUM).tobytes() != _checksum(arrays).tobytes():
+        raise ValueError("the checksum is not that of the contents.")
+    return arrays.pop(DOCUMENT).tobytes(), arrays
+
+
+def _checksum(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    total = 0
+    for name, array in sorted(arrays.items()):
+        total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
+        total = zlib.crc32(array.tobytes(), total)
+    return np.array(total, np.uint32)
 
 
 def _plain(value: object) -> object:

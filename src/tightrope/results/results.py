@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER = "result.json"
-TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.npz")
+TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.safetensors")
 GROUP = 2**17  # rows of a table that are in memory together
 Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
 
@@ -770,7 +770,7 @@ class Result(ResultByPolicy):
         }
         watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
         if watched:
-            tables["watched.npz"] = files.arrays_to_bytes({}, watched)
+            tables["watched.safetensors"] = files.arrays_to_bytes(b"", watched)
         write(folder, self.kind, {
             "policies": self.policies, "replications": self.replications, "rounds": self.rounds.tolist(), "settings": self.settings,
         }, tables)  # fmt: skip
@@ -801,8 +801,8 @@ class Result(ResultByPolicy):
         regret = read_table(folder / "regret.parquet", names, ["regret"])["regret"]
         pulls = read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         watched: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
-        if (folder / "watched.npz").exists():
-            for key, array in files.read_arrays(folder / "watched.npz")[1].items():
+        if (folder / "watched.safetensors").exists():
+            for key, array in files.read_arrays((folder / "watched.safetensors").read_bytes())[1].items():
                 number, _, field_name = key.partition(".")
                 watched[names[int(number)]][field_name] = array
         return Result(

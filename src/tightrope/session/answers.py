@@ -199,7 +199,7 @@ class AnsweringSession(SessionParts):
     @property
     def open(self) -> dict[Id, Decision]:
         """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds that show nothing are only counted."""
-        return {id: entry.decision for id, entry in self._book.open.items() if entry.ended is None}
+        return {entry.decision.id: entry.decision for entry in self._book.open.values() if entry.ended is None}
 
     def is_open(self, id: Id) -> bool:
         """Whether a decision waits for its reward, or for those of a part of its set.

@@ -62,6 +62,25 @@ def restore(template: State, flat: dict[str, np.ndarray], policy: Policy, arms: 
     return state
 
 
+def split_records(flat: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays of plain numbers: of records each field by itself, as `name.field`."""
+    plain: dict[str, np.ndarray] = {}
+    for path, value in flat.items():
+        plain |= {f"{path}.{part}": value[part] for part in value.dtype.names} if value.dtype.names else {path: value}
+    return plain
+
+
+def with_records(plain: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Such arrays with the records of a template; a field of another type or shape shows when it is written again."""
+    flat = dict(plain)
+    for path, value in template.items():
+        if value.dtype.names:
+            flat[path] = np.empty_like(value)
+            for part in value.dtype.names:
+                flat[path][part] = plain[f"{path}.{part}"]
+    return flat
+
+
 def same_number(stored: np.ndarray, known: np.ndarray) -> bool:
     if stored.dtype != known.dtype or stored.shape != known.shape:
         return False
@@ -81,7 +100,9 @@ def describe_oracle(oracle: Any) -> tuple[dict[str, object] | str, dict[str, np.
             plain[field.name] = list(value) if isinstance(value, tuple) else value
         elif isinstance(value, dict):
             plain[field.name] = [list(pair) for pair in value.items()]
-        elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "U":
+            plain[field.name] = value.tolist()
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             arrays[f"oracle.{field.name}"] = value
         else:
             return repr(oracle), {}

@@ -204,36 +204,21 @@ class Open:
     def get(self, id: Id) -> Entry | None:
         return self[id] if id in self._listed else None
 
-    def values(self) -> Iterator[Entry]:
-        return (entry for _, entry in self.items())
-
-    def items(self) -> Iterator[tuple[Id, Entry]]:
+    def values(self, keep: bool = True) -> Iterator[Entry]:
+        """Their entries. keep: those that are made of a batch stay."""
         entries, batch, after = self._listed, None, 0
         for id, item in entries.items():
             if not isinstance(item, int):
-                yield id, item
+                yield item
                 continue
             if batch is None or item >= after:
                 batch = self.batch_of(item)
                 assert batch is not None
                 after = batch.first + len(batch.ids)
-            entry = entries[id] = batch.entry(item - batch.first)
-            yield id, entry
-
-    def runs(self) -> Iterator[tuple[Batch | None, list[Any]]]:
-        """All of them in parts: (None, entries), or (batch, places) of decisions that nobody asked for."""
-        batch, part = None, list[Any]()
-        for item in self._listed.values():
-            number = item if type(item) is int else -1
-            same = number < 0 if batch is None else 0 <= number < batch.first + len(batch.ids)
-            if part and not same:
-                yield batch, part
-                part = []
-            if not part:
-                batch = None if number < 0 else self.batch_of(number)
-            part.append(item if batch is None else number - batch.first)
-        if part:
-            yield batch, part
+            entry = batch.entry(item - batch.first)
+            if keep:
+                entries[id] = entry
+            yield entry
 
     def lacks(self, ids: Iterable[Id]) -> bool:
         return not (self._entries or self._unlisted) or self._listed.keys().isdisjoint(ids)

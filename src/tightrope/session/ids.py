@@ -1,4 +1,4 @@
-"""Ids of decisions, and what text a file can hold."""
+"""Ids of decisions, what text a file can hold, and how many draws."""
 
 import numpy as np
 
@@ -11,6 +11,7 @@ Id = str | int
 LOADED = "s"  # how the part of a branch begins that stands for a seed
 MOST_BRANCH = 200  # characters
 DIGEST = r"[0-9a-f]{24}"  # of a state
+LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
 BRANCH = rf"({LOADED}?[0-9]+(\.{LOADED}?[0-9]+)*)?"
 
 

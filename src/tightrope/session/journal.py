@@ -17,8 +17,8 @@ from ..core.policy import Policy
 from ..core.types import JsonObject, Oracle
 from ..core.verbs import Context
 from ..logs.formats import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
-from .book_columns import plain_chance
 from .decisions import Decision
+from .document import plain_chance
 from .encoders import Transformer
 from .ids import Id, checked_id
 from .rounds import Mask, Round

@@ -22,7 +22,7 @@ from .arms import Names, check_features, checked_names, describe_arms, named_arm
 from .decisions import Book, Reward
 from .encoders import Transformer, checked_encoder, encoded_round
 from .forks import Past
-from .header import LEAST_DRAWS, MOST_DRAWS
+from .ids import LEAST_DRAWS, MOST_DRAWS
 from .rounds import CheckedRound, Mask, Played, Round, Rounds
 
 AFTER_STOP: tuple[Literal["winner", "explore"], ...] = ("winner", "explore")

@@ -32,8 +32,7 @@ from .decisions import Book
 from .encoders import Transformer, encoded_rows
 from .forecast import forecast_range
 from .forks import LOADED, Base, digest, extended, generator, shared, sum_of_both, went_on
-from .header import LEAST_DRAWS, MOST_DRAWS
-from .ids import Id
+from .ids import LEAST_DRAWS, MOST_DRAWS, Id
 from .parts import AgentAndRounds
 from .rounds import Mask, Round
 
@@ -636,7 +635,7 @@ class Session(DecidingSession):
             self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write the session with its open decisions to one file (JSON header and arrays, no pickle); `load` continues bit for bit.
+        """Write the session with its open decisions to one file (safetensors, no pickle); `load` continues bit for bit.
 
         Parameters
         ----------

@@ -1,18 +1,19 @@
-"""Session files: a JSON header and plain arrays. One format: what an earlier one wrote is refused.
+"""Session files: a document of declared types and plain arrays, as safetensors. One format: what an earlier one wrote is refused.
 
-A file may come from a stranger. Its header must have exactly the known entries, of the known types; policies, oracles and bit
-generators are looked up among those registered, and their constructors check every number; nothing else can be named.
+A file may come from a stranger. Its document must have exactly the known entries, of the known types, and its session must write the
+same again; policies, oracles and bit generators are looked up among those registered, and their constructors check every number;
+nothing else can be named.
 """
 
 import functools
 import gc
 import importlib.metadata
-import json
 import pathlib
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from ..compiled.handle import Stream
@@ -23,31 +24,30 @@ from ..core.types import JsonObject, Oracle, State
 from ..core.verbs import Arms, init
 from ..numerics.states import carried
 from .agent import DECIDED, PLAYED, REWARDS, SELECTED, SELECTED_ARM, agent, new_tally
-from .book_columns import pack_book, unpack_book
-from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle
+from .codec import build_oracle, describe_oracle, flatten, restore, same_oracle, split_records, with_records
+from .document import FORMAT, ArmsData, BaseData, Header, Origin, PastData, decode, encode, pack_book, unpack_book
 from .encoders import Transformer, described_encoder, found_encoder
 from .forks import Base, Past, note_written
 from .parts import SessionParts
 from .size import state_bytes
 
-if TYPE_CHECKING:
-    from .header import Header, PastData
-
 T = TypeVar("T")
 P = TypeVar("P", bound=SessionParts)
 
-FORMAT = 5
+OPTIONS = ("names", "default_reward", "apply", "after_stop", "measured", "draws", "seed")
+GIVEN = ("version", "policy", "oracle", "encoder")  # parts of a header that are compared otherwise
 MOST_NESTED = 3  # policies inside policies
 MOST_PAIRS = 1024  # of arms, whose ratios LinGapE keeps
 
 
 def save(session: SessionParts, target: pathlib.Path) -> pathlib.Path:
-    files.write_arrays(target, *without_collector(packed_session, session))
+    files.write_bytes(target, to_bytes(session))
     return target
 
 
 def to_bytes(session: SessionParts) -> bytes:
-    return files.arrays_to_bytes(*without_collector(packed_session, session))
+    header, arrays = without_collector(packed_session, session)
+    return files.arrays_to_bytes(encode(header), arrays)
 
 
 def without_collector(call: Callable[..., T], *arguments: object) -> T:
@@ -64,56 +64,42 @@ def without_collector(call: Callable[..., T], *arguments: object) -> T:
             gc.enable()
 
 
-def packed_session(session: SessionParts) -> tuple[JsonObject, dict[str, np.ndarray]]:
-    a = session.arms
-    arrays = flatten(session.state)
-    for name in ("features", "distances", "points"):
-        value = getattr(a, name)
-        if value is not None:
-            arrays[f"arms.{name}"] = value
-    rounds = session._rounds
-    if rounds.retired is not None:
-        arrays["retired"] = rounds.retired
-    oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
-    book, shown = pack_book(session._book, rounds.last, session.catalogue)
-    arrays |= more | shown
-    header = {
-        "format": FORMAT,
-        "version": version(),
-        "policy": policy_to_spec(session.policy),
-        "arms": {name: getattr(a, name) for name in ("number", "dimension", "horizon", "blocks", "common")},
-        "oracle": oracle,
-        "catalogue": session.catalogue,
-        "changing": rounds.changing,
-        "several": rounds.several,
-        "equal": rounds.equal,
-        "names": session.names,
-        "window": f"{session.window.total_seconds()!r}s" if isinstance(session.window, timedelta) else session.window,
-        "default_reward": session.default_reward,
-        "apply": session.apply,
-        "after_stop": session.after_stop,
-        "rounds": session.rounds,
-        "decided": session.decided,
-        "played": session.played,
-        "selected": session._agent.selected(),
-        "seed": session.seed,
-        "rng": streams.pack(session._agent.rng),
-        "audit": streams.pack(session._audit),
-        "book": book,
-    }
-    if not session.measured:
-        header["measured"] = False  # all others have the same header as before there was a choice
-    if session.draws is not None:
-        header["draws"] = session.draws
-    if session.encoder is not None:
-        header["encoder"] = described_encoder(session.encoder)
+def packed_session(session: SessionParts) -> tuple[Header, dict[str, np.ndarray]]:
+    """Header and arrays of a session; of records each field by itself."""
     note_written(session)
-    past = session._past
+    a, rounds, past, base = session.arms, session._rounds, session._past, session._past.base
+    book, arrays = pack_book(session)
+    oracle, more = (None, {}) if a.oracle is None else describe_oracle(a.oracle)
+    arrays |= more
+    shown = {"arms.features": a.features, "arms.distances": a.distances, "arms.points": a.points, "retired": rounds.retired}
+    arrays |= {name: value for name, value in shown.items() if value is not None}
+    arrays |= split_records(flatten(session.state))
+    if base is not None:
+        arrays |= split_records(flatten(base_state(session, base.state), "base"))
+    window = f"{session.window.total_seconds()!r}s" if isinstance(session.window, timedelta) else session.window
+    header = Header(
+        format=FORMAT,
+        version=version(),
+        policy=policy_to_spec(session.policy),
+        arms=ArmsData(a.number, a.dimension, a.blocks, a.common),
+        oracle=oracle,
+        catalogue=session.catalogue,
+        changing=rounds.changing,
+        several=rounds.several,
+        equal=rounds.equal,
+        options={name: getattr(session, name) for name in OPTIONS} | {"horizon": a.horizon, "window": window},
+        rounds=session.rounds,
+        decided=session.decided,
+        played=session.played,
+        selected=session._agent.selected(),
+        rng=streams.pack(session._agent.rng),
+        audit=streams.pack(session._audit),
+        book=book,
+        encoder=described_encoder(session.encoder),
+    )
     if past != Past():
-        base = None if past.base is None else {"known": sorted(past.base.known), "rounds": past.base.rounds}
-        header["past"] = {"known": list(past.known), "branch": past.branch, "forks": past.forks, "base": base}
-        if past.base is not None:
-            arrays |= flatten(base_state(session, past.base.state), "base")
+        began = None if base is None else BaseData(sorted(base.known), base.rounds)
+        header.past = PastData(list(past.known), past.branch, past.forks, began)
     return header, arrays
 
 
@@ -126,44 +112,56 @@ def base_arms(session: SessionParts) -> Arms:
     return arms._replace(number=arms.blocks) if session.catalogue else arms
 
 
-def read_past(session: SessionParts, data: "PastData | None", arrays: dict[str, np.ndarray]) -> None:
+def read_past(session: SessionParts, data: PastData | None, arrays: dict[str, np.ndarray]) -> None:
     if data is not None:
         base, arms = None, base_arms(session)
         if data.base is not None:
             if not 0 < data.base.rounds <= session.rounds:
                 raise ValueError(f"the file's base has {data.base.rounds} rewards, but the session has {session.rounds}.")
-            state = restore(init(session.policy, arms), arrays, session.policy, arms, prefix="base")
+            state = restored(session.policy, arms, arrays, arms, "base")
             base = Base(frozenset(data.base.known), data.base.rounds, state)
         session._past = Past(tuple(data.known), data.branch, data.forks, base)
     note_written(session)
 
 
+def restored(policy: Policy, own: Arms, arrays: dict[str, np.ndarray], arms: Arms, prefix: str) -> State:
+    """The state of a file; own: the arms that it is made for, which of a catalogue are those of one row."""
+    template = init(policy, own)
+    return restore(template, with_records(arrays, flatten(template, prefix)), policy, arms, prefix=prefix)
+
+
 def load(cls: type[P], source: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
-    return read(cls, source, f"path = {str(source)!r}", oracle, policy, encoder)
-
-
-def from_bytes(cls: type[P], data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None) -> P:
-    return read(cls, data, "data", oracle, policy, encoder)
-
-
-def read(
-    cls: type[P], source: pathlib.Path | bytes, called: str, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
-) -> P:  # fmt: skip
-    """The session of a file or of its bytes; `called` begins the sentences about it."""
+    called = f"path = {str(source)!r}"
     try:
-        header, arrays = without_collector(files.read_arrays, source)
-        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        data = source.read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(f"{called} does not exist; pass a file that Session.save wrote.") from None
+    return from_bytes(cls, data, oracle, policy, encoder, called)
+
+
+def from_bytes(
+    cls: type[P], data: bytes, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None = None, called: str = "data"
+) -> P:
+    """The session of a file's bytes; `called` begins the sentences about it."""
+    if data.startswith(b"PK"):
+        raise ValueError(
+            f"{called} is not a session file of format {FORMAT}; it may have an earlier format, which this version does not read."
+        )
+    try:
+        document, arrays = files.read_arrays(data)
+        origin = msgspec.json.decode(document, type=Origin)
     except Exception as error:  # whatever a damaged archive, number or text raises
         kind = type(error).__name__
         raise ValueError(f"{called} is not a session file ({kind}); pass one that Session.save wrote.") from None
+    by = f" The file was written by tightrope {origin.version[:40]}; this is {version()}." if isinstance(origin.version, str) else ""
+    if origin.format != FORMAT or isinstance(origin.format, bool):
+        raise ValueError(f"{called} has format {checks.show(origin.format)}, but this version reads {FORMAT}.{by}")
     try:
-        return without_collector(build, cls, called, size, header, arrays, oracle, policy, encoder)
+        return without_collector(build, cls, len(data), document, arrays, oracle, policy, encoder)
     except ValueError as error:
-        raise ValueError(f"{error}{written_by(header)}") from error
+        raise ValueError(f"{error}{by}") from error
     except Exception as error:
-        raise ValueError(f"{called} holds what no session has ({type(error).__name__}: {error}).{written_by(header)}") from error
+        raise ValueError(f"{called} holds what no session has ({type(error).__name__}: {error}).{by}") from error
 
 
 @functools.cache
@@ -174,22 +172,12 @@ def version() -> str:
         return "unknown"
 
 
-def written_by(header: object) -> str:
-    """A sentence after a space that names the version which wrote a file, where it says so."""
-    written = header.get("version") if isinstance(header, dict) else None
-    return f" The file was written by tightrope {written[:40]}; this is {version()}." if isinstance(written, str) else ""
-
-
 def build(
-    cls: type[P], called: str, size: int, header: object, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
+    cls: type[P], size: int, document: bytes, arrays: dict[str, np.ndarray], oracle: Oracle | None, policy: Policy | None,
     encoder: Transformer | None,
 ) -> P:  # fmt: skip
-    version = header.get("format") if isinstance(header, dict) else None
-    if version != FORMAT or isinstance(version, bool):
-        raise ValueError(f"{called} has format {checks.show(version)}, but this version reads {FORMAT}.")
-    from .header import checked_header
-
-    parts = checked_header(json.dumps(header))
+    """The session of a document and arrays, if it would write the same again: then nothing in them is unknown, missing or left over."""
+    parts = decode(document)
     if oracle is None and isinstance(parts.oracle, dict):
         oracle = build_oracle(parts.oracle, arrays)
     if oracle is not None and not same_oracle(oracle, parts.oracle, arrays):
@@ -201,18 +189,9 @@ def build(
     if policy is None:
         policy = policy_from_spec(within(parts.policy, MOST_NESTED))
     check_sizes(policy, parts, arrays, size)
-    session = cls(
-        policy,
-        **described_arms(parts, arrays),
-        oracle=oracle, horizon=parts.arms.horizon, seed=parts.seed, names=parts.names, window=parts.window,
-        default_reward=parts.default_reward, apply=parts.apply, after_stop=parts.after_stop, measured=parts.measured,
-        draws=parts.draws, encoder=found_encoder(parts.encoder, encoder),
-    )  # fmt: skip
+    encoder = found_encoder(parts.encoder, encoder)
+    session = cls(policy, **described_arms(parts, arrays), **parts.options, oracle=oracle, encoder=encoder)
     a = session.arms._replace(number=parts.arms.number) if session.catalogue else session.arms
-    if (a.number, a.dimension, a.blocks) != (parts.arms.number, parts.arms.dimension, parts.arms.blocks):
-        raise ValueError(f"the header's arms, {parts.arms}, are not those that the file's arrays describe.")
-    if a.distances is not None and a.distances.tobytes() != arrays["arms.distances"].tobytes():
-        raise ValueError("arms.distances are not those of arms.points.")
     rounds = session._rounds.changed(
         arms=a._replace(common=parts.arms.common), changing=parts.changing, several=parts.several, equal=parts.equal,
         retired=read_mask(arrays, "retired", a.number),
@@ -226,23 +205,27 @@ def build(
         if parts.selected >= a.number or not (session._counts and parts.played):
             raise ValueError(f"selected = {parts.selected} is not an arm of a decision that is only counted.")
         tally[SELECTED], tally[SELECTED_ARM] = parts.decided, parts.selected
-    state = restore(init(session.policy, rounds.policy_arms()), arrays, session.policy, a)
+    state = restored(session.policy, rounds.policy_arms(), arrays, a, "state")
     session._stand(agent(session.policy, state, Stream(rng), rounds.arms, tally), rounds)
     read_past(session, parts.past, arrays)
-    base = session._past.base
-    known = {*flatten(session.state), "retired", "rounds.features", "rounds.eligible"}
-    known |= set() if base is None else {*flatten(base.state, "base")}
-    unknown = [name for name in arrays if name not in known and not name.startswith(("arms.", "oracle."))]
-    if unknown:
-        raise ValueError(f"the file holds {unknown[0]!r}, which this session does not have.")
     session._audit = streams.unpack(parts.audit)
     if not hasattr(session._audit.bit_generator, "advance"):
         raise ValueError(f"audit is {parts.audit['bit_generator']}, which cannot jump ahead; sessions write PCG64.")
-    session._book, last = unpack_book(
-        parts.book, arrays, session._rounds, session.decided, session.apply == "in order", session._timed, session._checked_value
-    )
+    session._book, last = unpack_book(session, parts.book, arrays)
     session._stand(session._agent, session._rounds.changed(last=last))
+    check_written(session, parts, arrays)
     return session
+
+
+def check_written(session: SessionParts, parts: Header, arrays: dict[str, np.ndarray]) -> None:
+    header, written = packed_session(session)
+    for name in sorted({**arrays, **written}):
+        if name not in written or name not in arrays or arrays[name].tobytes() != np.asarray(written[name]).tobytes():
+            raise ValueError(f"the file's {name} is not what its session has.")
+    for field in Header.__struct_fields__:
+        one, other = getattr(parts, field), getattr(header, field)
+        if field not in GIVEN and msgspec.json.encode(one) != msgspec.json.encode(other):
+            raise ValueError(f"the file's {field} is not what its session has.")
 
 
 def within(data: dict[str, object], depth: int) -> dict[str, object]:
@@ -255,11 +238,12 @@ def within(data: dict[str, object], depth: int) -> dict[str, object]:
     return data
 
 
-def check_sizes(policy: Policy, parts: "Header", arrays: dict[str, np.ndarray], size: int) -> None:
+def check_sizes(policy: Policy, parts: Header, arrays: dict[str, np.ndarray], size: int) -> None:
     """Refuse a header that asks for more memory than the arrays of a file of so many bytes can fill, before any is taken.
 
     Every state stores an array of K numbers, with features one of d x d, and some policies arrays over all pairs of arms.
     """
+    horizon: Any = parts.options.get("horizon")
     a, features, kinds = parts.arms, arrays.get("arms.features"), accepts(policy)
     for name in ("arms.features", "arms.distances", "arms.points", "rounds.features", "features"):
         if name in arrays and arrays[name].dtype != np.float64:
@@ -278,12 +262,12 @@ def check_sizes(policy: Policy, parts: "Header", arrays: dict[str, np.ndarray], 
     if (counted and most < K) or ({"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most):
         raise ValueError(f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does not hold.")
     if d and not type(policy).TRAITS.stops and 3 * K * d * d > most and parts.oracle is None:  # some keep a regression for every arm
-        needed = state_bytes(policy, Arms(K, features=features, dimension=d, horizon=a.horizon, common=a.common))
+        needed = state_bytes(policy, Arms(K, features=features, dimension=d, horizon=horizon, common=a.common))
         if needed is not None and needed > size:
             raise ValueError(f"the header asks for {K} arms of dimension {d}, whose state a file of {size} bytes does not hold.")
     few = d + 7
     if type(policy).TRAITS.stops and features is not None and few < K:
-        probe = flatten(init(policy, Arms(few, features=features[:few], dimension=d, horizon=a.horizon)))
+        probe = flatten(init(policy, Arms(few, features=features[:few], dimension=d, horizon=horizon)))
         pairs = {few: K, few * (few - 1) // 2: K * (K - 1) // 2}
         for path, value in probe.items():
             wanted = tuple(pairs.get(n, 0) for n in value.shape)
@@ -295,7 +279,7 @@ def check_sizes(policy: Policy, parts: "Header", arrays: dict[str, np.ndarray], 
                     raise ValueError(f"{path} has shape {actual}, but the header asks for {K} arms.")
 
 
-def described_arms(parts: "Header", arrays: dict[str, np.ndarray]) -> JsonObject:
+def described_arms(parts: Header, arrays: dict[str, np.ndarray]) -> JsonObject:
     shown = {name: arrays[f"arms.{name}"] for name in ("features", "points", "distances") if f"arms.{name}" in arrays}
     if "points" in shown:
         return {"points": shown["points"]}
