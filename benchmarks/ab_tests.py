@@ -1,7 +1,9 @@
-"""Tests that stop beside tests of fixed size on variants without features: samples and wrong answers, `python benchmarks/ab_tests.py`.
+"""Tests that stop beside tests of fixed size on variants without features: samples and wrong
+answers, `python benchmarks/ab_tests.py`.
 
-Five click rates, epsilon = 0.03, delta = 0.05, seed 0; 100 runs of every rule that stops and 100,000 of every test of fixed size. A wrong
-answer is an arm that is worse than the best by more than epsilon.
+Five click rates, epsilon = 0.03, delta = 0.05, seed 0; 100 runs of every rule that stops and
+100,000 of every test of fixed size. A wrong answer is an arm that is worse than the best by more
+than epsilon.
 """
 
 import argparse
@@ -31,16 +33,27 @@ def rules():
 
 
 def fixed_size(rates, size):
-    """Share of tests with so many samples in all whose highest sample mean belongs to an arm that is too bad; ties at random."""
+    """Share of tests with so many samples in all whose highest sample mean belongs to an arm that
+    is too bad; ties at random."""
     rng = np.random.default_rng(0)
-    clicks = rng.binomial(size // rates.size, rates, size=(TESTS, rates.size)) + rng.random((TESTS, rates.size))
+    clicks = rng.binomial(size // rates.size, rates, size=(TESTS, rates.size)) + rng.random(
+        (TESTS, rates.size)
+    )
     return (rates[clicks.argmax(axis=1)] < rates.max() - EPSILON).astype(float)
 
 
 def line(name, samples, wrong):
-    """A row of a Markdown table: mean and standard error of samples, and of wrong answers in per cent."""
-    taken = f"{samples.mean():,.0f}" + (f" ± {samples.std(ddof=1) / np.sqrt(samples.size):,.0f}" if samples.size > 1 else "")
-    print(f"| {name} | {taken} | {100 * wrong.mean():.2f} ± {100 * wrong.std(ddof=1) / np.sqrt(wrong.size):.2f} |", flush=True)
+    """A row of a Markdown table: mean and standard error of samples, and of wrong answers in per
+    cent."""
+    taken = f"{samples.mean():,.0f}" + (
+        f" ± {samples.std(ddof=1) / np.sqrt(samples.size):,.0f}" if samples.size > 1 else ""
+    )
+    print(
+        f"| {name} | {taken} | "
+        f"{100 * wrong.mean():.2f} ± "
+        f"{100 * wrong.std(ddof=1) / np.sqrt(wrong.size):.2f} |",
+        flush=True,
+    )
 
 
 def main():
@@ -52,12 +65,22 @@ def main():
         print(f"\n{case}: {means}\n\n| test | samples | wrong, % |\n| --- | ---: | ---: |")
         rates = np.array(means)
         for name, rule in rules().items():
-            planned = tr.plan(means, epsilon=EPSILON, delta=DELTA, policies={name: rule}, replications=options.replications,
-                              workers=options.workers)  # fmt: skip
+            planned = tr.plan(
+                means,
+                epsilon=EPSILON,
+                delta=DELTA,
+                policies={name: rule},
+                replications=options.replications,
+                workers=options.workers,
+            )
             assert planned.certified[name] == 1.0
             line(name, planned.simulated.rounds[name], 1.0 - planned.simulated.correct[name])
         line("fixed size, any means", np.array([planned.fixed]), fixed_size(rates, planned.fixed))
-        line("fixed size, textbook", np.array([planned.textbook]), fixed_size(rates, planned.textbook))
+        line(
+            "fixed size, textbook",
+            np.array([planned.textbook]),
+            fixed_size(rates, planned.textbook),
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Compares kernels with those of a commit, in the same minutes: `make bench-check AGAINST=main~20`.
 
-The commit's sources are laid out beside these, and each tree has a process of its own. The kernels of `CHECKED` in
-`benchmarks/speed.py` are played in short runs, in turn here and there, and the best run of each counts: what disturbs the
-machine disturbs both, and no speed of another processor is compared with.
-Fails where a kernel of this tree is below 0.8 of the commit's, after four more tries.
+The commit's sources are laid out beside these, and each tree has a process of its own. The kernels
+of `CHECKED` in `benchmarks/speed.py` are played in short runs, in turn here and there, and the best
+run of each counts: what disturbs the machine disturbs both, and no speed of another processor is
+compared with. Fails where a kernel of this tree is below 0.8 of the commit's, after four more
+tries.
 """
 
 import argparse
@@ -35,10 +36,17 @@ class Tree:
     """A process that plays the kernels of one tree of sources. keys: of its kernels."""
 
     def __init__(self, name: str, sources: pathlib.Path) -> None:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (sources / "src", sources / "benchmarks")))}
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, (sources / "src", sources / "benchmarks")))
+        }
         self.name = name
         self.process = subprocess.Popen(
-            [sys.executable, "-B", "-c", PLAYER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [sys.executable, "-B", "-c", PLAYER],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
         )
         self.keys = self._line().split("\t")
 
@@ -60,7 +68,11 @@ class Tree:
 def trees(commit: str) -> Iterator[tuple[Tree, Tree]]:
     """The present tree and the commit's."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit, "src", "benchmarks"], capture_output=True, check=False)
+        archive = subprocess.run(
+            ["git", "-C", str(ROOT), "archive", commit, "src", "benchmarks"],
+            capture_output=True,
+            check=False,
+        )
         if archive.returncode:
             sys.exit(f"AGAINST={commit} is no commit: {archive.stderr.decode().strip()}")
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
@@ -80,14 +92,20 @@ def main() -> int:
     parser.add_argument("--only", default="", help="kernels whose name contains this")
     options = parser.parse_args()
     with trees(options.commit) as (here, there):
-        keys = [key for key in here.keys if key in there.keys and options.only.lower() in key.lower()]
+        keys = [
+            key for key in here.keys if key in there.keys and options.only.lower() in key.lower()
+        ]
         best = {key: [0.0, 0.0] for key in keys}
 
         def play(key: str) -> None:
             for number in range(RUNS):
-                for place, tree in ((0, here), (1, there)) if number % 2 else ((1, there), (0, here)):
+                for place, tree in (
+                    ((0, here), (1, there)) if number % 2 else ((1, there), (0, here))
+                ):
                     best[key][place] = max(best[key][place], tree.speed(key))
-            print(f"{best[key][0]:12,.0f} {best[key][1]:12,.0f} {ratio(key):6.2f}  {key}", flush=True)
+            print(
+                f"{best[key][0]:12,.0f} {best[key][1]:12,.0f} {ratio(key):6.2f}  {key}", flush=True
+            )
 
         def ratio(key: str) -> float:
             return best[key][0] / best[key][1]

@@ -1,4 +1,5 @@
-"""One round at catalogue size: a million arms, and promotions for 20,000 users, in seconds of wall time and GiB.
+"""One round at catalogue size: a million arms, and promotions for 20,000 users, in seconds of wall
+time and GiB.
 
 python benchmarks/catalogue.py [--scipy]    (--scipy: SciPy's dense assignment too, some 8 s)
 """
@@ -44,23 +45,44 @@ def main() -> None:
             fixed = seconds(tr.Session(policy, arms=X[:N], oracle=oracle), None)
             changing = seconds(tr.Session(policy, arms=N, dimension=51, oracle=oracle), X[:N])
             name = type(policy).__name__
-            print(f"{name}, N = {N:,}, k = 200: fixed arms {fixed:.3f} s, new features {changing:.3f} s, peak {memory():.2f} GiB")
+            print(
+                f"{name}, N = {N:,}, k = 200: fixed arms "
+                f"{fixed:.3f} s, new "
+                f"features "
+                f"{changing:.3f} s, "
+                f"peak {memory():.2f} GiB"
+            )
 
     N, M, k = 20_000, 10, 200
     oracle, scores = tr.oracles.Promotions(promotions=M, k=k), rng.normal(size=(N, M))
     oracle(scores)
     started = time.perf_counter()
     assignment = oracle.solve(scores)
-    print(f"promotions oracle, N = {N:,}, M = {M}, k = {k}: {1e3 * (time.perf_counter() - started):.1f} ms")
+    print(
+        f"promotions oracle, N = {N:,}, "
+        f"M = {M}, "
+        f"k = {k}: "
+        f"{1e3 * (time.perf_counter() - started):.1f} ms"
+    )
     if "--scipy" in sys.argv:
         started = time.perf_counter()
         places = np.repeat(scores, k, axis=1)
         value = places[linear_sum_assignment(places, maximize=True)].sum()
         apart = abs(value - assignment.value) / value
-        print(f"SciPy's dense assignment: {time.perf_counter() - started:.1f} s, values apart by {apart:.1e}, relative")
+        print(
+            f"SciPy's dense assignment: {time.perf_counter() - started:.1f} "
+            f"s, values "
+            f"apart by "
+            f"{apart:.1e}, relative"
+        )
     for policy in policies:
         took = seconds(tr.Session(policy, arms=N, dimension=51, oracle=oracle), X[:N])
-        print(f"{type(policy).__name__}, promotions for {N:,} users, new features: {took:.3f} s a round")
+        print(
+            f"{type(policy).__name__}, promotions for {N:,} users, new "
+            f"features: "
+            f"{took:.3f} s a "
+            f"round"
+        )
 
 
 if __name__ == "__main__":

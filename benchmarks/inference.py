@@ -1,6 +1,8 @@
-"""DR with its confidence sequence on a Parquet file of 1e7 rows: wall time and the most memory held. Must stay below 60 s.
+"""DR with its confidence sequence on a Parquet file of 1e7 rows: wall time and the most memory
+held. Must stay below 60 s.
 
-python benchmarks/inference.py [rows] [file]    (the file is written first, by another process, and kept where it is named)
+python benchmarks/inference.py [rows] [file]    (the file is written first, by another process, and
+kept where it is named)
 """
 
 import os
@@ -17,7 +19,8 @@ K, D, GROUP = 10, 5, 1_000_000
 
 
 def write(rows, path):
-    """A log of an uneven logger with features of the round, and the logger's probabilities of all arms."""
+    """A log of an uneven logger with features of the round, and the logger's probabilities of all
+    arms."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -30,7 +33,11 @@ def write(rows, path):
         chances /= chances.sum(axis=1, keepdims=True)
         arm = np.minimum((chances.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1), K - 1)
         mean = np.clip(0.3 + 0.02 * arm + (x * theta[arm]).sum(axis=1), 0.0, 1.0)
-        columns = {"arm": arm, "reward": (rng.random(n) < mean) * 1.0, "propensity": chances[np.arange(n), arm]}
+        columns = {
+            "arm": arm,
+            "reward": (rng.random(n) < mean) * 1.0,
+            "propensity": chances[np.arange(n), arm],
+        }
         columns |= {f"x{j}": x[:, j] for j in range(D)} | {f"h{k}": chances[:, k] for k in range(K)}
         part = pa.table(columns)
         writer = writer or pq.ParquetWriter(path, part.schema)
@@ -43,18 +50,35 @@ def read(path):
     started = time.perf_counter()
     import tightrope as tr
 
-    columns = {"features": [f"x{j}" for j in range(D)], "probabilities": [f"h{k}" for k in range(K)]}
+    columns = {
+        "features": [f"x{j}" for j in range(D)],
+        "probabilities": [f"h{k}" for k in range(K)],
+    }
     h = np.full((400, K), 1.0 / K)
     small = {"arm": np.arange(400) % K, "reward": np.zeros(400), "propensity": h[:, 0]}
-    tr.evaluate(tr.logs.from_frame(small, features=np.zeros((400, D)), probabilities=h), 3, baseline="logged")
+    tr.evaluate(
+        tr.logs.from_frame(small, features=np.zeros((400, D)), probabilities=h),
+        3,
+        baseline="logged",
+    )
     print(f"import and compilation: {time.perf_counter() - started:.1f} s, {memory():.2f} GiB")
     started = time.perf_counter()
     log = tr.logs.from_frame(path, **columns, arms=K)
     opened = time.perf_counter()
-    print(f"{log.n:,} rows, K = {K}, d = {D}, {os.path.getsize(path) / 2**30:.2f} GiB: checked in {opened - started:.1f} s")
+    print(
+        f"{log.n:,} rows, K = {K}, d = {D}, "
+        f"{os.path.getsize(path) / 2**30:.2f} GiB: "
+        f"checked in "
+        f"{opened - started:.1f} s"
+    )
     evaluation = tr.evaluate(log, 3, baseline="logged")
     done = time.perf_counter()
-    print(f"DR, sequence and gate: {done - opened:.1f} s; together {done - started:.1f} s; most memory {memory():.2f} GiB")
+    print(
+        f"DR, sequence and gate: {done - opened:.1f} s; together "
+        f"{done - started:.1f} "
+        f"s; most "
+        f"memory {memory():.2f} GiB"
+    )
     print(evaluation)
 
 

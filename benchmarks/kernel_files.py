@@ -1,9 +1,11 @@
-"""Damages files of compiled kernels and looks what calls of them give: `python benchmarks/kernel_files.py --damages 3000`.
+"""Damages files of compiled kernels and looks what calls of them give: `python
+benchmarks/kernel_files.py --damages 3000`.
 
-Each damage is one of: a flipped bit, a truncation, the file of another signature, of another function or of older sources in its place, a
-planted pickle. Every one must be noticed before anything of the file is used: the kernel is compiled anew and gives the same numbers, and
-its file is whole again. Damages are tried in processes of a hundred, so that a crash is seen and counted. Ends with 1 where one was not
-noticed.
+Each damage is one of: a flipped bit, a truncation, the file of another signature, of another
+function or of older sources in its place, a planted pickle. Every one must be noticed before
+anything of the file is used: the kernel is compiled anew and gives the same numbers, and its file
+is whole again. Damages are tried in processes of a hundred, so that a crash is seen and counted.
+Ends with 1 where one was not noticed.
 """
 
 import argparse
@@ -64,15 +66,25 @@ def results() -> tuple[float, ...]:
 
 
 def damage(
-    path: pathlib.Path, kind: str, whole: dict[pathlib.Path, bytes], older: dict[str, bytes], draw: random.Random, planted: str
+    path: pathlib.Path,
+    kind: str,
+    whole: dict[pathlib.Path, bytes],
+    older: dict[str, bytes],
+    draw: random.Random,
+    planted: str,
 ) -> None:
-    """Write something else into a file. whole: content by path; older: of older sources, by name."""
+    """Write something else into a file. whole: content by path; older: of older sources, by
+    name."""
     import pickle
 
     content = whole[path]
     if kind == "flip":
         place = draw.randrange(len(content))
-        content = content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :]
+        content = (
+            content[:place]
+            + bytes([content[place] ^ (1 << draw.randrange(8))])
+            + content[place + 1 :]
+        )
     elif kind == "truncate":
         content = content[: draw.randrange(len(content))]
     elif kind == "sources":
@@ -81,12 +93,18 @@ def damage(
         content = content[: draw.choice((0, 19, 51))] + pickle.dumps(Planted(planted))
     else:
         function = path.name.split("-")[0]
-        alike = [other for other in whole if other != path and (other.name.startswith(function)) == (kind == "signature")]
+        alike = [
+            other
+            for other in whole
+            if other != path and (other.name.startswith(function)) == (kind == "signature")
+        ]
         content = whole[draw.choice(sorted(alike))]
     path.write_bytes(content)
 
 
-def try_damages(seed: int, count: int, folder: str, wanted: tuple[float, ...], whole, older, queue) -> None:
+def try_damages(
+    seed: int, count: int, folder: str, wanted: tuple[float, ...], whole, older, queue
+) -> None:
     """In a process: damage a file, call everything, look at the file."""
     draw, planted = random.Random(seed), os.path.join(folder, f"planted{seed}")
     for number in range(count):
@@ -116,10 +134,17 @@ def main() -> int:
         older = {}
         for factor in ("2.0", "3.0"):  # the first run leaves files of older sources
             pathlib.Path(folder, "damaged_kernels.py").write_text(MODULE.replace("3.0", factor))
-            code = "import sys; sys.path.insert(0, sys.argv[1]); import kernel_files; kernel_files.results()"
+            code = (
+                "import sys; sys.path.insert(0, "
+                "sys.argv[1]); import "
+                "kernel_files; "
+                "kernel_files.results()"
+            )
             here = str(pathlib.Path(__file__).parent)
             subprocess.run([sys.executable, "-B", "-c", code, here], check=True)
-            paths = {path: path.read_bytes() for path in pathlib.Path(folder, "cache").rglob("*.nbc")}
+            paths = {
+                path: path.read_bytes() for path in pathlib.Path(folder, "cache").rglob("*.nbc")
+            }
             if factor == "2.0":
                 older = {path.name: content for path, content in paths.items()}
                 shutil.rmtree(pathlib.Path(folder, "cache"))
@@ -127,7 +152,9 @@ def main() -> int:
         wanted, counts, crashes, tried = results(), collections.Counter(), 0, 0
         while tried < options.damages:
             count, queue = min(IN_A_PROCESS, options.damages - tried), context.SimpleQueue()
-            process = context.Process(target=try_damages, args=(tried, count, folder, wanted, paths, older, queue))
+            process = context.Process(
+                target=try_damages, args=(tried, count, folder, wanted, paths, older, queue)
+            )
             process.start()
             reported = []
             while process.is_alive() or not queue.empty():
@@ -139,14 +166,32 @@ def main() -> int:
             crashes += process.exitcode != 0
             tried += count
             if process.exitcode:
-                print(f"a process ended with {process.exitcode} after {len(reported)} of its {count} damages")
+                print(
+                    f"a process ended with "
+                    f"{process.exitcode} after "
+                    f"{len(reported)} of its "
+                    f"{count} damages"
+                )
     kinds = sorted({kind for kind, _ in counts})
     for kind in kinds:
-        print(f"{kind:>10}: " + ", ".join(f"{number} {outcome}" for (one, outcome), number in sorted(counts.items()) if one == kind))
+        print(
+            f"{kind:>10}: "
+            + ", ".join(
+                f"{number} {outcome}"
+                for (one, outcome), number in sorted(counts.items())
+                if one == kind
+            )
+        )
     total = collections.Counter()
     for (_, outcome), number in counts.items():
         total[outcome if outcome in ("equal", "different") else "errors"] += number
-    print(f"{tried} damaged files: {total['equal']} equal, {total['different']} different, {total['errors']} errors, {crashes} crashes")
+    print(
+        f"{tried} damaged files: {total['equal']} equal, "
+        f"{total['different']} "
+        f"different, "
+        f"{total['errors']} "
+        f"errors, {crashes} crashes"
+    )
     return int(total["equal"] != tried)
 
 

@@ -1,4 +1,5 @@
-"""Microseconds from `decide` to the end of `reward` of every family: `python benchmarks/latency.py --busy --only LinTS`.
+"""Microseconds from `decide` to the end of `reward` of every family: `python benchmarks/latency.py
+--busy --only LinTS`.
 
 `--busy`: beside a busy process on each core, as on a shared machine. `--json`: for other programs.
 """
@@ -22,7 +23,11 @@ from tightrope.core.types import Oracle
 from tightrope.numerics.posterior import unit_rows
 from tightrope.solvers.oracles import Partition, Promotions, TopK
 
-WARM_UP, LEAST_DECISIONS, MOST_DECISIONS = 20, 30, 400  # decisions before the clock starts, and those that are timed
+WARM_UP, LEAST_DECISIONS, MOST_DECISIONS = (
+    20,
+    30,
+    400,
+)  # decisions before the clock starts, and those that are timed
 SECONDS = 3.0  # of one case, as soon as LEAST_DECISIONS are timed
 
 
@@ -49,10 +54,29 @@ def cases() -> list[Case]:
     for rows in (few, many, users):
         rows[:, 0] = np.abs(rows[:, 0])  # so that rewards of all arms can be positive
     kinds, points = np.arange(400) % 40, np.linspace(0.0, 1.0, 20)
-    of = {name: find(name) for name in (
-        "UCB", "KLUCB", "BetaThompson", "TopTwoThompson", "LinUCB", "LinTS", "LinMED", "SquareCB", "SoftUCB", "CLUCB2", "Safe", "CKLUCB",
-        "LinGapE", "C2UCB", "PC2UCB", "CombTS", "CombLinTS", "CombUCB1",
-    )}  # fmt: skip
+    of = {
+        name: find(name)
+        for name in (
+            "UCB",
+            "KLUCB",
+            "BetaThompson",
+            "TopTwoThompson",
+            "LinUCB",
+            "LinTS",
+            "LinMED",
+            "SquareCB",
+            "SoftUCB",
+            "CLUCB2",
+            "Safe",
+            "CKLUCB",
+            "LinGapE",
+            "C2UCB",
+            "PC2UCB",
+            "CombTS",
+            "CombLinTS",
+            "CombUCB1",
+        )
+    }
 
     def sets(name: str, oracle: Oracle = TopK(5)) -> Callable[[], Session]:
         return lambda: Session(of[name](), many, oracle=oracle)
@@ -68,19 +92,36 @@ def cases() -> list[Case]:
         Case("SoftUCB, K = 50, d = 20", lambda: Session(of["SoftUCB"](), few)),
         Case("LinTS, K = 50, d = 20", lambda: Session(of["LinTS"](), few)),
         Case("LinTS, new features", lambda: Session(of["LinTS"](), 50, dimension=20), (50, 20)),
-        Case("LinTS, one context for all arms", lambda: Session(of["LinTS"](), 50, dimension=20), (20,)),
-        Case("LinGapE, K = 50, d = 20", lambda: Session(of["LinGapE"](epsilon=0.01, delta=0.1), few)),
+        Case(
+            "LinTS, one context for all arms",
+            lambda: Session(of["LinTS"](), 50, dimension=20),
+            (20,),
+        ),
+        Case(
+            "LinGapE, K = 50, d = 20", lambda: Session(of["LinGapE"](epsilon=0.01, delta=0.1), few)
+        ),
         Case("CKLUCB, 20 points", lambda: Session(of["CKLUCB"](lipschitz=1.0), points=points)),
-        Case("CLUCB2, K = 50, d = 20", lambda: Session(of["CLUCB2"](baseline=0, baseline_mean=0.1, alpha=0.1), few)),
-        Case("Safe(LinTS), K = 50, d = 20", lambda: Session(of["Safe"](of["LinTS"](), baseline=0, baseline_mean=0.1, alpha=0.9), few)),
+        Case(
+            "CLUCB2, K = 50, d = 20",
+            lambda: Session(of["CLUCB2"](baseline=0, baseline_mean=0.1, alpha=0.1), few),
+        ),
+        Case(
+            "Safe(LinTS), K = 50, d = 20",
+            lambda: Session(
+                of["Safe"](of["LinTS"](), baseline=0, baseline_mean=0.1, alpha=0.9), few
+            ),
+        ),
         Case("CombUCB1, 5 of 400", sets("CombUCB1")),
         Case("C2UCB, 5 of 400, d = 40", sets("C2UCB")),
         Case("PC2UCB, 5 of 400, d = 40", sets("PC2UCB")),
         Case("CombTS, 5 of 400, d = 40", sets("CombTS")),
         Case("CombLinTS, 5 of 400, d = 40", sets("CombLinTS")),
         Case("CombTS, 5 of 400, one of each category", sets("CombTS", Partition(kinds, 1, 5))),
-        Case("CombTS, promotions for 2,000 users, 5 kinds", lambda: Session(of["CombTS"](), users, oracle=Promotions(5, 50))),
-    ]  # fmt: skip
+        Case(
+            "CombTS, promotions for 2,000 users, 5 kinds",
+            lambda: Session(of["CombTS"](), users, oracle=Promotions(5, 50)),
+        ),
+    ]
 
 
 def measure(case: Case, seconds: float = SECONDS) -> Latency:
@@ -97,7 +138,9 @@ def measure(case: Case, seconds: float = SECONDS) -> Latency:
         value = (
             rng.random()
             if isinstance(decision.arm, int)
-            else dict(zip(decision.arm.tolist(), rng.random(decision.arm.size).tolist(), strict=True))
+            else dict(
+                zip(decision.arm.tolist(), rng.random(decision.arm.size).tolist(), strict=True)
+            )
         )
         session.reward(decision.id, value)
         if end is not None:
@@ -110,8 +153,12 @@ def measure(case: Case, seconds: float = SECONDS) -> Latency:
 
 @contextlib.contextmanager
 def busy_cores() -> Iterator[None]:
-    """One process for each core that does nothing but keep it busy, as neighbours on a shared machine do."""
-    neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    """One process for each core that does nothing but keep it busy, as neighbours on a shared
+    machine do."""
+    neighbours = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(os.cpu_count() or 1)
+    ]
     try:
         yield
     finally:
@@ -124,15 +171,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     parser.add_argument("--busy", action="store_true", help="beside a busy process on each core")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table, and nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON instead of a table, and nothing else"
+    )
     options = parser.parse_args()
     every = cases()
     selection = [case for case in every if options.only in case.name]
     if not selection:
         names = [case.name for case in every]
-        sys.exit(f"only = {options.only!r} is in the name of nothing that is measured.{checks.hint(options.only, names)}")
+        sys.exit(
+            f"only = {options.only!r} is in the name of "
+            f"nothing "
+            f"that is "
+            f"measured.{checks.hint(options.only, names)}"
+        )
     if not options.json:
-        print(f"{'median µs':>10} {'90 % µs':>10}  decide and reward{', beside a busy process on each core' if options.busy else ''}")
+        print(
+            f"{'median µs':>10} "
+            f"{'90 % µs':>10}  "
+            f"decide and "
+            f"reward{', beside a busy process on each core' if options.busy else ''}"
+        )
     rows = []
     for case in selection:
         measure(case, seconds=0.0)  # compiles what is not compiled

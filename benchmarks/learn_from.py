@@ -1,7 +1,8 @@
-"""Rows per second and core of `learn_from`, and peak memory, on made-up logs: `python benchmarks/learn_from.py`.
+"""Rows per second and core of `learn_from`, and peak memory, on made-up logs: `python
+benchmarks/learn_from.py`.
 
-A tenth of the rows and then all of them are learned, each in a process of its own: memory must not grow with the log. The plan for
-10^8 rows follows from the speed.
+A tenth of the rows and then all of them are learned, each in a process of its own: memory must not
+grow with the log. The plan for 10^8 rows follows from the speed.
 """
 
 import argparse
@@ -17,7 +18,10 @@ import tightrope as tr
 
 PART = 1_000_000
 ARMS = 50
-POLICIES = {"UCB": lambda d: (tr.UCB(), {"arms": ARMS}), "LinUCB": lambda d: (tr.LinUCB(), {"arms": ARMS, "dimension": d})}
+POLICIES = {
+    "UCB": lambda d: (tr.UCB(), {"arms": ARMS}),
+    "LinUCB": lambda d: (tr.LinUCB(), {"arms": ARMS, "dimension": d}),
+}
 
 
 def write(folder, rows, dimension):
@@ -39,7 +43,9 @@ def learn(folder, name, dimension, workers):
     """One run in this process: seconds of CPU time (of all threads), peak memory in MiB."""
     policy, arguments = POLICIES[name](dimension)
     features = [f"x{i}" for i in range(dimension)] if name != "UCB" else None
-    small = {"arm": np.zeros(1, dtype=np.int64), "reward": np.zeros(1)} | {f"x{i}": np.zeros(1) for i in range(dimension)}
+    small = {"arm": np.zeros(1, dtype=np.int64), "reward": np.zeros(1)} | {
+        f"x{i}": np.zeros(1) for i in range(dimension)
+    }
     tr.Session(policy, **arguments).learn(small, features=features)  # compiles
     started = time.process_time()
     session = tr.learn_from(folder, policy, **arguments, features=features, workers=workers)
@@ -47,7 +53,8 @@ def learn(folder, name, dimension, workers):
 
 
 def peak():
-    """Peak memory of this process in MiB; `getrusage` would count what its parent had when it was started."""
+    """Peak memory of this process in MiB; `getrusage` would count what its parent had when it was
+    started."""
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
@@ -60,7 +67,9 @@ def main():
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        return learn(pathlib.Path(options.one[0]), options.one[1], options.dimension, options.workers)
+        return learn(
+            pathlib.Path(options.one[0]), options.one[1], options.dimension, options.workers
+        )
     with tempfile.TemporaryDirectory() as base:
         for rows in (options.rows // 10, options.rows):
             folder = pathlib.Path(base) / str(rows)
@@ -72,7 +81,11 @@ def main():
                 done = subprocess.run(words, capture_output=True, text=True, check=True)
                 n, seconds, memory = (float(word) for word in done.stdout.split())
                 print(
-                    f"{name:8s} {n:12,.0f} rows, d = {options.dimension}, {options.workers} threads: {seconds:7.2f} s of CPU, "
+                    f"{name:8s} {n:12,.0f} rows, d = "
+                    f"{options.dimension}, "
+                    f"{options.workers} "
+                    f"threads: "
+                    f"{seconds:7.2f} s of CPU, "
                     f"{n / seconds:10,.0f} rows/s per core, peak memory {memory:6,.0f} MiB",
                     flush=True,
                 )

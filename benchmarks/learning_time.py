@@ -1,7 +1,9 @@
-"""How long a guaranteed policy takes until it learns, by conversion rate and alpha: a table of the guarantee's explanation.
+"""How long a guaranteed policy takes until it learns, by conversion rate and alpha: a table of the
+guarantee's explanation.
 
-`python benchmarks/learning_time.py` plays ten offers whose conversion rates are spread evenly over .6 to 1.4 times their middle, with the
-fourth best as the baseline. A run has learned where less than half of the visitors since the checkpoint before saw the baseline.
+`python benchmarks/learning_time.py` plays ten offers whose conversion rates are spread evenly over
+.6 to 1.4 times their middle, with the fourth best as the baseline. A run has learned where less
+than half of the visitors since the checkpoint before saw the baseline.
 """
 
 import argparse
@@ -37,24 +39,43 @@ def main() -> None:
     options = parser.parse_args()
     checkpoints = np.unique(np.geomspace(100, options.visitors, 160).round().astype(int))
     print(
-        f"| conversion | alpha | visitors until it learns | days at {', '.join(f'{n:,}' for n in A_DAY)} a day | regret | baseline alone |"
+        f"| conversion | alpha | visitors until it "
+        f"learns | "
+        f"days at "
+        f"{', '.join(f'{n:,}' for n in A_DAY)} a day | regret | baseline alone |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
     for rate in RATES:
         problem = tr.problems.Bernoulli(rate * np.linspace(0.6, 1.4, ARMS))
         arm = ARMS - RANK
         for alpha in ALPHAS:
-            policy = tr.Safe(tr.BetaThompson(), baseline=arm, baseline_mean=float(problem.means[arm]), alpha=alpha, delta=0.05)
+            policy = tr.Safe(
+                tr.BetaThompson(),
+                baseline=arm,
+                baseline_mean=float(problem.means[arm]),
+                alpha=alpha,
+                delta=0.05,
+            )
             result = tr.simulate(
-                problem, {"safe": policy}, horizon=options.visitors, replications=options.runs, seed=0, checkpoints=checkpoints,
+                problem,
+                {"safe": policy},
+                horizon=options.visitors,
+                replications=options.runs,
+                seed=0,
+                checkpoints=checkpoints,
                 monitor=tr.Budget(baseline=arm, alpha=alpha),
-            )  # fmt: skip
+            )
             assert (result.watched["safe"]["violations"] == 0).all()
             middle, lost = float(np.median(learned(result, "safe"))), result.regret["safe"][:, -1]
             alone = (problem.means.max() - problem.means[arm]) * options.visitors
             print(
-                f"| {rate:.0%} | {alpha:g} | {middle:,.0f} | {', '.join(days(middle, n) for n in A_DAY)} | "
-                f"{lost.mean():,.0f} ± {lost.std(ddof=1) / math.sqrt(lost.size):,.0f} | {alone:,.0f} |",
+                f"| {rate:.0%} | "
+                f"{alpha:g} | "
+                f"{middle:,.0f} | "
+                f"{', '.join(days(middle, n) for n in A_DAY)} | "
+                f"{lost.mean():,.0f} ± "
+                f"{lost.std(ddof=1) / math.sqrt(lost.size):,.0f} | "
+                f"{alone:,.0f} |",
                 flush=True,
             )
 

@@ -1,6 +1,8 @@
-"""LinMED beside SoftUCB, LinUCB and LinTS on the synthetic instances of Yang & Toni 2020 (Figure 2): `python benchmarks/linmed.py`.
+"""LinMED beside SoftUCB, LinUCB and LinTS on the synthetic instances of Yang & Toni 2020 (Figure
+2): `python benchmarks/linmed.py`.
 
-40 instances, T = 2048, every policy told the true noise. Prints mean regret, and the paired difference to SoftUCB that learns online.
+40 instances, T = 2048, every policy told the true noise. Prints mean regret, and the paired
+difference to SoftUCB that learns online.
 """
 
 import math
@@ -16,7 +18,9 @@ def main():
         for name, noise in SIGMAS.items():
             problems = [synthetic(0, i, d, noise) for i in range(INSTANCES)]
             policies = {
-                "SoftUCB, online": tr.SoftUCB(online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
+                "SoftUCB, online": tr.SoftUCB(
+                    online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise
+                ),
                 "LinMED, best=0.9": tr.LinMED(noise=noise),
                 "LinMED, best=0.5": tr.LinMED(noise=noise, best=0.5, design=0.25),
                 "LinMED, best=0.99": tr.LinMED(noise=noise, best=0.99, design=0.005),
@@ -28,7 +32,12 @@ def main():
                 more = (regret - result.regret["SoftUCB, online"])[:, -1]
                 error = more.std(ddof=1) / math.sqrt(INSTANCES)
                 print(
-                    f"d = {d}, sigma = {name:9} {policy:18} {regret[:, -1].mean():7.1f}, {more.mean():+7.1f} (s.e. {error:.1f})", flush=True
+                    f"d = {d}, sigma = {name:9} "
+                    f"{policy:18} "
+                    f"{regret[:, -1].mean():7.1f}, "
+                    f"{more.mean():+7.1f} "
+                    f"(s.e. {error:.1f})",
+                    flush=True,
                 )
 
 

@@ -1,4 +1,5 @@
-"""Writes docs/results/open-bandit.md: each policy of the Open Bandit Dataset judged on the other's log, with verdicts. Numbers only.
+"""Writes docs/results/open-bandit.md: each policy of the Open Bandit Dataset judged on the other's
+log, with verdicts. Numbers only.
 
 python benchmarks/open_bandit.py [folder of the data]
 """
@@ -30,19 +31,49 @@ def page(data=None):
     cases = values.data(run)
     outcome = run_figure("values", values, run)
     package_versions = versions()
-    packages = ", ".join(f"{name} {package_versions[name]}" for name in ("python", "numpy", "numba", "scipy"))
+    packages = ", ".join(
+        f"{name} {package_versions[name]}" for name in ("python", "numpy", "numba", "scipy")
+    )
     lines = [
-        "# Open Bandit: each policy judged on the other's log", "",
-        f"Made by `python benchmarks/open_bandit.py` ({packages}, source {package_versions['source'][:12]}).",
-        "The same with pictures: `tightrope reproduce openbandit`. The data are not in this repository.", "",
-        outcome.notes, "", "## Overlap, bounds and gate", "",
-        "Bounds hold at all times at once, with probability 0.95, whatever the logger learned. The gate compares with the logger.", "",
-    ]  # fmt: skip
+        "# Open Bandit: each policy judged on the other's log",
+        "",
+        f"Made by `python "
+        f"benchmarks/open_bandit.py` "
+        f"({packages}, source "
+        f"{package_versions['source'][:12]}).",
+        "The same with pictures: `tightrope reproduce openbandit`. The data "
+        "are not "
+        "in this "
+        "repository.",
+        "",
+        outcome.notes,
+        "",
+        "## Overlap, bounds and gate",
+        "",
+        "Bounds hold at all times at once, with probability 0.95, whatever "
+        "the logger "
+        "learned. "
+        "The gate compares "
+        "with the logger.",
+        "",
+    ]
     rows = []
     for c in cases:
         low, high = c.evaluation.interval
-        bounds = [f"{c.evaluation.ess:,.0f}", f"{c.evaluation.max_weight:.1f}", f"[{low:.4f}, {high:.4f}]"]
-        rows.append([c.campaign, c.direction, *bounds, f"{c.own.value:.4f} ± {c.own.se:.4f}", c.evaluation.verdict])
+        bounds = [
+            f"{c.evaluation.ess:,.0f}",
+            f"{c.evaluation.max_weight:.1f}",
+            f"[{low:.4f}, {high:.4f}]",
+        ]
+        rows.append(
+            [
+                c.campaign,
+                c.direction,
+                *bounds,
+                f"{c.own.value:.4f} ± {c.own.se:.4f}",
+                c.evaluation.verdict,
+            ]
+        )
     headers = [
         "campaign",
         "log to policy",
@@ -53,13 +84,32 @@ def page(data=None):
         "verdict of `evaluate`",
     ]
     lines += [*table(headers, rows), "## Estimates", ""]
-    lines += ["Clicks per impression, ± one standard error; in units of 0.001. Refused cases are shown and not judged.", ""]
+    lines += [
+        "Clicks per impression, ± one standard error; in units of 0.001. "
+        "Refused cases "
+        "are shown "
+        "and not judged.",
+        "",
+    ]
     names = list(dict.fromkeys(name for c in cases for name in c.evaluation.estimates))
-    shown = [[c.campaign, c.direction, *(cell(c.evaluation.estimates.get(name)) for name in names), cell(c.own)] for c in cases]
+    shown = [
+        [
+            c.campaign,
+            c.direction,
+            *(cell(c.evaluation.estimates.get(name)) for name in names),
+            cell(c.own),
+        ]
+        for c in cases
+    ]
     lines += table(["campaign", "log to policy", *names, "own mean"], shown)
     counted = Counter(row.verdict for row in outcome.rows)
     words = ", ".join(f"{number} {verdict}" for verdict, number in counted.items())
-    lines.append(f"{len(outcome.rows)} comparisons: {words}; each with its test in [claims-openbandit.md](claims-openbandit.md).")
+    lines.append(
+        f"{len(outcome.rows)} comparisons: {words}; each "
+        f"with its "
+        f"test in "
+        f"[claims-openbandit.md](claims-openbandit.md)."
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -1,9 +1,11 @@
-"""Does the promise hold through HTTP, with hundreds of decisions open? Many simulated shops, each with and without the guarantee.
+"""Does the promise hold through HTTP, with hundreds of decisions open? Many simulated shops, each
+with and without the guarantee.
 
     python benchmarks/service_budget.py --runs 100
 
-Starts a service of its own on a new SQLite file, or uses --url and --key. Prints each run's true budget, which only the simulation knows,
-and exits with 1 where a guarded run broke the promise, or no plain one did.
+Starts a service of its own on a new SQLite file, or uses --url and --key. Prints each run's true
+budget, which only the simulation knows, and exits with 1 where a guarded run broke the promise, or
+no plain one did.
 """
 
 import argparse
@@ -29,8 +31,20 @@ def service(folder: pathlib.Path) -> Iterator[tuple[str, str]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "tightrope", "serve", "--db", str(folder / "budget.db"), "--port", str(port)]
-    with (folder / "log").open("w") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "tightrope",
+        "serve",
+        "--db",
+        str(folder / "budget.db"),
+        "--port",
+        str(port),
+    ]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         assert process.stdout is not None
         key = ""
         for line in process.stdout:
@@ -49,7 +63,9 @@ def service(folder: pathlib.Path) -> Iterator[tuple[str, str]]:
             process.wait(60)
 
 
-def one(client: Client, name: str, guarded: bool, seed: int, decisions: int, rollout: bool) -> Truth:
+def one(
+    client: Client, name: str, guarded: bool, seed: int, decisions: int, rollout: bool
+) -> Truth:
     """One shop."""
     shop = price_shop()
     client.create(shop.spec(name, guarded=guarded, rollout=rollout, seed=seed))
@@ -77,13 +93,36 @@ def main() -> None:
         for seed in range(options.runs):
             for guarded in (True, False):
                 kind = "guarded" if guarded else "plain"
-                truth = one(client, f"{kind}-{mark}-{seed}", guarded, seed, options.decisions, rollout=guarded and seed % 2 == 1)
+                truth = one(
+                    client,
+                    f"{kind}-{mark}-{seed}",
+                    guarded,
+                    seed,
+                    options.decisions,
+                    rollout=guarded and seed % 2 == 1,
+                )
                 broken[guarded] += truth.lowest < 0
-                print(f"{seed:3} {kind:8} lowest true budget {truth.lowest:8.3f}, at the end {truth.budget:8.2f}, "
-                      f"baseline {truth.baseline_share:6.1%}, at most {truth.most_open} open", flush=True)  # fmt: skip
-    print(f"guarded: {options.runs - broken[True]} of {options.runs} runs kept their true budget at 0 or above in every round")
+                print(
+                    f"{seed:3} {kind:8} lowest true budget "
+                    f"{truth.lowest:8.3f}, at "
+                    f"the end "
+                    f"{truth.budget:8.2f}, "
+                    f"baseline {truth.baseline_share:6.1%}, at most {truth.most_open} open",
+                    flush=True,
+                )
+    print(
+        f"guarded: {options.runs - broken[True]} of {options.runs} runs kept "
+        f"their true "
+        f"budget at "
+        f"0 or above in every round"
+    )
     print(f"plain:   {options.runs - broken[False]} of {options.runs}")
-    print(f"{options.runs * 2 * options.decisions} decisions over HTTP in {time.perf_counter() - began:.0f} s")
+    print(
+        f"{options.runs * 2 * options.decisions} "
+        f"decisions over "
+        f"HTTP in "
+        f"{time.perf_counter() - began:.0f} s"
+    )
     sys.exit(1 if broken[True] or not broken[False] else 0)
 
 

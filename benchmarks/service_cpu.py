@@ -1,10 +1,12 @@
-"""Processor time of the service's inner work, without sockets: LinUCB with K = 50 arms and d = 20 features.
+"""Processor time of the service's inner work, without sockets: LinUCB with K = 50 arms and d = 20
+features.
 
 python benchmarks/service_cpu.py [--decisions 20000] [--batch 1000] [--profile replay | batch]
 
-Batches of decisions and of rewards pass through everything but HTTP (reading JSON, deciding, the log on SQLite, writing JSON); then the
-log is replayed from its first event. Times are processor time of this process, the least and the median of blocks of `batch` items:
-other processes take caches and make any time longer, so the least says most about the code.
+Batches of decisions and of rewards pass through everything but HTTP (reading JSON, deciding, the
+log on SQLite, writing JSON); then the log is replayed from its first event. Times are processor
+time of this process, the least and the median of blocks of `batch` items: other processes take
+caches and make any time longer, so the least says most about the code.
 """
 
 import argparse
@@ -34,7 +36,9 @@ ARMS, DIMENSION = 50, 20
 def spec() -> ExperimentSpec:
     features = np.random.default_rng(0).normal(size=(ARMS, DIMENSION)) / np.sqrt(DIMENSION)
     arms = [{"id": f"arm-{k}", "features": row.tolist()} for k, row in enumerate(features)]
-    return ExperimentSpec.model_validate({"name": "load", "policy": "LinUCB", "window": "1h", "default_reward": 0.0, "arms": arms})
+    return ExperimentSpec.model_validate(
+        {"name": "load", "policy": "LinUCB", "window": "1h", "default_reward": 0.0, "arms": arms}
+    )
 
 
 class Here:
@@ -69,12 +73,16 @@ class Blocks:
         self.at = now
 
     def say(self, what: str) -> None:
-        print(f"{what}: {min(self.times):.1f} µs each, median {np.median(self.times):.1f} µs", flush=True)
+        print(
+            f"{what}: {min(self.times):.1f} µs each, median {np.median(self.times):.1f} µs",
+            flush=True,
+        )
 
 
 @contextlib.contextmanager
 def profiled(wanted: bool, there=lambda act: act()):
-    """A profile of the time, if that was asked for. there: calls a function in the thread that works; default this one."""
+    """A profile of the time, if that was asked for. there: calls a function in the thread that
+    works; default this one."""
     profile = cProfile.Profile(time.thread_time)
     if wanted:
         there(profile.enable)
@@ -85,7 +93,9 @@ def profiled(wanted: bool, there=lambda act: act()):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--decisions", type=int, default=20_000)
     parser.add_argument("--batch", type=int, default=1000)
     parser.add_argument("--profile", choices=("replay", "batch"))
@@ -94,7 +104,9 @@ def main() -> None:
         service = Service(Settings(db=str(pathlib.Path(folder) / "a.db")))
         service.open()
         experiment = spec()
-        service.ask_now(experiment.name, lambda transaction: create(transaction, experiment), spec=experiment)
+        service.ask_now(
+            experiment.name, lambda transaction: create(transaction, experiment), spec=experiment
+        )
         served = Here(service)
 
         def in_writer(act) -> None:
@@ -106,17 +118,29 @@ def main() -> None:
         def answered(body: bytes) -> bytes:
             """Rewards for a batch of decisions."""
             ids = [each["answer"]["id"] for each in json.loads(body)["results"]]
-            items = [{"decision_id": id, "value": value} for id, value in zip(ids, rng.normal(size=len(ids)).tolist(), strict=True)]
+            items = [
+                {"decision_id": id, "value": value}
+                for id, value in zip(ids, rng.normal(size=len(ids)).tolist(), strict=True)
+            ]
             return json.dumps({"rewards": items}).encode()
 
-        first = run(decide_batch, experiment.name, DecisionBatch.model_validate_json(question), served)
+        first = run(
+            decide_batch, experiment.name, DecisionBatch.model_validate_json(question), served
+        )
         run(reward_batch, experiment.name, RewardBatch.model_validate_json(answered(first)), served)
         bodies = []
         rounds, size = max(1, arguments.decisions // arguments.batch), arguments.batch
         with profiled(arguments.profile == "batch", in_writer):
             blocks = Blocks(size)
             for _ in range(rounds):
-                bodies.append(run(decide_batch, experiment.name, DecisionBatch.model_validate_json(question), served))
+                bodies.append(
+                    run(
+                        decide_batch,
+                        experiment.name,
+                        DecisionBatch.model_validate_json(question),
+                        served,
+                    )
+                )
                 blocks.end()
             blocks.say("decisions in batches")
         rewards = [answered(body) for body in bodies]
@@ -127,10 +151,17 @@ def main() -> None:
                 blocks.end()
             blocks.say("rewards in batches")
         expected = service.ask_now(
-            experiment.name, lambda transaction: (fingerprint(transaction.owned.journal), transaction.experiment.seq)
+            experiment.name,
+            lambda transaction: (
+                fingerprint(transaction.owned.journal),
+                transaction.experiment.seq,
+            ),
         )
         with service.database.read() as connection, profiled(arguments.profile == "replay"):
-            journal, kinds = ExperimentJournal(experiment.name), {"decided": Blocks(size), "rewarded": Blocks(size)}
+            journal, kinds = (
+                ExperimentJournal(experiment.name),
+                {"decided": Blocks(size), "rewarded": Blocks(size)},
+            )
             for event in log.read(connection, 1):
                 journal.follow(event)
                 if event.seq % size == 0:  # batches have one kind of events

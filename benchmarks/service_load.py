@@ -1,13 +1,16 @@
-"""How many durable decisions a second, and how late: LinUCB with K = 50 arms and d = 20 features, server and load on the same machine.
+"""How many durable decisions a second, and how late: LinUCB with K = 50 arms and d = 20 features,
+server and load on the same machine.
 
-python benchmarks/service_load.py [--seconds 60] [--db URL] [--connections 64] [--rate 500] [--keep FOLDER] [--busy]
+python benchmarks/service_load.py [--seconds 60] [--db URL] [--connections 64] [--rate 500] [--keep
+FOLDER] [--busy]
 
-First the disk alone, which every durable decision waits for. Then three measurements, each bounded in time: as many single decisions as
-the service takes (closed loop), `rate` a second (open loop, late starts counted as waiting), and batches of 1,000. The load is written
-straight to sockets, so that it costs little beside the service.
+First the disk alone, which every durable decision waits for. Then three measurements, each bounded
+in time: as many single decisions as the service takes (closed loop), `rate` a second (open loop,
+late starts counted as waiting), and batches of 1,000. The load is written straight to sockets, so
+that it costs little beside the service.
 
-`--busy` measures instead one decision after the other, each rewarded, of experiments whose propensities or sets cost most: alone, and
-beside a process that keeps each core busy.
+`--busy` measures instead one decision after the other, each rewarded, of experiments whose
+propensities or sets cost most: alone, and beside a process that keeps each core busy.
 """
 
 import argparse
@@ -29,7 +32,10 @@ import numpy as np
 from latency import busy_cores
 
 ARMS, DIMENSION, BATCH = 50, 20, 1000
-COSTLY = {"LinTS": (50, 20, {}), "C2UCB": (400, 40, {"oracle": {"oracle": "TopK", "k": 5}})}  # arms, features and what else the spec says
+COSTLY = {
+    "LinTS": (50, 20, {}),
+    "C2UCB": (400, 40, {"oracle": {"oracle": "TopK", "k": 5}}),
+}  # arms, features and what else the spec says
 
 
 class Connection:
@@ -39,14 +45,21 @@ class Connection:
         self.port, self.key = port, key
 
     async def open(self) -> "Connection":
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=2**24)
+        self.reader, self.writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, limit=2**24
+        )
         return self
 
     async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
         lines = (
-            f"POST {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {self.key}", "Content-Type: application/json",
-            f"Content-Length: {len(body)}", "", "",
-        )  # fmt: skip
+            f"POST {path} HTTP/1.1",
+            "Host: x",
+            f"Authorization: Bearer {self.key}",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+            "",
+            "",
+        )
         head = "\r\n".join(lines)
         self.writer.write(head.encode() + body)
         answer = await self.reader.readuntil(b"\r\n\r\n")
@@ -56,8 +69,11 @@ class Connection:
         return int(answer[9:12]), await self.reader.readexactly(length)
 
 
-async def closed_loop(connections: list[Connection], path: str, bodies, seconds: float, stop_after: int) -> tuple[int, float, list[float]]:
-    """As fast as answers come; returns how many succeeded, the time it took, and each one's time."""
+async def closed_loop(
+    connections: list[Connection], path: str, bodies, seconds: float, stop_after: int
+) -> tuple[int, float, list[float]]:
+    """As fast as answers come; returns how many succeeded, the time it took, and each one's
+    time."""
     times: list[float] = []
     began = time.perf_counter()
     until = began + seconds
@@ -73,7 +89,9 @@ async def closed_loop(connections: list[Connection], path: str, bodies, seconds:
     return len(times), time.perf_counter() - began, times
 
 
-async def open_loop(connections: list[Connection], path: str, bodies, rate: float, seconds: float) -> list[float]:
+async def open_loop(
+    connections: list[Connection], path: str, bodies, rate: float, seconds: float
+) -> list[float]:
     """At a fixed rate; a request that had to wait for a free connection is late by as much."""
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for each in connections:
@@ -103,7 +121,8 @@ async def open_loop(connections: list[Connection], path: str, bodies, rate: floa
 
 def milliseconds(times: list[float]) -> str:
     return ", ".join(
-        f"{name} {1000 * np.quantile(times, q):.1f} ms" for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
+        f"{name} {1000 * np.quantile(times, q):.1f} ms"
+        for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
     )
 
 
@@ -131,7 +150,10 @@ def served(db: str, folder: pathlib.Path):
         port = probe.getsockname()[1]
     log = open(folder / "serve.log", "w")  # noqa: SIM115
     process = subprocess.Popen(
-        [sys.executable, "-m", "tightrope", "serve", "--db", db, "--port", str(port)], stdout=subprocess.PIPE, stderr=log, text=True
+        [sys.executable, "-m", "tightrope", "serve", "--db", db, "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
     )
     try:
         key = ""
@@ -161,21 +183,34 @@ async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) 
     admin = await Connection(port, key).open()
     features = np.random.default_rng(0).normal(size=(ARMS, DIMENSION)) / np.sqrt(DIMENSION)
     spec = {
-        "name": "load", "policy": {"policy": "LinUCB"}, "window": "1h", "default_reward": 0.0,
+        "name": "load",
+        "policy": {"policy": "LinUCB"},
+        "window": "1h",
+        "default_reward": 0.0,
         "arms": [{"id": f"arm-{k}", "features": row.tolist()} for k, row in enumerate(features)],
-    }  # fmt: skip
+    }
     status, answer = await admin.post("/v1/experiments", json.dumps(spec).encode())
     assert status in (200, 201), answer
     base = "/v1/experiments/load"
     for _ in range(100):
         status, answer = await admin.post(f"{base}/decisions", b"{}")
-        await admin.post(f"{base}/rewards", json.dumps({"decision_id": json.loads(answer)["id"], "value": 1.0}).encode())
+        await admin.post(
+            f"{base}/rewards",
+            json.dumps({"decision_id": json.loads(answer)["id"], "value": 1.0}).encode(),
+        )
     connections = [await Connection(port, key).open() for _ in range(arguments.connections)]
     if "single" in arguments.only:
         before = cpu(pid)
-        n, took, times = await closed_loop(connections, f"{base}/decisions", lambda: b"{}", arguments.seconds, 10**6)
+        n, took, times = await closed_loop(
+            connections, f"{base}/decisions", lambda: b"{}", arguments.seconds, 10**6
+        )
         print(f"the server's own time: {1e6 * (cpu(pid) - before) / n:.0f} µs a decision")
-        print(f"single decisions, {len(connections)} connections: {n / took:,.0f}/s over {took:.0f} s; {milliseconds(times)}")
+        print(
+            f"single decisions, {len(connections)} connections: "
+            f"{n / took:,.0f}/s over "
+            f"{took:.0f} "
+            f"s; {milliseconds(times)}"
+        )
 
         async def pairs(connection: Connection, until: float) -> int:
             done = 0
@@ -188,18 +223,38 @@ async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) 
             return done
 
         began = time.perf_counter()
-        done = sum(await asyncio.gather(*(pairs(each, began + arguments.seconds / 4) for each in connections)))
+        done = sum(
+            await asyncio.gather(
+                *(pairs(each, began + arguments.seconds / 4) for each in connections)
+            )
+        )
         print(f"decision and reward: {done / (time.perf_counter() - began):,.0f} pairs/s")
     if "rate" in arguments.only:
-        times = await open_loop(connections, f"{base}/decisions", lambda: b"{}", arguments.rate, arguments.seconds)
+        times = await open_loop(
+            connections, f"{base}/decisions", lambda: b"{}", arguments.rate, arguments.seconds
+        )
         print(f"{arguments.rate:g} decisions/s for {arguments.seconds:g} s: {milliseconds(times)}")
     if "batch" in arguments.only:
         body = json.dumps({"decisions": [{}] * BATCH}).encode()
         before = cpu(pid)
-        n, took, times = await closed_loop(connections[:4], f"{base}/decisions:batch", lambda: body, arguments.seconds / 4, 10**6)
-        print(f"batches of {BATCH}: {n * BATCH / took:,.0f} decisions/s; {milliseconds(times)} per batch")
+        n, took, times = await closed_loop(
+            connections[:4], f"{base}/decisions:batch", lambda: body, arguments.seconds / 4, 10**6
+        )
+        print(
+            f"batches of {BATCH}: {n * BATCH / took:,.0f} "
+            f"decisions/s; "
+            f"{milliseconds(times)} per "
+            f"batch"
+        )
         print(f"the server's own time: {1e6 * (cpu(pid) - before) / (n * BATCH):.0f} µs a decision")
-    memory = next((line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")), "")
+    memory = next(
+        (
+            line
+            for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+            if line.startswith("VmRSS")
+        ),
+        "",
+    )
     print(f"server's memory: {' '.join(memory.split()[1:])}")
 
 
@@ -214,7 +269,9 @@ async def rewarded(connection: Connection, base: str, seconds: float) -> list[fl
         assert status == 200, answer[:300]
         decision = json.loads(answer)
         value = dict.fromkeys(decision["arm"], 0.5) if isinstance(decision["arm"], list) else 0.5
-        status, answer = await connection.post(f"{base}/rewards", json.dumps({"decision_id": decision["id"], "value": value}).encode())
+        status, answer = await connection.post(
+            f"{base}/rewards", json.dumps({"decision_id": decision["id"], "value": value}).encode()
+        )
         assert status == 200, answer[:300]
     return times
 
@@ -225,7 +282,14 @@ async def compare_busy(port: int, key: str, seconds: float) -> None:
     for policy, (arms, dimension, more) in COSTLY.items():
         features = np.random.default_rng(0).normal(size=(arms, dimension)) / np.sqrt(dimension)
         rows = [{"id": f"arm-{k}", "features": row.tolist()} for k, row in enumerate(features)]
-        spec = {"name": policy, "policy": policy, "arms": rows, "window": "1h", "default_reward": 0.0, **more}
+        spec = {
+            "name": policy,
+            "policy": policy,
+            "arms": rows,
+            "window": "1h",
+            "default_reward": 0.0,
+            **more,
+        }
         status, answer = await admin.post("/v1/experiments", json.dumps(spec).encode())
         assert status in (200, 201), answer
         base = f"/v1/experiments/{policy}"
@@ -234,26 +298,50 @@ async def compare_busy(port: int, key: str, seconds: float) -> None:
         with busy_cores():
             busy = await rewarded(admin, base, seconds)
         print(
-            f"{policy}, {arms} arms, d = {dimension}: alone {milliseconds(alone)}; beside busy processes {milliseconds(busy)}", flush=True
+            f"{policy}, {arms} arms, d = {dimension}: alone "
+            f"{milliseconds(alone)}; "
+            f"beside busy "
+            f"processes "
+            f"{milliseconds(busy)}",
+            flush=True,
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--db", default=None, help="Default: a new SQLite file in a temporary folder.")
+    parser.add_argument(
+        "--db", default=None, help="Default: a new SQLite file in a temporary folder."
+    )
     parser.add_argument("--keep", default=None, help="Folder for the database, which is kept.")
     parser.add_argument("--only", nargs="+", default=["single", "rate", "batch"])
-    parser.add_argument("--busy", action="store_true", help="Only decisions of costly experiments, alone and beside busy processes.")
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="Only decisions of costly experiments, alone and beside busy processes.",
+    )
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="tightrope-load-"))
     folder.mkdir(exist_ok=True)
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; the disk alone: {milliseconds(disk(folder))}")
+    print(
+        f"{platform.machine()}, {os.cpu_count()} "
+        f"cores, Python "
+        f"{platform.python_version()}; "
+        f"the "
+        f"disk alone: "
+        f"{milliseconds(disk(folder))}"
+    )
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):
-            asyncio.run(compare_busy(port, key, arguments.seconds) if arguments.busy else measure(port, key, arguments, process.pid))
+            asyncio.run(
+                compare_busy(port, key, arguments.seconds)
+                if arguments.busy
+                else measure(port, key, arguments, process.pid)
+            )
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder)

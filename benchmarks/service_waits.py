@@ -1,8 +1,10 @@
-"""The longest wait of one experiment while another one asks for much: `python benchmarks/service_waits.py [--postgres]`.
+"""The longest wait of one experiment while another one asks for much: `python
+benchmarks/service_waits.py [--postgres]`.
 
-A service in this process, without HTTP, with the garbage collector's settings that `tightrope serve` has. Meanwhile a second experiment is
-asked for decisions, one after the other. Each act is done twice, since the first time compiles what a service rehearses; the second one
-counts. Ends with 1 where a wait was longer than 250 ms.
+A service in this process, without HTTP, with the garbage collector's settings that `tightrope
+serve` has. Meanwhile a second experiment is asked for decisions, one after the other. Each act is
+done twice, since the first time compiles what a service rehearses; the second one counts. Ends with
+1 where a wait was longer than 250 ms.
 """
 
 import argparse
@@ -49,7 +51,9 @@ def cheap_batch(service, clock):
 
 def backlog(service, clock):
     """A late reward behind 20,000 windows that are due."""
-    create(service, {"name": "e", "policy": "UCB", "arms": TWO, "window": 60.0, "default_reward": 0.0})
+    create(
+        service, {"name": "e", "policy": "UCB", "arms": TWO, "window": 60.0, "default_reward": 0.0}
+    )
     for part in range(4):
         ask(service, batch(5_000, f"{part}-"), name="e")
     clock.now += 61 * 10**6
@@ -73,7 +77,10 @@ def erasure(service, clock):
 def costly_later(service, clock):
     """Decisions under a guarantee, whose cost was measured while the baseline was played."""
     create(
-        service, {"name": "e", "policy": "LinUCB", "arms": featured(3_000, 10)} | GUARD | {"guarantee": {"sigma": 0.5, "arm_bound": 3.0}}
+        service,
+        {"name": "e", "policy": "LinUCB", "arms": featured(3_000, 10)}
+        | GUARD
+        | {"guarantee": {"sigma": 0.5, "arm_bound": 3.0}},
     )
 
     def act():
@@ -88,15 +95,25 @@ def many_arms(service, clock):
     """100,000 arms are added."""
     create(service, {"name": "e", "policy": "UCB", "arms": TWO})
     return lambda: [
-        ask(service, commands.add_arms, ArmsRequest(arms=[{"id": f"n{part}-{k}"} for k in range(10_000)]), name="e") for part in range(10)
+        ask(
+            service,
+            commands.add_arms,
+            ArmsRequest(arms=[{"id": f"n{part}-{k}"} for k in range(10_000)]),
+            name="e",
+        )
+        for part in range(10)
     ]
 
 
-ACTS = {act.__name__: act for act in (slow_batch, cheap_batch, backlog, erasure, costly_later, many_arms)}
+ACTS = {
+    act.__name__: act
+    for act in (slow_batch, cheap_batch, backlog, erasure, costly_later, many_arms)
+}
 
 
 def waits_of(place, act):
-    """(longest, 99th percentile, how many waits, seconds, what was refused) of the second experiment meanwhile."""
+    """(longest, 99th percentile, how many waits, seconds, what was refused) of the second
+    experiment meanwhile."""
     clock, said = Clock(), ""
     with service_at(place, clock) as service:
         create(service, {"name": "other", "policy": "UCB", "arms": TWO})
@@ -111,12 +128,24 @@ def waits_of(place, act):
             except Refused as refused:
                 said = refused.message
             seconds = time.monotonic() - began
-    return max(waits, default=0.0), float(np.quantile(waits or [0.0], 0.99)), len(waits), seconds, said
+    return (
+        max(waits, default=0.0),
+        float(np.quantile(waits or [0.0], 0.99)),
+        len(waits),
+        seconds,
+        said,
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--postgres", action="store_true", help="On a PostgreSQL server in a temporary folder, else on SQLite.")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--postgres",
+        action="store_true",
+        help="On a PostgreSQL server in a temporary folder, else on SQLite.",
+    )
     parser.add_argument("--only", default="", help="Names of acts, with commas.")
     options = parser.parse_args()
     slow = []
@@ -124,9 +153,20 @@ def main() -> int:
     for name in options.only.split(",") if options.only else ACTS:
         for _ in range(2):
             folder = tempfile.TemporaryDirectory()
-            with folder, server() if options.postgres else contextlib.nullcontext(f"{folder.name}/a.db") as place:
+            with (
+                folder,
+                server()
+                if options.postgres
+                else contextlib.nullcontext(f"{folder.name}/a.db") as place,
+            ):
                 longest, most, count, seconds, said = waits_of(place, ACTS[name])
-        print(f"{name:>14} {1000 * longest:10.0f} {1000 * most:7.0f} {count:6} {seconds:8.1f}  {said}", flush=True)
+        print(
+            f"{name:>14} {1000 * longest:10.0f} "
+            f"{1000 * most:7.0f} "
+            f"{count:6} "
+            f"{seconds:8.1f}  {said}",
+            flush=True,
+        )
         slow += [name] if longest > MOST else []
     return int(bool(slow))
 

@@ -1,7 +1,9 @@
-"""Rounds per second and core of every policy as a multiple of a hand-fused loop, beside a baseline's: `make bench`, `make bench-check`.
+"""Rounds per second and core of every policy as a multiple of a hand-fused loop, beside a
+baseline's: `make bench`, `make bench-check`.
 
-`python benchmarks/speed.py --only KLUCB` measures policies by name, with `--import FILE` also those of a file of yours. `--check` takes
-a fixed list of 20 kernels and fails where one has become slow; `--save` stores what was measured.
+`python benchmarks/speed.py --only KLUCB` measures policies by name, with `--import FILE` also those
+of a file of yours. `--check` takes a fixed list of 20 kernels and fails where one has become slow;
+`--save` stores what was measured.
 """
 
 import argparse
@@ -32,17 +34,32 @@ RUNS = 20
 MORE_TRIES = 4  # times that a kernel which looks slow is measured again
 SAVED = 3  # measurements behind a stored one
 LEAST = 0.8  # of its stored multiple of the yardstick that a checked kernel must reach
-# What `make bench-check` measures, and over how many rounds (about 0.02 s): every family; short rounds, where an allocation would show,
-# and long ones, where a solver would.
+# What `make bench-check` measures, and over how many rounds (about 0.02 s): every family; short
+# rounds, where an allocation would show, and long ones, where a solver would.
 CHECKED: tuple[tuple[str, dict[str, object], str, int], ...] = (
     ("UCB", {}, "Bernoulli K=10", 400_000),
     ("KLUCB", {}, "Bernoulli K=10", 20_000),
     ("BetaThompson", {}, "Bernoulli K=10", 100_000),
     ("EpsilonGreedy", {}, "Bernoulli K=10", 300_000),
-    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2, "martingale": "freedman"}, "Bernoulli K=10", 400_000),
-    ("CUCB2", {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2, "martingale": "freedman"}, "Bernoulli K=17", 400_000),
+    (
+        "CUCB2",
+        {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2, "martingale": "freedman"},
+        "Bernoulli K=10",
+        400_000,
+    ),
+    (
+        "CUCB2",
+        {"baseline": 0, "baseline_mean": 0.4, "alpha": 0.3, "sigma": 0.2, "martingale": "freedman"},
+        "Bernoulli K=17",
+        400_000,
+    ),
     ("CLUCB2", {"baseline": 0, "baseline_mean": 0.4, "sigma": 0.2}, "Linear K=50 d=10", 40_000),
-    ("Safe", {"inner": {"policy": "UCB"}, "baseline": 0, "baseline_mean": 0.4}, "Bernoulli K=10", 300_000),
+    (
+        "Safe",
+        {"inner": {"policy": "UCB"}, "baseline": 0, "baseline_mean": 0.4},
+        "Bernoulli K=10",
+        300_000,
+    ),
     ("LinUCB", {}, "Linear K=30 d=100", 25_000),
     ("LinUCB", {}, "Contextual K=10 d=10", 25_000),
     ("LinTS", {}, "Linear K=50 d=10", 16_000),
@@ -77,7 +94,9 @@ def standard_problems() -> dict[str, tuple[Problem, bool | None]]:
 
     def triangle(K: int) -> problems.Lipschitz:
         points = np.linspace(0, 1, K)
-        return problems.Lipschitz(points=points, means=0.8 - 0.5 * np.abs(points - 0.5), lipschitz=0.5)
+        return problems.Lipschitz(
+            points=points, means=0.8 - 0.5 * np.abs(points - 0.5), lipschitz=0.5
+        )
 
     def catalogue(N: int) -> problems.SemiBandit:
         return problems.SemiBandit(sphere(N, 51), sphere(51), TopK(200), noise=0.5)
@@ -94,21 +113,29 @@ def standard_problems() -> dict[str, tuple[Problem, bool | None]]:
         "Lipschitz K=46": (triangle(46), None),
         "Sets N=20,000 k=200": (catalogue(20_000), None),
         "Sets N=200,000 k=200": (catalogue(200_000), None),
-        "Promotions N=20,000 k=200": (problems.Promotions(sphere(20_000, 51), rng.integers(0, 6, (20_000, 10)), k=200), None),
+        "Promotions N=20,000 k=200": (
+            problems.Promotions(sphere(20_000, 51), rng.integers(0, 6, (20_000, 10)), k=200),
+            None,
+        ),
     }
 
 
 def click_problems() -> dict[str, tuple[Problem, bool | None]]:
-    """The same for policies that take rewards in [0, 1] only, where no standard problem pays such."""
+    """The same for policies that take rewards in [0, 1] only, where no standard problem pays
+    such."""
     rng = np.random.default_rng(1)
     rows = rng.random((50, 10))
     rows /= rows.sum(axis=1, keepdims=True)  # with theta in [0, 1] all means are in [0, 1]
     chosen = problems.SemiBandit(rows, rng.random(10), TopK(5), rewards="bernoulli")
-    return {"Clicks K=50 d=10": (problems.Linear(rows, rng.random(10), rewards="bernoulli"), False), "Clicks N=50 k=5": (chosen, None)}
+    return {
+        "Clicks K=50 d=10": (problems.Linear(rows, rng.random(10), rewards="bernoulli"), False),
+        "Clicks N=50 k=5": (chosen, None),
+    }
 
 
 def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
-    """Every policy whose label contains `only`, on the standard problems whose structure it uses and whose rewards it takes."""
+    """Every policy whose label contains `only`, on the standard problems whose structure it uses
+    and whose rewards it takes."""
     standard, clicks = standard_problems(), click_problems()
     for policy in examples().values():
         if only.lower() in label(policy).lower():
@@ -116,13 +143,19 @@ def cases(only: str = "") -> Iterator[tuple[str, Policy, str, Problem]]:
                 yield label(policy), policy, name, problem
 
 
-def places(policy: Policy, among: dict[str, tuple[Problem, bool | None]]) -> list[tuple[str, Problem]]:
+def places(
+    policy: Policy, among: dict[str, tuple[Problem, bool | None]]
+) -> list[tuple[str, Problem]]:
     """The problems that fit a policy."""
     fitting = []
     for name, (problem, stops) in among.items():
         arms = describe(problem)
         structure = set(offers(arms)) - {"arms"} or {"arms"}
-        if structure & set(accepts(policy)) and stops in (None, type(policy).TRAITS.stops) and takes_rewards(policy, arms):
+        if (
+            structure & set(accepts(policy))
+            and stops in (None, type(policy).TRAITS.stops)
+            and takes_rewards(policy, arms)
+        ):
             fitting.append((name, problem))
     return fitting
 
@@ -144,7 +177,9 @@ def _yardstick(rounds, rng):
 
 def yardstick_speed() -> float:
     """Rounds per CPU second of the hand-fused loop, once."""
-    return _speed_of(lambda: _yardstick(YARDSTICK_ROUNDS, np.random.default_rng(0)), YARDSTICK_ROUNDS)
+    return _speed_of(
+        lambda: _yardstick(YARDSTICK_ROUNDS, np.random.default_rng(0)), YARDSTICK_ROUNDS
+    )
 
 
 def _speed_of(run: Callable[[], object], rounds: int) -> float:
@@ -154,9 +189,11 @@ def _speed_of(run: Callable[[], object], rounds: int) -> float:
 
 
 def measure(policy: Policy, problem: Problem, rounds: int | None = None) -> Measurement:
-    """The best of RUNS short runs beside the best of as many of the yardstick between them, after a warm-up.
+    """The best of RUNS short runs beside the best of as many of the yardstick between them, after a
+    warm-up.
 
-    rounds: of a run; default what takes about SECONDS. Of many short runs in turn the best is what other programs disturb least.
+    rounds: of a run; default what takes about SECONDS. Of many short runs in turn the best is what
+    other programs disturb least.
     """
     _yardstick(10, np.random.default_rng(0))
     horizon = _horizon(policy, problem) if rounds is None else rounds
@@ -168,7 +205,10 @@ def measure(policy: Policy, problem: Problem, rounds: int | None = None) -> Meas
 
 def better(first: Measurement, second: Measurement) -> Measurement:
     """Two measurements of the same as one."""
-    speed, yardstick = max(first.rounds_per_second, second.rounds_per_second), max(first.yardstick, second.yardstick)
+    speed, yardstick = (
+        max(first.rounds_per_second, second.rounds_per_second),
+        max(first.yardstick, second.yardstick),
+    )
     return Measurement(speed, 1e6 / speed, speed / yardstick, yardstick)
 
 
@@ -199,11 +239,26 @@ def checked_cases(only: str = "") -> Iterator[tuple[str, Policy, Problem, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--baseline", type=pathlib.Path, default=pathlib.Path("benchmarks/baseline.json"), help="JSON file to compare with")
+    parser.add_argument(
+        "--baseline",
+        type=pathlib.Path,
+        default=pathlib.Path("benchmarks/baseline.json"),
+        help="JSON file to compare with",
+    )
     parser.add_argument("--save", action="store_true", help="write this run to the baseline file")
     parser.add_argument("--only", default="", help="only policies whose name contains this")
-    parser.add_argument("--check", action="store_true", help="a fixed list of 20 kernels; fail where one has become slow")
-    parser.add_argument("--import", dest="modules", action="append", default=[], help="a module or .py file with policies of your own")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="a fixed list of 20 kernels; fail where one has become slow",
+    )
+    parser.add_argument(
+        "--import",
+        dest="modules",
+        action="append",
+        default=[],
+        help="a module or .py file with policies of your own",
+    )
     options = parser.parse_args()
     for module in options.modules:
         load_module(module)
@@ -213,7 +268,8 @@ def main() -> None:
 
 
 def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[str]:
-    """Measure, print, store where asked for. Returns the checked kernels that have become slow or are not stored."""
+    """Measure, print, store where asked for. Returns the checked kernels that have become slow or
+    are not stored."""
     processor = machine()["cpu"]
     stored = json.loads(baseline.read_text()) if baseline.exists() else {}
     ours = stored.setdefault("checked" if check else "relative", {}).setdefault(processor, {})
@@ -222,21 +278,38 @@ def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[
     def cases_of(only: str) -> list[tuple[str, Policy, Problem, int | None]]:
         if check:
             return list(checked_cases(only))
-        return [(f"{name} on {place}", policy, problem, None) for name, policy, place, problem in cases(only)]
+        return [
+            (f"{name} on {place}", policy, problem, None)
+            for name, policy, place, problem in cases(only)
+        ]
 
     selection = cases_of(only)
     if not selection:
         names = sorted({type(policy).__name__ for _, policy, _, _ in cases_of("")})
-        sys.exit(f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, names)}")
+        sys.exit(
+            f"only = {only!r} is in the name of nothing that is measured.{checks.hint(only, names)}"
+        )
     print("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
-    print(f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and problem", flush=True)
+    print(
+        f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} "
+        f"{'x baseline':>10}  "
+        f"policy and "
+        f"problem",
+        flush=True,
+    )
     measured: dict[str, Measurement] = {}
 
     def look(key: str, policy: Policy, problem: Problem, rounds: int | None) -> None:
         got = measure(policy, problem, rounds)
         measured[key] = got = better(measured[key], got) if key in measured else got
         ratio = "new" if key not in before else f"{got.relative / before[key]:.2f}"
-        print(f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} {ratio:>10}  {key}", flush=True)
+        print(
+            f"{got.rounds_per_second:12,.0f} "
+            f"{got.microseconds:9.3g} "
+            f"{got.relative:11.3g} "
+            f"{ratio:>10}  {key}",
+            flush=True,
+        )
         if save:
             multiples = before | {case: one.relative for case, one in measured.items()}
             ours.update(multiples=multiples, yardstick=got.yardstick, versions=versions())
@@ -250,19 +323,28 @@ def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[
     for _ in range((SAVED - 1 if save else MORE_TRIES) if check else 0):
         repeats = [case for case in selection if save or is_slow(case[0])]
         if repeats:
-            print("Once more:" if save else "Once more, now that what disturbed them may have ended:")
+            print(
+                "Once more:" if save else "Once more, now that what disturbed them may have ended:"
+            )
         for case in repeats:
             look(*case)
     if save:
         print(f"baseline: {baseline}")
     elif check and not before:
         print(
-            f"{baseline} has no multiples of this kind of processor ({processor}), and those of another say nothing here. "
+            f"{baseline} has no multiples of this kind of processor "
+            f"({processor}), and "
+            f"those of "
+            f"another say nothing here. "
             "make bench-check AGAINST=COMMIT compares with a commit; --save stores these.",
             file=sys.stderr,
         )
     elif check:
-        slow = [f"{key} ({got.relative / before[key]:.2f})" for key, got in measured.items() if is_slow(key)]
+        slow = [
+            f"{key} ({got.relative / before[key]:.2f})"
+            for key, got in measured.items()
+            if is_slow(key)
+        ]
         return slow + [f"{key} (new)" for key in measured if key not in before]
     return []
 

@@ -1,10 +1,12 @@
-"""SquareCB beside epsilon-greedy on labelled data (extra `lab`) and on the Open Bandit Dataset: `python benchmarks/squarecb.py`.
+"""SquareCB beside epsilon-greedy on labelled data (extra `lab`) and on the Open Bandit Dataset:
+`python benchmarks/squarecb.py`.
 
-Labelled data of scikit-learn: a model for each class, 3,000 rounds, 20 replications that meet the same rows, LinUCB beside them. Prints
-mistakes. Open Bandit ($TIGHTROPE_DATA): one ridge regression on the features of the items and the user's affinity to them, on the log of
-the uniform policy. Prints clicks in a thousand rounds: by replay of 40 orders of the log, and in 20 runs of 10,000 rounds in a world
-that was fitted to the log, where expected clicks count. Gains over epsilon-greedy are paired; their standard errors are those of the
-runs, and do not say how few clicks the log has.
+Labelled data of scikit-learn: a model for each class, 3,000 rounds, 20 replications that meet the
+same rows, LinUCB beside them. Prints mistakes. Open Bandit ($TIGHTROPE_DATA): one ridge regression
+on the features of the items and the user's affinity to them, on the log of the uniform policy.
+Prints clicks in a thousand rounds: by replay of 40 orders of the log, and in 20 runs of 10,000
+rounds in a world that was fitted to the log, where expected clicks count. Gains over epsilon-greedy
+are paired; their standard errors are those of the runs, and do not say how few clicks the log has.
 """
 
 import math
@@ -46,7 +48,13 @@ ORDERS, RUNS = 40, 20
 def report(name, policy, values, gains, words):
     """A line for one policy on one data set."""
     error = gains.std(ddof=1) / math.sqrt(gains.size)
-    print(f"{name:22} {policy:18} {values.mean():8.2f} {words}, gain {gains.mean():8.2f} (s.e. {error:.2f})", flush=True)
+    print(
+        f"{name:22} {policy:18} {values.mean():8.2f} "
+        f"{words}, gain "
+        f"{gains.mean():8.2f} (s.e. "
+        f"{error:.2f})",
+        flush=True,
+    )
 
 
 def labelled():
@@ -55,7 +63,13 @@ def labelled():
         problem = tr.problems.classification(*load(return_X_y=True), expand=False)
         result = tr.simulate(problem, POLICIES, horizon=3000, replications=20)
         for policy, regret in result.regret.items():
-            report(name, policy, regret[:, -1], (result.regret["epsilon-greedy"] - regret)[:, -1], "mistakes")
+            report(
+                name,
+                policy,
+                regret[:, -1],
+                (result.regret["epsilon-greedy"] - regret)[:, -1],
+                "mistakes",
+            )
 
 
 def features(campaign):
@@ -63,28 +77,42 @@ def features(campaign):
     n, K = campaign.affinity.shape
     spread = campaign.items.std(axis=0)
     items = (campaign.items - campaign.items.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    parts = np.ones((n, K, 1)), np.broadcast_to(items, (n, *items.shape)), campaign.affinity[:, :, None] / campaign.affinity.std()
+    parts = (
+        np.ones((n, K, 1)),
+        np.broadcast_to(items, (n, *items.shape)),
+        campaign.affinity[:, :, None] / campaign.affinity.std(),
+    )
     return np.concatenate(parts, axis=2) / math.sqrt(items.shape[1])
 
 
 def log_of(campaign, X, order, labels):
-    """The impressions in this order; item k is arm labels[k], since policies break ties by number."""
+    """The impressions in this order; item k is arm labels[k], since policies break ties by
+    number."""
     columns = {"arm": labels[campaign.log["arm"][order]], "reward": campaign.log["reward"][order]}
-    return tr.logs.from_frame(columns, propensity=1.0 / campaign.arms, features=X[order][:, np.argsort(labels)], arms=campaign.arms)
+    return tr.logs.from_frame(
+        columns,
+        propensity=1.0 / campaign.arms,
+        features=X[order][:, np.argsort(labels)],
+        arms=campaign.arms,
+    )
 
 
 def replayed(campaign, X):
-    """Clicks in a thousand rounds of each policy on the rows where it chose what was shown, in many orders."""
+    """Clicks in a thousand rounds of each policy on the rows where it chose what was shown, in many
+    orders."""
     rng, clicks = np.random.default_rng(0), {policy: np.zeros(ORDERS) for policy in RARE}
     for i in range(ORDERS):
         log = log_of(campaign, X, rng.permutation(len(X)), rng.permutation(campaign.arms))
         for policy, each in RARE.items():
-            clicks[policy][i] = 1000.0 * tr.evaluate_learner(log, each, method="replay", seed=i).value
+            clicks[policy][i] = (
+                1000.0 * tr.evaluate_learner(log, each, method="replay", seed=i).value
+            )
     return clicks
 
 
 def simulated(campaign, X):
-    """Expected clicks in a thousand rounds of each policy in the world that `evaluate_learner(method="simulate")` fits to the log."""
+    """Expected clicks in a thousand rounds of each policy in the world that
+    `evaluate_learner(method="simulate")` fits to the log."""
     n, rng, clicks = len(X), np.random.default_rng(0), {policy: np.zeros(RUNS) for policy in RARE}
     for r in range(RUNS):
         log = log_of(campaign, X, np.arange(n), rng.permutation(campaign.arms))
@@ -96,7 +124,19 @@ def simulated(campaign, X):
             view = View(log, each, rows)
             shown, contexts, scratch, eligible = view.arrays()
             last = np.zeros(1, dtype=np.int64)
-            world = LoggedWorld(means, best, np.zeros(0), 0.0, 1.0, last, shown, contexts, scratch, view.fixed, eligible)
+            world = LoggedWorld(
+                means,
+                best,
+                np.zeros(0),
+                0.0,
+                1.0,
+                last,
+                shown,
+                contexts,
+                scratch,
+                view.fixed,
+                eligible,
+            )
             record, _, play = to_horizon(prepare(each, world, 0, r, n), NoMonitor(), np.array([n]))
             play(0, n)
             clicks[policy][r] = 1000.0 * (best.mean() - record.regret[-1] / n)
@@ -111,7 +151,13 @@ def open_bandit_log():
         for method in (replayed, simulated):
             clicks = method(campaign, X)
             for policy, values in clicks.items():
-                report(f"{name}, {method.__name__}", policy, values, values - clicks["epsilon-greedy"], "clicks")
+                report(
+                    f"{name}, {method.__name__}",
+                    policy,
+                    values,
+                    values - clicks["epsilon-greedy"],
+                    "clicks",
+                )
 
 
 def main():

@@ -1,4 +1,5 @@
-"""The site: `make docs` writes it to docs/_build/html, with warnings as errors. Pages fetch nothing from other hosts."""
+"""The site: `make docs` writes it to docs/_build/html, with warnings as errors. Pages fetch nothing
+from other hosts."""
 
 import hashlib
 import pathlib
@@ -15,7 +16,8 @@ import tightrope
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# Pages that are made: of policies, commands, specs and stored rows. A file that is as it should be keeps its time.
+# Pages that are made: of policies, commands, specs and stored rows. A file that is as it should be
+# keeps its time.
 for name, text in (make_reference.pages() | make_results.pages()).items():
     path = HERE / name
     path.parent.mkdir(exist_ok=True)
@@ -42,11 +44,18 @@ extensions = [
     "cards",
 ]
 smartquotes = False  # values such as 'confidence' are copied from the pages
-exclude_patterns = ["_build", "_templates", "mathematics"]  # mathematics: sections of docs/policies, which policy_pages puts together
+exclude_patterns = [
+    "_build",
+    "_templates",
+    "mathematics",
+]  # mathematics: sections of docs/policies, which policy_pages puts together
 
-# The reference: docs/reference/interface.md names what is public; Sphinx makes a page for each, in docs/reference/api.
+# The reference: docs/reference/interface.md names what is public; Sphinx makes a page for each, in
+# docs/reference/api.
 templates_path = ["_templates"]
-default_role = "py:obj"  # docstrings write code as Markdown does; what is a public name becomes a link
+default_role = (
+    "py:obj"  # docstrings write code as Markdown does; what is a public name becomes a link
+)
 autosummary_context = {"pages": pages_by_name()}  # that use a name
 autodoc_typehints = "none"  # the sections of a docstring say more than the types of the signature
 autodoc_member_order = "bysource"
@@ -58,10 +67,15 @@ myst_heading_anchors = 4
 myst_dmath_double_inline = False
 html_math_renderer = "mathml"
 
-# Pages with code cells run while the site is built. What they showed is kept for these sources of the package and these cells.
-sources = b"".join(path.read_bytes() for path in sorted(pathlib.Path(tightrope.__file__).parent.rglob("*.py")))
+# Pages with code cells run while the site is built. What they showed is kept for these sources of
+# the package and these cells.
+sources = b"".join(
+    path.read_bytes() for path in sorted(pathlib.Path(tightrope.__file__).parent.rglob("*.py"))
+)
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(HERE / "_build" / "executed" / hashlib.sha256(sources).hexdigest()[:16])
+nb_execution_cache_path = str(
+    HERE / "_build" / "executed" / hashlib.sha256(sources).hexdigest()[:16]
+)
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 240  # seconds a cell may take, most of it compilation
@@ -73,7 +87,14 @@ html_css_files = ["site.css"]
 html_favicon = "../src/tightrope_service/static/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "coming-from": [], "install": [], "which-policy": [], "changelog": [], "glossary": []}
+html_sidebars = {
+    "index": [],
+    "coming-from": [],
+    "install": [],
+    "which-policy": [],
+    "changelog": [],
+    "glossary": [],
+}
 html_theme_options = {
     "logo": {"text": "tightrope"},
     "navbar_align": "left",

@@ -1,7 +1,8 @@
-"""Draws the pictures of docs/results/contradictions into docs/results/figures/contradictions, from the numbers that contradict a claim.
+"""Draws the pictures of docs/results/contradictions into docs/results/figures/contradictions, from
+the numbers that contradict a claim.
 
-`make_contradictions.py` draws all of them, which takes a minute or two. Every number comes from a function of its own, which
-tests/papers/test_contradictions.py holds against the claim.
+`make_contradictions.py` draws all of them, which takes a minute or two. Every number comes from a
+function of its own, which tests/papers/test_contradictions.py holds against the claim.
 """
 
 import json
@@ -38,19 +39,25 @@ SHORTEST, LONGEST, RATE = 100, 1000, 0.05  # rounds between checkpoints, and alp
 
 
 def optimism(k: int, scale: float = 1.0) -> float:
-    """Probability that k equal arms with draws of their own are optimistic, theta_hat on the edge; scale: v as a multiple of beta."""
+    """Probability that k equal arms with draws of their own are optimistic, theta_hat on the edge;
+    scale: v as a multiple of beta."""
     return float(special.ndtr(-math.sqrt(k) / scale))
 
 
 def two_arms_level(n: int) -> tuple[float, float]:
-    """ln n, below which K_e needs the evidence against an arm to be, and f(n), below which the index needs it, for K = 2."""
+    """ln n, below which K_e needs the evidence against an arm to be, and f(n), below which the
+    index needs it, for K = 2."""
     return math.log(n), printed_level(n, 2)
 
 
-def exact_softucb(beta: float, rounds: int = EXACT_ROUNDS, gamma: float = SHARPNESS) -> tuple[float, float]:
-    """Expected reward per round of SoftUCB on two Bernoulli arms, and Eq 12, both exact: all histories are summed.
+def exact_softucb(
+    beta: float, rounds: int = EXACT_ROUNDS, gamma: float = SHARPNESS
+) -> tuple[float, float]:
+    """Expected reward per round of SoftUCB on two Bernoulli arms, and Eq 12, both exact: all
+    histories are summed.
 
-    Features are the unit vectors, lam = 1 and gamma is a constant, so that a history is its counts of plays and successes.
+    Features are the unit vectors, lam = 1 and gamma is a constant, so that a history is its counts
+    of plays and successes.
     """
     histories = {(0, 0, 0, 0): 1.0}
     reward = slope = 0.0
@@ -67,7 +74,9 @@ def exact_softucb(beta: float, rounds: int = EXACT_ROUNDS, gamma: float = SHARPN
                     after = list(counts)
                     after[arm] += 1
                     after[2 + arm] += won
-                    following[tuple(after)] = following.get(tuple(after), 0.0) + chance * p[arm] * probability
+                    following[tuple(after)] = (
+                        following.get(tuple(after), 0.0) + chance * p[arm] * probability
+                    )
         histories = following
     return reward / rounds, slope / rounds
 
@@ -77,8 +86,11 @@ def exact_slope(beta: float, step: float = 1e-4) -> float:
     return (exact_softucb(beta + step)[0] - exact_softucb(beta - step)[0]) / (2 * step)
 
 
-def uncovered(beta: float, d: int = 10, arms: int = 50, noise: float = 0.5, rounds: int = 100, runs: int = 400) -> float:
-    """How often beta ||x|| is no bound for some arm after so many uniform plays of 50 random arms, as Figure 1 has them."""
+def uncovered(
+    beta: float, d: int = 10, arms: int = 50, noise: float = 0.5, rounds: int = 100, runs: int = 400
+) -> float:
+    """How often beta ||x|| is no bound for some arm after so many uniform plays of 50 random arms,
+    as Figure 1 has them."""
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(runs):
@@ -88,13 +100,19 @@ def uncovered(beta: float, d: int = 10, arms: int = 50, noise: float = 0.5, roun
         theta /= np.linalg.norm(theta)
         chosen = X[rng.integers(0, arms, rounds)]
         V = np.eye(d) + chosen.T @ chosen
-        off = X @ (np.linalg.solve(V, chosen.T @ (chosen @ theta + noise * rng.standard_normal(rounds))) - theta)
-        missed += bool((np.abs(off) > beta * np.sqrt(np.einsum("kd,dk->k", X, np.linalg.solve(V, X.T)))).any())
+        off = X @ (
+            np.linalg.solve(V, chosen.T @ (chosen @ theta + noise * rng.standard_normal(rounds)))
+            - theta
+        )
+        missed += bool(
+            (np.abs(off) > beta * np.sqrt(np.einsum("kd,dk->k", X, np.linalg.solve(V, X.T)))).any()
+        )
     return missed / runs
 
 
 def elimination(beta: float, instances: int = 40, horizon: int = 1024) -> dict[str, np.ndarray]:
-    """Regret of SoftUCB and of LinUCB at one beta on the synthetic worlds of Figure 2 (d = 10, noise .1)."""
+    """Regret of SoftUCB and of LinUCB at one beta on the synthetic worlds of Figure 2 (d = 10,
+    noise .1)."""
     worlds = [synthetic(5, number, 10, 0.1) for number in range(instances)]
     players = {"SoftUCB": tr.SoftUCB(beta=beta), "LinUCB": tr.LinUCB(beta=beta)}
     found = tr.simulate(worlds, players, horizon=horizon, replications=instances, seed=5)
@@ -102,24 +120,32 @@ def elimination(beta: float, instances: int = 40, horizon: int = 1024) -> dict[s
 
 
 def width_of_one_arm(d: int, m: int) -> float:
-    """beta ||z|| of Eq 4 after m plays of one arm of norm 1, sigma = .1 and lam = .5 as in Figure 3."""
+    """beta ||z|| of Eq 4 after m plays of one arm of norm 1, sigma = .1 and lam = .5 as in Figure
+    3."""
     sigma, lam = LINEAR["sigma"], LINEAR["lam"]
-    return (sigma * math.sqrt(d * math.log((1 + (1 + m) / lam) / DELTA)) + math.sqrt(lam)) * m / math.sqrt(lam + m)
+    return (
+        (sigma * math.sqrt(d * math.log((1 + (1 + m) / lam) / DELTA)) + math.sqrt(lam))
+        * m
+        / math.sqrt(lam + m)
+    )
 
 
 def martingale(m: int, bounded: bool = True) -> float:
-    """psi after m rounds; bounded: as printed, for rewards in [0, 1]; else without (2/3) L, for sub-Gaussian noise."""
+    """psi after m rounds; bounded: as printed, for rewards in [0, 1]; else without (2/3) L, for
+    sub-Gaussian noise."""
     return float(martingale_radius(LINEAR["sigma"], DELTA, float(m), bounded))
 
 
 def budget_at(checkpoint: int, told: int) -> float:
-    """The budget at a checkpoint where exploration earns nothing and the baseline 1 a round: alpha times the rounds less the explored."""
+    """The budget at a checkpoint where exploration earns nothing and the baseline 1 a round: alpha
+    times the rounds less the explored."""
     explored = min(checkpoint, math.floor(RATE * max(told, checkpoint)))
     return RATE * checkpoint - explored
 
 
 def growth_of_determinant(t: float) -> float:
-    """The exponent of t in det(A_t) at t pulls in the ratio that LinGapE tends to, near-parallel arms, d = 5."""
+    """The exponent of t in det(A_t) at t pulls in the ratio that LinGapE tends to, near-parallel
+    arms, d = 5."""
     X = near_parallel(5).features
     shares = program(X, X[0] - X[-1])[0]
 
@@ -139,19 +165,24 @@ def adaptive_over_static(gap: float, runs: int = 20) -> tuple[float, float]:
 
 
 def worst_models() -> list[tuple[str, str, float, float]]:
-    """Stored rows of linear models' worst of 70: the draw, whose regret, its reduction in per cent, and the standard error."""
+    """Stored rows of linear models' worst of 70: the draw, whose regret, its reduction in per cent,
+    and the standard error."""
     found = []
     for file in ("fig3-linear", "other-draws", "fig7"):
         for row in json.loads((KEPT / "conservative" / f"{file}.json").read_text())["rows"]:
-            lowered = re.fullmatch(r"(CLUCB-S|CLUCB2) lowers CLUCB's regret, worst model \((\w+)\)", row["text"])
+            lowered = re.fullmatch(
+                r"(CLUCB-S|CLUCB2) lowers CLUCB's regret, worst model \((\w+)\)", row["text"]
+            )
             if lowered:
                 found.append((lowered[2], lowered[1], float(row["ours"]), float(row["se"])))
             elif row["text"] == "CLUCB-M's regret is CLUCB's, worst model (ratio)":
-                found.append(("shifted", "CLUCB-M", 100 * (1 - float(row["ours"])), 100 * float(row["se"])))
+                found.append(
+                    ("shifted", "CLUCB-M", 100 * (1 - float(row["ours"])), 100 * float(row["se"]))
+                )
     return found
 
 
-# Pictures ----------------------------------------------------------------------------------------------------------------
+# Pictures -----------------------------------------------------------------------------------------
 
 
 def panel(x: str, y: str) -> tuple[Figure, Axes]:
@@ -162,9 +193,17 @@ def panel(x: str, y: str) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-def curve(ax: Axes, x: Iterable[float], y: Iterable[float], number: int, label: str, **look: object) -> None:
+def curve(
+    ax: Axes, x: Iterable[float], y: Iterable[float], number: int, label: str, **look: object
+) -> None:
     """A curve in the number-th colour."""
-    ax.plot(list(x), list(y), color=style.colour(number), label=label, **look)  # type: ignore[arg-type]
+    ax.plot(
+        list(x),
+        list(y),
+        color=style.colour(number),
+        label=label,
+        **look,  # type: ignore[arg-type]
+    )
 
 
 def mark(ax: Axes, y: float, label: str) -> None:
@@ -189,7 +228,9 @@ def draw_index_defined() -> Figure:
     fig, ax = panel("round n", "f(n)")
     ns = range(2, 9)
     for number, K in enumerate((2, 17, 46)):
-        curve(ax, ns, [printed_level(n, K) for n in ns], number, f"K = {K}", marker="o", markersize=3)
+        curve(
+            ax, ns, [printed_level(n, K) for n in ns], number, f"K = {K}", marker="o", markersize=3
+        )
     mark(ax, 0, "least value of the sum")
     style.legend(ax)
     return fig
@@ -202,8 +243,16 @@ def draw_always_an_arm() -> Figure:
     low, high = zip(*map(two_arms_level, ns), strict=True)
     curve(ax, ns, high, 0, "f(n): below it the index exceeds the leader's mean")
     curve(ax, ns, low, 2, "ln n: below it arm 2 is in K_e")
-    ax.fill_between(ns, low, high, color=style.colour(1), alpha=0.25, label="index too high and K_e empty")
-    ax.plot([100], [60 * divergence(np.array(0.25), np.array(0.5))], "o", color=style.INK, label="the example")
+    ax.fill_between(
+        ns, low, high, color=style.colour(1), alpha=0.25, label="index too high and K_e empty"
+    )
+    ax.plot(
+        [100],
+        [60 * divergence(np.array(0.25), np.array(0.5))],
+        "o",
+        color=style.INK,
+        label="the example",
+    )
     ax.set_xscale("log")
     ax.set_ylim(0, 32)
     style.legend(ax)
@@ -226,8 +275,12 @@ def draw_bound_holds() -> Figure:
     fig, ax = panel("β", "share of runs")
     betas = np.linspace(0.2, 5.0, 17)
     curve(ax, betas, map(uncovered, betas), 1, "some arm outside β ||x||")
-    for number, (x, label) in enumerate(((LEARNED_BETA, "learned"), (horizon_radius(0.5, 0.1, 10, 1024, 1.0, 1.0), "Eq 5"))):
-        ax.axvline(x, color=style.INK, linewidth=1.2, linestyle=style.LINES[1 + 2 * number], label=label)
+    for number, (x, label) in enumerate(
+        ((LEARNED_BETA, "learned"), (horizon_radius(0.5, 0.1, 10, 1024, 1.0, 1.0), "Eq 5"))
+    ):
+        ax.axvline(
+            x, color=style.INK, linewidth=1.2, linestyle=style.LINES[1 + 2 * number], label=label
+        )
     ax.set_ylim(0, 1)
     style.legend(ax)
     return fig
@@ -241,7 +294,11 @@ def draw_elimination() -> Figure:
     for number, name in ((1, "SoftUCB"), (0, "LinUCB")):
         values = [one[name] for one in found]
         ax.errorbar(
-            betas, [v.mean() for v in values], [2 * stats.sem(v) for v in values], color=style.colour(number), label=f"{name}, 2 s.e."
+            betas,
+            [v.mean() for v in values],
+            [2 * stats.sem(v) for v in values],
+            color=style.colour(number),
+            label=f"{name}, 2 s.e.",
         )
     ax.set_ylim(bottom=0)
     style.legend(ax)
@@ -290,7 +347,14 @@ def draw_adaptive() -> Figure:
     fig, ax = panel("gap of the canonical arms", "samples, as a multiple")
     found = [adaptive_over_static(gap) for gap in GAPS]
     label = "XY-adaptive over XY-static, 2 s.e."
-    ax.errorbar(GAPS, [value for value, _ in found], [2 * se for _, se in found], color=style.colour(1), marker="o", label=label)
+    ax.errorbar(
+        GAPS,
+        [value for value, _ in found],
+        [2 * se for _, se in found],
+        color=style.colour(1),
+        marker="o",
+        label=label,
+    )
     mark(ax, 5, "as claimed, at least")
     ax.set_ylim(bottom=0)
     style.legend(ax)
@@ -302,8 +366,21 @@ def draw_worst_model() -> Figure:
     fig, ax = panel("", "reduction, per cent")
     found = worst_models()
     for place, (draw, _, value, se) in enumerate(found):
-        ax.bar(place, value, yerr=4 * se, color=style.colour(("shifted", "spread", "ball").index(draw)), width=0.6)
-        ax.annotate(f"{value:.0f}", (place, max(value, 0)), textcoords="offset points", xytext=(0, 3), ha="center", fontsize=8)
+        ax.bar(
+            place,
+            value,
+            yerr=4 * se,
+            color=style.colour(("shifted", "spread", "ball").index(draw)),
+            width=0.6,
+        )
+        ax.annotate(
+            f"{value:.0f}",
+            (place, max(value, 0)),
+            textcoords="offset points",
+            xytext=(0, 3),
+            ha="center",
+            fontsize=8,
+        )
     ax.set_xticks(range(len(found)), [f"{name}\n{draw}" for draw, name, _, _ in found], fontsize=8)
     mark(ax, 38, "38 %, as printed for S and 2")
     ax.axhline(0, color=style.AXIS, linewidth=1)
@@ -328,9 +405,14 @@ PICTURES = {
 
 
 def svg_of(fig: Figure) -> str:
-    """A figure as a file of its own, numbers to a hundredth of a point, scales of letters to more."""
+    """A figure as a file of its own, numbers to a hundredth of a point, scales of letters to
+    more."""
     text = re.sub(r"<metadata>.*?</metadata>", "", svg_text(fig), flags=re.DOTALL)
-    return re.sub(r"-?\d+\.\d{3,}(?!\d*[eE])", lambda match: f"{float(match[0]):.{2 if abs(float(match[0])) >= 1 else 5}f}", text)
+    return re.sub(
+        r"-?\d+\.\d{3,}(?!\d*[eE])",
+        lambda match: f"{float(match[0]):.{2 if abs(float(match[0])) >= 1 else 5}f}",
+        text,
+    )
 
 
 def main() -> None:

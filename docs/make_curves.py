@@ -1,8 +1,10 @@
-"""Draws docs/images/policies: every policy beside its peers on the standard world of its family. `python docs/make_curves.py`, minutes.
+"""Draws docs/images/policies: every policy beside its peers on the standard world of its family.
+`python docs/make_curves.py`, minutes.
 
-Policies that identify are shown by the rounds that they take until they stop, all others by their regret. policy_pages puts the
-pictures and what is said of the worlds on the policies' pages; the site's dark theme recolours them. P1RAGE is not drawn: it samples for
-as long as its budget lasts, and the gallery shows how often it is right then.
+Policies that identify are shown by the rounds that they take until they stop, all others by their
+regret. policy_pages puts the pictures and what is said of the worlds on the policies' pages; the
+site's dark theme recolours them. P1RAGE is not drawn: it samples for as long as its budget lasts,
+and the gallery shows how often it is right then.
 """
 
 import argparse
@@ -25,7 +27,8 @@ INCHES = (7.0, 2.9)
 
 @dataclass(frozen=True)
 class World:
-    """A family's standard world: its problem, policies by name, and the peers that are drawn on every page."""
+    """A family's standard world: its problem, policies by name, and the peers that are drawn on
+    every page."""
 
     words: str
     problem: Callable[[], Any]
@@ -38,7 +41,9 @@ class World:
         """All policies against the same noise."""
         if self.horizon is None:
             return tr.identify(self.problem(), self.policies(), replications=self.runs, seed=0)
-        return tr.simulate(self.problem(), self.policies(), horizon=self.horizon, replications=self.runs, seed=0)
+        return tr.simulate(
+            self.problem(), self.policies(), horizon=self.horizon, replications=self.runs, seed=0
+        )
 
 
 def arms() -> Any:
@@ -55,13 +60,17 @@ def clicks() -> Any:
 def sets() -> Any:
     """Sets of four of thirty arms with features."""
     features = np.random.default_rng(0).dirichlet(np.ones(5), size=30)
-    return tr.problems.SemiBandit(features, [0.9, 0.7, 0.5, 0.3, 0.1], tr.oracles.TopK(4), rewards="bernoulli")
+    return tr.problems.SemiBandit(
+        features, [0.9, 0.7, 0.5, 0.3, 0.1], tr.oracles.TopK(4), rewards="bernoulli"
+    )
 
 
 def prices() -> Any:
     """Thirty points on a line with a hill of means."""
     points = np.linspace(0.0, 1.0, 30)
-    return tr.problems.Lipschitz(points, 0.3 + 0.5 * np.maximum(0.0, 1.0 - 2.0 * np.abs(points - 0.6)), lipschitz=1.0)
+    return tr.problems.Lipschitz(
+        points, 0.3 + 0.5 * np.maximum(0.0, 1.0 - 2.0 * np.abs(points - 0.6)), lipschitz=1.0
+    )
 
 
 def nearly_parallel() -> Any:
@@ -78,16 +87,27 @@ def buttons() -> Any:
 def promised() -> dict[str, Any]:
     """Conservative policies over independent arms, and one that promises nothing."""
     given = {"baseline": 5, "alpha": 0.05, "sigma": 0.5}
-    classes = {"Conservative": tr.Conservative, "CUCB": tr.CUCB, "CUCB2": tr.CUCB2, "CUCB2T": tr.CUCB2T}
+    classes = {
+        "Conservative": tr.Conservative,
+        "CUCB": tr.CUCB,
+        "CUCB2": tr.CUCB2,
+        "CUCB2T": tr.CUCB2T,
+    }
     with_mean = dict(given, baseline_mean=float(np.linspace(0.25, 0.75, 10)[5]))
     late = {"CUCB2T": {"checkpoint": 1000}}
-    return {"UCB": tr.UCB(sigma=0.5)} | {name: cls(**with_mean, **late.get(name, {})) for name, cls in classes.items()}
+    return {"UCB": tr.UCB(sigma=0.5)} | {
+        name: cls(**with_mean, **late.get(name, {})) for name, cls in classes.items()
+    }
 
 
 def promised_linear() -> dict[str, Any]:
     """Conservative policies with features, and one that promises nothing."""
     given = {"baseline": 7, "baseline_mean": float(clicks().means[7]), "alpha": 0.05, "sigma": 0.5}
-    made = {"CLUCB": tr.CLUCB(**given), "CLUCB2": tr.CLUCB2(**given), "CLUCB2T": tr.CLUCB2T(**given, checkpoint=1000)}
+    made = {
+        "CLUCB": tr.CLUCB(**given),
+        "CLUCB2": tr.CLUCB2(**given),
+        "CLUCB2T": tr.CLUCB2T(**given, checkpoint=1000),
+    }
     return {"LinUCB": tr.LinUCB()} | made | {"Safe": tr.Safe(tr.LinTS(), **given)}
 
 
@@ -110,7 +130,16 @@ def over_sets() -> dict[str, Any]:
 
 def over_features() -> dict[str, Any]:
     """Policies with features, the regression and the learned width among them."""
-    classes = (tr.LinUCB, tr.OFUL, tr.LinTS, tr.LogisticTS, tr.LinEpsilonGreedy, tr.LinMED, tr.SquareCB, tr.SoftUCB)
+    classes = (
+        tr.LinUCB,
+        tr.OFUL,
+        tr.LinTS,
+        tr.LogisticTS,
+        tr.LinEpsilonGreedy,
+        tr.LinMED,
+        tr.SquareCB,
+        tr.SoftUCB,
+    )
     return {cls.__name__: cls() for cls in classes}
 
 
@@ -126,7 +155,9 @@ def rules() -> dict[str, Any]:
         tr.RAGE,
         tr.Uniform,
     )
-    return {cls.__name__: cls(**given) for cls in classes} | {"XYOracle": tr.XYOracle(theta=[1, 0, 0, 0, 0], **given)}
+    return {cls.__name__: cls(**given) for cls in classes} | {
+        "XYOracle": tr.XYOracle(theta=[1, 0, 0, 0, 0], **given)
+    }
 
 
 def tests() -> dict[str, Any]:
@@ -158,14 +189,21 @@ WORLDS = {
         5_000,
     ),
     "conservative": World(
-        "ten arms with means from 0.25 to 0.75 and rewards of 0 or 1; the baseline has 0.53 and may not be undercut by more than 5 %",
+        "ten arms with means from 0.25 to 0.75 and rewards of 0 or 1; the "
+        "baseline has "
+        "0.53 and "
+        "may not be undercut "
+        "by more than 5 %",
         arms,
         promised,
         ("UCB", "CUCB", "CUCB2"),
         10_000,
     ),
     "conservative, linear": World(
-        "twenty arms with five features and rewards of 0 or 1; the baseline may not be undercut by more than 5 %",
+        "twenty arms with five features and rewards of 0 or 1; the baseline "
+        "may not be "
+        "undercut "
+        "by more than 5 %",
         clicks,
         promised_linear,
         ("LinUCB", "CLUCB2", "Safe"),
@@ -182,7 +220,10 @@ WORLDS = {
     "metric": World(
         "thirty points on a line, whose means rise to one hill",
         prices,
-        lambda: {cls.__name__: cls(lipschitz=1.0) for cls in METRIC} | {"HOO": tr.HOO(nu=1.0, rho=0.5), "KLUCB": tr.KLUCB()},
+        lambda: (
+            {cls.__name__: cls(lipschitz=1.0) for cls in METRIC}
+            | {"HOO": tr.HOO(nu=1.0, rho=0.5), "KLUCB": tr.KLUCB()}
+        ),
         ("OSLB", "CKLUCB", "KLUCB"),
         10_000,
     ),
@@ -209,38 +250,74 @@ def draw(name: str, world: World, result: Any) -> None:
     fig, (ax,) = style.figure(width=INCHES[0], height=INCHES[1])
     for peer in shown:
         place = 0 if peer == name else 1 + [other for other in shown if other != name].index(peer)
-        look: dict[str, Any] = {"color": style.COLOURS[place], "linewidth": 2.6 if peer == name else 1.3}
+        look: dict[str, Any] = {
+            "color": style.COLOURS[place],
+            "linewidth": 2.6 if peer == name else 1.3,
+        }
         if world.horizon is not None:
             ax.plot(result.rounds, result.regret[peer].mean(axis=0), label=peer, **look)
             continue
         rounds = result.rounds[peer]
         row = len(shown) - 1 - shown.index(peer)
-        ax.plot(rounds, np.full(rounds.size, row), "o", color=look["color"], alpha=0.25, markersize=4, markeredgewidth=0)
-        ax.plot([rounds.mean()], [row], "|", color=look["color"], markersize=18, markeredgewidth=look["linewidth"] + 0.5)
+        ax.plot(
+            rounds,
+            np.full(rounds.size, row),
+            "o",
+            color=look["color"],
+            alpha=0.25,
+            markersize=4,
+            markeredgewidth=0,
+        )
+        ax.plot(
+            [rounds.mean()],
+            [row],
+            "|",
+            color=look["color"],
+            markersize=18,
+            markeredgewidth=look["linewidth"] + 0.5,
+        )
     if world.horizon is None:
-        ax.set(xlabel="rounds until it stops", yticks=range(len(shown)), yticklabels=shown[::-1], ylim=(-0.6, len(shown) - 0.4))
+        ax.set(
+            xlabel="rounds until it stops",
+            yticks=range(len(shown)),
+            yticklabels=shown[::-1],
+            ylim=(-0.6, len(shown) - 0.4),
+        )
         ax.set_xscale("log")
     else:
         ax.set(xlabel="round", ylabel="regret", xlim=(0, world.horizon), ylim=(0, None))
         ax.legend(frameon=False, fontsize=9, labelcolor=style.INK)
-    with mpl.rc_context({"svg.hashsalt": "tightrope", "svg.fonttype": "none", "font.family": "sans-serif"}):
+    with mpl.rc_context(
+        {"svg.hashsalt": "tightrope", "svg.fonttype": "none", "font.family": "sans-serif"}
+    ):
         file = io.StringIO()
         fig.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    tenths = re.sub(r"-?\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", file.getvalue())  # of a point are enough for a line
+    tenths = re.sub(
+        r"-?\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", file.getvalue()
+    )  # of a point are enough for a line
     (PICTURES / f"{name}.svg").write_text(tenths)
 
 
 def place_of(name: str) -> str | None:
-    """The world in which a policy is drawn: the first that has it, not counting peers of another family."""
+    """The world in which a policy is drawn: the first that has it, not counting peers of another
+    family."""
     from policy_pages import family, ours
 
     item = ours()[name]
     of_families = {
-        "classic": ("classic",), "linear": ("linear",), "regression": ("linear",), "softucb": ("linear",), "exploration": ("classic",),
-        "conservative": ("conservative", "conservative, linear", "sets"), "semibandits": ("sets",), "lipschitz": ("metric",),
+        "classic": ("classic",),
+        "linear": ("linear",),
+        "regression": ("linear",),
+        "softucb": ("linear",),
+        "exploration": ("classic",),
+        "conservative": ("conservative", "conservative, linear", "sets"),
+        "semibandits": ("sets",),
+        "lipschitz": ("metric",),
         "identification": ("rules", "tests"),
-    }  # fmt: skip
-    return next((place for place in of_families[family(item)] if name in WORLDS[place].policies()), None)
+    }
+    return next(
+        (place for place in of_families[family(item)] if name in WORLDS[place].policies()), None
+    )
 
 
 def main() -> None:

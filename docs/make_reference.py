@@ -1,5 +1,6 @@
-"""The pages that Sphinx cannot make: those of the command line, of problems in specs and of policies. The site's build writes them.
-Run as a script it writes the names of policies into `__init__.pyi`.
+"""The pages that Sphinx cannot make: those of the command line, of problems in specs and of
+policies. The site's build writes them. Run as a script it writes the names of policies into
+`__init__.pyi`.
 
 The Python interface is Sphinx's own work: docs/reference/interface.md names it.
 """
@@ -36,9 +37,20 @@ def specs() -> str:
     for kind, recipe in sorted(RECIPES.items()):
         if not recipe.make.__module__.startswith("tightrope."):
             continue
-        lines += [f"## {kind}", "", paragraphs(recipe.make.__doc__), "", "| parameter | default | type |", "| --- | --- | --- |"]
+        lines += [
+            f"## {kind}",
+            "",
+            paragraphs(recipe.make.__doc__),
+            "",
+            "| parameter | default | type |",
+            "| --- | --- | --- |",
+        ]
         for name, (schema, default) in recipe.parameters.items():
-            lines.append(f"| `{name}` | {'required' if default is ... else f'`{default!r}`'} | {yaml_type(schema)} |")
+            lines.append(
+                f"| `{name}` | "
+                f"{'required' if default is ... else f'`{default!r}`'} | "
+                f"{yaml_type(schema)} |"
+            )
         lines.append("")
     return "\n".join(lines)
 
@@ -55,8 +67,17 @@ def yaml_type(schema: Any) -> str:
         return ", or ".join(dict.fromkeys(yaml_type(item) for item in typing.get_args(schema)))
     if schema == list[int]:
         return "whole numbers"
-    names = {float: "number", int: "whole number", str: "text", type(None): "null", bool: "true or false", os.PathLike[str]: "text"}
-    return names.get(schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema))
+    names = {
+        float: "number",
+        int: "whole number",
+        str: "text",
+        type(None): "null",
+        bool: "true or false",
+        os.PathLike[str]: "text",
+    }
+    return names.get(
+        schema, "a list of two whole numbers" if schema == tuple[int, int] else str(schema)
+    )
 
 
 def command_line() -> str:
@@ -69,9 +90,17 @@ def command_line() -> str:
     ]
 
     def walk(command: click.Command, name: str, above: click.Context | None) -> None:
-        context = click.Context(command, info_name=name.split()[-1], parent=above, terminal_width=100, max_content_width=100)
+        context = click.Context(
+            command,
+            info_name=name.split()[-1],
+            parent=above,
+            terminal_width=100,
+            max_content_width=100,
+        )
         with context:
-            lines.extend([f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""])
+            lines.extend(
+                [f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
+            )
         for key, inner in sorted(getattr(command, "commands", {}).items()):
             walk(inner, f"{name} {key}", context)
 
@@ -89,18 +118,26 @@ INTERFACE = pathlib.Path(tightrope.__file__).with_suffix(".pyi")
 
 
 def interface() -> str:
-    """`__init__.pyi`, with the policies that are registered: `python docs/make_reference.py` writes it."""
+    """`__init__.pyi`, with the policies that are registered: `python docs/make_reference.py` writes
+    it."""
     text = INTERFACE.read_text()
     places: dict[str, list[str]] = {}
-    for line in (line for line in ast.parse(text).body if isinstance(line, ast.ImportFrom) and line.level):
+    for line in (
+        line for line in ast.parse(text).body if isinstance(line, ast.ImportFrom) and line.level
+    ):
         others = [alias.name for alias in line.names if alias.name not in REGISTRY]
         places |= {f".{line.module or ''}": others} if others else {}
-    own = [name for name, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")]
+    own = [
+        name for name, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")
+    ]
     for name in own:
         places.setdefault(REGISTRY[name].__module__.removeprefix("tightrope"), []).append(name)
     names = sorted({name for each in places.values() for name in each}, key=kind)
     head = text[: text.index("from .")]
-    lines = [f"from {place} import {', '.join(sorted(places[place], key=kind))}" for place in sorted(places)]
+    lines = [
+        f"from {place} import {', '.join(sorted(places[place], key=kind))}"
+        for place in sorted(places)
+    ]
     listed = "".join(f'    "{name}",\n' for name in names)
     return head + "\n".join(lines) + f"\n\n__version__: str\n__all__ = [\n{listed}]\n"
 

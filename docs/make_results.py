@@ -1,9 +1,10 @@
-"""Takes the rows and pictures of `tightrope reproduce` into docs/results: `make_results.py [FOLDER...]`; `pages` makes the pages of them,
-which the site's build writes.
+"""Takes the rows and pictures of `tightrope reproduce` into docs/results: `make_results.py
+[FOLDER...]`; `pages` makes the pages of them, which the site's build writes.
 
-One page for each paper, with its figures, every claim and every row, one with their counts, one with the changes since the first
-reading, one of what was run at paper scale, and a picture of all claims. A figure's rows are replaced by those of the same or a larger
-scale, so that a run at laptop scale leaves what is known at paper scale. Numbers and curves only; nothing of the data sets.
+One page for each paper, with its figures, every claim and every row, one with their counts, one
+with the changes since the first reading, one of what was run at paper scale, and a picture of all
+claims. A figure's rows are replaced by those of the same or a larger scale, so that a run at laptop
+scale leaves what is known at paper scale. Numbers and curves only; nothing of the data sets.
 """
 
 import html
@@ -59,23 +60,36 @@ from tightrope_papers.scoring import Row
 PAGES = pathlib.Path(__file__).parent / "results"
 KEPT = PAGES / "rows"  # PAPER/FIGURE.json, as `tightrope reproduce` wrote it
 COLUMNS = ("judged", *STANDINGS)
-DRAWN = PAGES / "figures"  # PAPER/FIGURE-NUMBER.svg, a panel each, and PAPER/FIGURE.json, which names their curves
+DRAWN = (
+    PAGES / "figures"
+)  # PAPER/FIGURE-NUMBER.svg, a panel each, and PAPER/FIGURE.json, which names their curves
 OVERVIEW = "claims.svg"  # in DRAWN: all claims as cells
 COLOUR_OF = {
-    REPRODUCED: style.COLOURS[2], IN_READING: style.COLOURS[8], DEPENDS: style.COLOURS[3], UNDECIDED: style.AXIS,
-    CONTRADICTED: style.COLOURS[1], NO_DATA: style.COLOURS[9], ASYMPTOTIC: style.COLOURS[0], NOT_JUDGED: style.SOFT,
+    REPRODUCED: style.COLOURS[2],
+    IN_READING: style.COLOURS[8],
+    DEPENDS: style.COLOURS[3],
+    UNDECIDED: style.AXIS,
+    CONTRADICTED: style.COLOURS[1],
+    NO_DATA: style.COLOURS[9],
+    ASYMPTOTIC: style.COLOURS[0],
+    NOT_JUDGED: style.SOFT,
     NOT_SHOWN: style.COLOURS[4],
-}  # fmt: skip
+}
 CELLS, CELL, STEP = 24, 13, 16  # of the overview: claims in a line, their size and distance
 ALT = "All claims as cells by paper and verdict; the numbers are in the table of the page on claims"
-CONTRADICTIONS = "contradictions"  # below PAGES: a page for every claim that is contradicted, written by hand
+CONTRADICTIONS = (
+    "contradictions"  # below PAGES: a page for every claim that is contradicted, written by hand
+)
 FRESH = "fresh-seeds"  # below KEPT: PAPER/FIGURE-SEED.json on seeds other than 0
-BEFORE = "before.json"  # in KEPT: how claims stood at the first reading, when the worst row over all readings decided
+# in KEPT: how claims stood at the first reading, when the worst row over all readings decided
+BEFORE = "before.json"
 
 
 def line(cells: Any) -> str:
     """A row of a Markdown table."""
-    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return (
+        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    )
 
 
 def paragraph(words: str) -> list[str]:
@@ -97,10 +111,14 @@ def taken_in(folders: list[pathlib.Path]) -> None:
             kept = KEPT / paper / f"{name}.json"
             if saved["seed"] != 0:
                 kept = KEPT / FRESH / paper / f"{name}-{saved['seed']}.json"
-            if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(saved["scale"]):
+            if kept.exists() and SCALES.index(json.loads(kept.read_text())["scale"]) > SCALES.index(
+                saved["scale"]
+            ):
                 continue
             kept.parent.mkdir(parents=True, exist_ok=True)
-            plain = re.sub(r" --out [^\s\"\\]+", "", (folder / name / ROWS).read_text())  # folders of one machine tell nobody anything
+            plain = re.sub(
+                r" --out [^\s\"\\]+", "", (folder / name / ROWS).read_text()
+            )  # folders of one machine tell nobody anything
             kept.write_text(plain)
             if saved["seed"] == 0:
                 keep_pictures(folder / name, paper, saved["scale"])
@@ -109,7 +127,9 @@ def taken_in(folders: list[pathlib.Path]) -> None:
 def keep_pictures(folder: pathlib.Path, paper: str, scale: str) -> None:
     """Keep the panels of a figure's pictures, each as a file, and what names their curves."""
     name, place = folder.name, DRAWN / paper
-    if not (folder / PICTURES).exists() or not (pictures := json.loads((folder / PICTURES).read_text())):
+    if not (folder / PICTURES).exists() or not (
+        pictures := json.loads((folder / PICTURES).read_text())
+    ):
         return
     place.mkdir(parents=True, exist_ok=True)
     for old in [*place.glob(f"{name}-[0-9]*.svg"), *place.glob(f"{name}.json")]:
@@ -122,8 +142,12 @@ def keep_pictures(folder: pathlib.Path, paper: str, scale: str) -> None:
             number += 1
             files.append(f"{name}-{number}.svg")
             (place / files[-1]).write_text(plain_panel(panel))
-        shown.append({"label": label, "panels": files, "entries": one["entries"], "note": one["note"]})
-    (place / f"{name}.json").write_text(json.dumps({"scale": scale, "pictures": shown}, indent=1, ensure_ascii=False) + "\n")
+        shown.append(
+            {"label": label, "panels": files, "entries": one["entries"], "note": one["note"]}
+        )
+    (place / f"{name}.json").write_text(
+        json.dumps({"scale": scale, "pictures": shown}, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 def plain_panel(svg: str) -> str:
@@ -131,20 +155,32 @@ def plain_panel(svg: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>|<g class=\"points\">.*?</g>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"var\(--[\w-]+, (#[0-9a-f]{6})\)", r"\1", svg)
     svg = re.sub(
-        r"-?\d+\.\d{2,}(?!\d*[eE])", lambda match: f"{float(match[0]):.3g}" if abs(float(match[0])) < 1 else f"{float(match[0]):.1f}", svg
+        r"-?\d+\.\d{2,}(?!\d*[eE])",
+        lambda match: (
+            f"{float(match[0]):.3g}" if abs(float(match[0])) < 1 else f"{float(match[0]):.1f}"
+        ),
+        svg,
     )
     return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"
 
 
 def known(paper: str) -> dict[str, Any]:
     """Rows of every figure of a paper."""
-    return {path.stem: json.loads(path.read_text()) for path in sorted((KEPT / paper).glob("*.json"))}
+    return {
+        path.stem: json.loads(path.read_text()) for path in sorted((KEPT / paper).glob("*.json"))
+    }
 
 
 def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
     """Where the rows of a figure come from."""
     versions = ", ".join(f"{package} {number}" for package, number in saved["versions"].items())
-    return f"`tightrope reproduce {paper} --figure {name} --scale {saved['scale']} --seed {saved['seed']}`; {versions}."
+    return (
+        f"`tightrope reproduce {paper} --figure {name} "
+        f"--scale "
+        f"{saved['scale']} --seed "
+        f"{saved['seed']}`; "
+        f"{versions}."
+    )
 
 
 def anchor(figure: str, key: str) -> str:
@@ -153,14 +189,17 @@ def anchor(figure: str, key: str) -> str:
 
 
 def chips(stand: list[ClaimStanding], figure: str | None) -> list[str]:
-    """The claims that a figure judges, or those that none does, each with where it stands and a link: to its rows, or to its words."""
+    """The claims that a figure judges, or those that none does, each with where it stands and a
+    link: to its rows, or to its words."""
     lines = ['<ul class="chips">']
     for claim, verdict, rows, _ in stand:
         own = {row.figure for row in rows if not row.reading}
         if figure in own or (figure is None and not own):
             place = f"claim--{claim.key}" if figure is None else anchor(figure, claim.key)
             lines.append(
-                f'<li><a href="#{place}"><b class="{verdict_class(verdict)}">{verdict}</b> {html.escape(shortened(claim.words))}</a></li>'
+                f'<li><a href="#{place}"><b '
+                f'class="{verdict_class(verdict)}">{verdict}</b> '
+                f"{html.escape(shortened(claim.words))}</a></li>"
             )
     return [*lines, "</ul>", ""] if len(lines) > 1 else []
 
@@ -179,8 +218,16 @@ def drawn(paper: str, figure: str) -> list[str]:
     lines = ["::::{container} panels"]
     for one in kept["pictures"]:
         for number, panel in enumerate(one["panels"], start=1):
-            lines += [f"![{figure}, {one['label']}, panel {number} of {len(one['panels'])}](figures/{paper}/{panel})", ""]
-        curves = " ".join(f"<span>{sample(entry)}{html.escape(entry['name'])}</span>" for entry in one["entries"])
+            lines += [
+                f"![{figure}, "
+                f"{one['label']}, panel "
+                f"{number} of "
+                f"{len(one['panels'])}](figures/{paper}/{panel})",
+                "",
+            ]
+        curves = " ".join(
+            f"<span>{sample(entry)}{html.escape(entry['name'])}</span>" for entry in one["entries"]
+        )
         note = f" {html.escape(one['note'].rstrip('.'))}." if one["note"] else ""
         lines += [f'<p class="curves">{curves}{note} Drawn at {kept["scale"]} scale.</p>', ""]
     return [*lines, "::::", ""]
@@ -201,12 +248,26 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
     lines = [f"# {find_paper(paper).TITLE}", ""]
     lines += [sentence(counts(stand)) + f" {HOW_CLAIMS_STAND}", "", "## Figures", ""]
     lines += [
-        "Beside each figure the claims that it judges, with a link to their rows; a claim that several figures judge stands at each.",
+        "Beside each figure the claims that it judges, with a link to their "
+        "rows; a "
+        "claim that "
+        "several figures "
+        "judge stands at each.",
         "",
     ]
-    for name in sorted(outcomes, key=lambda one: not (DRAWN / paper / f"{one}.json").exists()):  # pictures first
+    for name in sorted(
+        outcomes, key=lambda one: not (DRAWN / paper / f"{one}.json").exists()
+    ):  # pictures first
         if own := chips(stand, name):
-            lines += [f"### {name}", "", ":::::{container} figure-with-claims", *drawn(paper, name), *own, ":::::", ""]
+            lines += [
+                f"### {name}",
+                "",
+                ":::::{container} figure-with-claims",
+                *drawn(paper, name),
+                *own,
+                ":::::",
+                "",
+            ]
         elif picture := drawn(paper, name):
             lines += [f"### {name}", "", "Not in the paper; its rows are below.", "", *picture]
     if own := chips(stand, None):
@@ -214,24 +275,59 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
     if waiting := [name for name in figures(paper) if name not in saved]:
         lines += [f"Not run yet: {', '.join(waiting)}.", ""]
     if readings := register_of(paper).readings:
-        lines += ["## Readings", "", "What the figures take for granted where the paper leaves something open.", ""]
-        lines += cards("readings", ("reading", "what", "figures", "source", "tried"),
-                       [(one.name, one.words, ", ".join(one.figures), one.source, one.tried) for one in readings])  # fmt: skip
+        lines += [
+            "## Readings",
+            "",
+            "What the figures take for granted where the paper leaves something open.",
+            "",
+        ]
+        lines += cards(
+            "readings",
+            ("reading", "what", "figures", "source", "tried"),
+            [
+                (one.name, one.words, ", ".join(one.figures), one.source, one.tried)
+                for one in readings
+            ],
+        )
     if false := [one for one in stand if one.verdict == CONTRADICTED]:
-        lines += ["## Contradicted", "", "Each has a page with the counterexample or the proof, and the repair where there is one.", ""]
-        lines += [f"- {shown_at(paper, one.claim.key)}: {one.claim.words} ({one.claim.where})" for one in false]
+        lines += [
+            "## Contradicted",
+            "",
+            "Each has a page with the counterexample or the proof, and the "
+            "repair where "
+            "there is "
+            "one.",
+            "",
+        ]
+        lines += [
+            f"- {shown_at(paper, one.claim.key)}: {one.claim.words} ({one.claim.where})"
+            for one in false
+        ]
         lines.append("")
     lines += ["## Claims", ""]
-    more = {place: f" [Counterexample]({CONTRADICTIONS}/{page})" for place, page in written_up().items()}
+    more = {
+        place: f" [Counterexample]({CONTRADICTIONS}/{page})" for place, page in written_up().items()
+    }
     rows = [
-        (verdict, f"<a id=\"claim--{claim.key}\"></a>`{claim.key}`",
-         f"{claim.words}{'. Number: ' + claim.number if claim.number else ''} ({claim.where})", why + more.get((paper, claim.key), ""))
+        (
+            verdict,
+            f'<a id="claim--{claim.key}"></a>`{claim.key}`',
+            f"{claim.words}{'. Number: ' + claim.number if claim.number else ''} ({claim.where})",
+            why + more.get((paper, claim.key), ""),
+        )
         for claim, verdict, _, why in stand
-    ]  # fmt: skip
+    ]
     lines += cards("claims", ("verdict", "claim", "the paper's words", "why"), rows)
     lines += ["## Rows", ""]
     for name in outcomes:
-        lines += [f"### Rows of {name}", "", provenance(paper, name, saved[name]), "", outcomes[name].notes, ""]
+        lines += [
+            f"### Rows of {name}",
+            "",
+            provenance(paper, name, saved[name]),
+            "",
+            outcomes[name].notes,
+            "",
+        ]
         if outcomes[name].rows:
             lines += cards("rows", *rows_of(name, outcomes[name].rows))
     return lines
@@ -244,30 +340,60 @@ def rows_of(figure: str, rows: list[Row]) -> tuple[list[str], list[list[str]]]:
     for row, one in zip(rows, judged.rows, strict=True):
         first = row.key and not row.reading and row.key not in named
         named.add(row.key if not row.reading else "")
-        cells.append([one[0], (f'<a id="{anchor(figure, row.key)}"></a>' if first else "") + str(one[1]), *one[2:]])
+        cells.append(
+            [
+                one[0],
+                (f'<a id="{anchor(figure, row.key)}"></a>' if first else "") + str(one[1]),
+                *one[2:],
+            ]
+        )
     return list(judged.headers), cells
 
 
 def cards(kind: str, columns: Any, rows: Any) -> list[str]:
-    """A table whose rows are cards on narrow screens; kind: names its columns in the style sheet."""
+    """A table whose rows are cards on narrow screens; kind: names its columns in the style
+    sheet."""
     return [f"::::{{container}} cards {kind}", *table(columns, rows), "::::", ""]
 
 
 def overview(stand: dict[str, list[ClaimStanding]]) -> str:
-    """All claims as cells by paper and verdict, full ones judged, with a cross where they are contradicted, hollow ones not."""
+    """All claims as cells by paper and verdict, full ones judged, with a cross where they are
+    contradicted, hollow ones not."""
     width, y, body = CELLS * STEP, 0, list[str]()
 
     def words(x: float, text: str, weight: str = "normal") -> None:
-        body.append(f'<text x="{x}" y="{y}" font-weight="{weight}" fill="{style.INK}">{html.escape(text)}</text>')
+        body.append(
+            f'<text x="{x}" y="{y}" '
+            f'font-weight="{weight}" '
+            f'fill="{style.INK}">{html.escape(text)}</text>'
+        )
 
     def cell(x: float, top: float, verdict: str, said: str) -> None:
-        look = f'fill="{COLOUR_OF[verdict]}"' if verdict in JUDGED else f'fill="none" stroke="{COLOUR_OF[verdict]}" stroke-width="2"'
+        look = (
+            f'fill="{COLOUR_OF[verdict]}"'
+            if verdict in JUDGED
+            else f'fill="none" stroke="{COLOUR_OF[verdict]}" stroke-width="2"'
+        )
         inset = 0 if verdict in JUDGED else 1
-        box = f'x="{x + inset}" y="{top + inset}" width="{CELL - 2 * inset}" height="{CELL - 2 * inset}" rx="2"'
-        body.append(f"<rect {box} {look}>" + (f"<title>{html.escape(said)}</title>" if said else "") + "</rect>")
+        box = (
+            f'x="{x + inset}" '
+            f'y="{top + inset}" '
+            f'width="{CELL - 2 * inset}" '
+            f'height="{CELL - 2 * inset}" rx="2"'
+        )
+        body.append(
+            f"<rect {box} {look}>"
+            + (f"<title>{html.escape(said)}</title>" if said else "")
+            + "</rect>"
+        )
         if verdict == CONTRADICTED:
             a, b, c, d = x + 3.5, x + CELL - 3.5, top + 3.5, top + CELL - 3.5
-            body.append(f'<path d="M {a} {c} L {b} {d} M {b} {c} L {a} {d}" stroke="#ffffff" stroke-width="1.6"/>')
+            body.append(
+                f'<path d="M {a} {c} L {b} {d} M {b} {c} L '
+                f'{a} {d}" '
+                f'stroke="#ffffff" '
+                f'stroke-width="1.6"/>'
+            )
 
     for paper, claims in stand.items():
         y += 16
@@ -275,7 +401,12 @@ def overview(stand: dict[str, list[ClaimStanding]]) -> str:
         y += 6
         ordered = sorted(claims, key=lambda one: STANDINGS.index(one.verdict))
         for number, one in enumerate(ordered):
-            cell(number % CELLS * STEP, y + number // CELLS * STEP, one.verdict, f"{one.claim.key}: {one.verdict}")
+            cell(
+                number % CELLS * STEP,
+                y + number // CELLS * STEP,
+                one.verdict,
+                f"{one.claim.key}: {one.verdict}",
+            )
         y += (len(claims) - 1) // CELLS * STEP + STEP + 8
     y += 4
     everything = [one.verdict for claims in stand.values() for one in claims]
@@ -284,8 +415,18 @@ def overview(stand: dict[str, list[ClaimStanding]]) -> str:
             y += STEP + 2
             cell(0, y - CELL + 2, verdict, "")
             words(STEP + 6, f"{everything.count(verdict)} {verdict}")
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y + 8}" width="{width}" height="{y + 8}"'
-    return f'{head} font-family="system-ui, sans-serif" font-size="13" role="img">\n' + "\n".join(body) + "\n</svg>\n"
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 '
+        f"{width} "
+        f'{y + 8}" '
+        f'width="{width}" '
+        f'height="{y + 8}"'
+    )
+    return (
+        f'{head} font-family="system-ui, sans-serif" font-size="13" role="img">\n'
+        + "\n".join(body)
+        + "\n</svg>\n"
+    )
 
 
 def in_numbers(number_of: Mapping[str, int], names_: Iterable[str]) -> str:
@@ -309,11 +450,20 @@ def shown_at(paper: str, key: str) -> str:
 
 
 def fresh_seeds() -> list[str]:
-    """The figures of the readings on other seeds, beside those of the paper and of a check from outside."""
+    """The figures of the readings on other seeds, beside those of the paper and of a check from
+    outside."""
     lines = ["## The readings on fresh seeds", ""]
     lines += paragraph(
-        "Readings were found on seed 0. Here their figures are played by our engine on three seeds more, with `--seed 1` to `3`, beside "
-        "what a check from outside found, which shares no code with ours. Where a number has no error the row gives a range or a word."
+        "Readings were found on seed 0. Here their figures are played by "
+        "our engine "
+        "on three "
+        "seeds more, with "
+        "`--seed 1` to `3`, beside "
+        "what a check from outside found, which shares no code with ours. "
+        "Where a "
+        "number has no "
+        "error the row gives "
+        "a range or a word."
     )
     for one in FRESH_NUMBERS:
         lines += fresh_table(one)
@@ -325,7 +475,9 @@ def fresh_table(numbers: FreshNumbers) -> list[str]:
     names = dict.fromkeys(figure for _, figure, *_ in numbers.numbers)
     kept: dict[str, dict[str, Any]] = {}
     for name in names:
-        kept.setdefault("0", {})[name] = json.loads((KEPT / numbers.paper / f"{name}.json").read_text())
+        kept.setdefault("0", {})[name] = json.loads(
+            (KEPT / numbers.paper / f"{name}.json").read_text()
+        )
         for path in sorted((KEPT / FRESH / numbers.paper).glob(f"{name}-*.json")):
             kept.setdefault(path.stem.rpartition("-")[2], {})[name] = json.loads(path.read_text())
     rows = []
@@ -333,57 +485,133 @@ def fresh_table(numbers: FreshNumbers) -> list[str]:
         cells = []
         for found in kept.values():
             (row,) = [row for row in found[figure]["rows"] if row["text"].startswith(text)]
-            cells.append(row["ours"] if isinstance(row["ours"], str) else with_error(float(row["ours"]), row["se"]))
+            cells.append(
+                row["ours"]
+                if isinstance(row["ours"], str)
+                else with_error(float(row["ours"]), row["se"])
+            )
         rows.append([label, printed, outside, *cells])
     first = next(iter(names))
-    columns = ["", "paper", "outside check"] + [f"seed {seed}, {found[first]['scale']}" for seed, found in kept.items()]
-    command = f"`tightrope reproduce {numbers.paper} {' '.join(f'--figure {name}' for name in names)} --scale laptop --seed 1`"
-    return [f"### {numbers.title}", "", *paragraph(f"{numbers.words} {command}."), *cards("fresh", columns, rows)]
+    columns = ["", "paper", "outside check"] + [
+        f"seed {seed}, {found[first]['scale']}" for seed, found in kept.items()
+    ]
+    command = (
+        f"`tightrope reproduce "
+        f"{numbers.paper} "
+        f"{' '.join(f'--figure {name}' for name in names)} --scale laptop --seed 1`"
+    )
+    return [
+        f"### {numbers.title}",
+        "",
+        *paragraph(f"{numbers.words} {command}."),
+        *cards("fresh", columns, rows),
+    ]
 
 
 def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, Any]]) -> list[str]:
     """The price of every open claim, and of the figures that stand at laptop scale."""
-    open_ = [(paper, one.claim) for paper, own in now.items() for one in own.values() if one.verdict == UNDECIDED]
+    open_ = [
+        (paper, one.claim)
+        for paper, own in now.items()
+        for one in own.values()
+        if one.verdict == UNDECIDED
+    ]
     words = (
-        "A difference that is N standard errors from what decides it needs (4 / N)² times the runs, if it stays what it is; a band needs "
-        "runs until it is four standard errors wide. Times are those of [paper scale](paper-scale.md) or of laptop scale, whichever made "
-        "the rows; where only a few of a figure's runs are in doubt, those runs were timed. A difference that shrinks costs more."
+        "A difference that is N standard errors from what decides it needs "
+        "(4 / N)² "
+        "times the "
+        "runs, if it stays "
+        "what it is; a band needs "
+        "runs until it is four standard errors wide. Times "
+        "are those "
+        "of [paper "
+        "scale](paper-scale.md) or of laptop scale, whichever made "
+        "the rows; where only a few of a figure's runs are in doubt, those "
+        "runs were "
+        "timed. A "
+        "difference that "
+        "shrinks costs more."
     )
     lines = ["## What the open claims would cost", "", *paragraph(words)]
-    rows = [(paper, f"`{one.key}`", "not known" if one.core_hours is None else f"{one.core_hours:g} h", one.price) for paper, one in open_]
+    rows = [
+        (
+            paper,
+            f"`{one.key}`",
+            "not known" if one.core_hours is None else f"{one.core_hours:g} h",
+            one.price,
+        )
+        for paper, one in open_
+    ]
     lines += cards("prices", ("paper", "claim", "time of one core", "which runs"), rows)
     took = json.loads(all_papers.COSTS_FILE.read_text())["core seconds"]["paper"]
     smaller = [
         f"{name} of {paper} ({all_papers.in_words(took.get(f'{paper} {name}', math.nan))})"
-        for paper, figures_ in saved.items() for name, one in figures_.items() if one["scale"] != "paper"
-    ]  # fmt: skip
-    return [*lines, f"Still at laptop scale, with the core time of paper scale: {', '.join(smaller)}.", ""]
+        for paper, figures_ in saved.items()
+        for name, one in figures_.items()
+        if one["scale"] != "paper"
+    ]
+    return [
+        *lines,
+        f"Still at laptop scale, with the core time of paper scale: {', '.join(smaller)}.",
+        "",
+    ]
 
 
 def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
-    """How every claim stood at the first reading and stands now, with the reason of every change."""
+    """How every claim stood at the first reading and stands now, with the reason of every
+    change."""
     before = json.loads((KEPT / BEFORE).read_text())
-    now = {paper: {one.claim.key: one for one in claim_standings(paper, outcomes_of(paper, rows))} for paper, rows in saved.items()}
+    now = {
+        paper: {one.claim.key: one for one in claim_standings(paper, outcomes_of(paper, rows))}
+        for paper, rows in saved.items()
+    }
     lines = ["# Second reading of the claims", ""]
     lines += paragraph(
-        "At the first reading a claim had the worst verdict over all readings of its figure and all rows, also rows of ours. "
+        "At the first reading a claim had the worst verdict over all "
+        "readings of its "
+        "figure and "
+        "all rows, also rows "
+        "of ours. "
         "Now one reading of a figure counts, and only rows that restate the paper's words. What is "
         "[contradicted](contradictions/index.md) has a page of its own."
     )
-    for title, standing in (("First reading", before), ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()})):
-        used = [name for name in ("reproduced", *STANDINGS[1:], "partly", "not reproduced")
-                if any(name in own.values() for own in standing.values())]  # fmt: skip
-        rows = [(paper, len(own), in_numbers(Counter(own.values()), used)) for paper, own in standing.items()]
+    for title, standing in (
+        ("First reading", before),
+        ("Now", {p: {k: one.verdict for k, one in own.items()} for p, own in now.items()}),
+    ):
+        used = [
+            name
+            for name in ("reproduced", *STANDINGS[1:], "partly", "not reproduced")
+            if any(name in own.values() for own in standing.values())
+        ]
+        rows = [
+            (paper, len(own), in_numbers(Counter(own.values()), used))
+            for paper, own in standing.items()
+        ]
         whole = Counter(name for own in standing.values() for name in own.values())
         rows.append(("all", sum(whole.values()), in_numbers(whole, used)))
-        lines += [f"## {title}", "", *cards("numbers", ("paper", "claims", "where they stand"), rows)]
+        lines += [
+            f"## {title}",
+            "",
+            *cards("numbers", ("paper", "claims", "where they stand"), rows),
+        ]
     rows = [
-        (paper, f"`{key}`", before[paper][key], one.verdict, one.why or "Only rows that restate the paper's words count, and they hold.")
+        (
+            paper,
+            f"`{key}`",
+            before[paper][key],
+            one.verdict,
+            one.why or "Only rows that restate the paper's words count, and they hold.",
+        )
         for paper, own in now.items()
         for key, one in own.items()
         if before[paper].get(key) != one.verdict
     ]
-    lines += [f"## The {len(rows)} changes", "", *cards("changes", ("paper", "claim", "first reading", "now", "why"), rows)]
+    lines += [
+        f"## The {len(rows)} changes",
+        "",
+        *cards("changes", ("paper", "claim", "first reading", "now", "why"), rows),
+    ]
     return [*lines, *prices(now, saved), *fresh_seeds()]
 
 
@@ -397,7 +625,8 @@ def outcomes_of(paper: str, saved: dict[str, Any]) -> dict[str, FigureOutcome]:
 
 
 def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
-    """What was run at paper scale and how long every figure takes there, as src/tightrope_papers/costs.json has it."""
+    """What was run at paper scale and how long every figure takes there, as
+    src/tightrope_papers/costs.json has it."""
     stored = json.loads(all_papers.COSTS_FILE.read_text())
     took, rows = stored["core seconds"]["paper"], []
     for paper in names():
@@ -412,30 +641,72 @@ def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
                 )
             )
     lines = ["# Paper scale: what was run, and how long it took", ""]
-    lines += ["`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of its paper, and says its time first."]
-    lines += ["[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of one core of an AMD EPYC;"]
+    lines += [
+        "`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a "
+        "figure at the "
+        "size of "
+        "its paper, and says "
+        "its time first."
+    ]
+    lines += [
+        "[Claims](claims.md) take a figure's rows from paper scale where it "
+        "was run. "
+        "Times are of "
+        "one core of an AMD EPYC;"
+    ]
     lines += ["runs that figures share count for the first"]
-    lines += [f"of them. All that is known adds up to {all_papers.in_words(sum(took.values()))} of one core.", ""]
+    lines += [
+        f"of them. All that is known "
+        f"adds up to "
+        f"{all_papers.in_words(sum(took.values()))} of "
+        f"one "
+        f"core.",
+        "",
+    ]
     return lines + table(("paper", "figure", "run", "core time"), rows)
 
 
 def overall(saved: dict[str, dict[str, Any]]) -> list[str]:
     """The counts of all claims."""
-    totals = {paper: counts(claim_standings(paper, outcomes_of(paper, rows))) for paper, rows in saved.items()}
+    totals = {
+        paper: counts(claim_standings(paper, outcomes_of(paper, rows)))
+        for paper, rows in saved.items()
+    }
     whole = {name: sum(total[name] for total in totals.values()) for name in ("all", *COLUMNS)}
-    rows = [(f"[{paper}](claims-{paper}.md)", total["all"], in_numbers(total, STANDINGS)) for paper, total in totals.items()]
+    rows = [
+        (f"[{paper}](claims-{paper}.md)", total["all"], in_numbers(total, STANDINGS))
+        for paper, total in totals.items()
+    ]
     rows.append(("all", whole["all"], in_numbers(whole, STANDINGS)))
-    lines = ["# Claims of the papers, judged", "", sentence(whole), "", f"![{ALT}](figures/{OVERVIEW})", ""]
-    lines += ["Each page lists every claim, the rows that judge it, the test of each row, and the command that makes it. Figures are at"]
+    lines = [
+        "# Claims of the papers, judged",
+        "",
+        sentence(whole),
+        "",
+        f"![{ALT}](figures/{OVERVIEW})",
+        "",
+    ]
+    lines += [
+        "Each page lists every claim, the rows that judge it, the test of "
+        "each row, "
+        "and the "
+        "command that makes "
+        "it. Figures are at"
+    ]
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
     return lines + cards("numbers", ("paper", "claims", "where they stand"), rows)
 
 
 def pages() -> dict[str, str]:
-    """Every page of results that is made from the stored rows, by its place below docs. The site's build writes them."""
+    """Every page of results that is made from the stored rows, by its place below docs. The site's
+    build writes them."""
     saved = {paper: known(paper) for paper in names()}
     made = {f"claims-{paper}": page(paper, rows) for paper, rows in saved.items()}
-    made |= {"claims": overall(saved), "second-reading": changes(saved), "paper-scale": paper_scale(saved)}
+    made |= {
+        "claims": overall(saved),
+        "second-reading": changes(saved),
+        "paper-scale": paper_scale(saved),
+    }
     return {f"results/{name}.md": "\n".join(lines).rstrip() + "\n" for name, lines in made.items()}
 
 
@@ -444,10 +715,22 @@ def main() -> None:
     taken_in([pathlib.Path(folder) for folder in sys.argv[1:]])
     saved = {paper: known(paper) for paper in names()}
     if nothing := [paper for paper in names() if not saved[paper]]:
-        sys.exit(f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope reproduce all` as well.")
+        sys.exit(
+            f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope "
+            f"reproduce "
+            f"all` as "
+            f"well."
+        )
     (PAGES / "claims.md").write_text(pages()["results/claims.md"])
     DRAWN.mkdir(exist_ok=True)
-    (DRAWN / OVERVIEW).write_text(overview({paper: claim_standings(paper, outcomes_of(paper, rows)) for paper, rows in saved.items()}))
+    (DRAWN / OVERVIEW).write_text(
+        overview(
+            {
+                paper: claim_standings(paper, outcomes_of(paper, rows))
+                for paper, rows in saved.items()
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The pages of docs/policies: one for every policy and an index, from the registry, the docstrings and docs/mathematics.
+"""The pages of docs/policies: one for every policy and an index, from the registry, the docstrings
+and docs/mathematics.
 
-A policy's own file says when to use it, what it costs, where it is from and how it departs from that;
-docs/mathematics/NAME.md has the formulas, what is proved, and an example; src/tightrope/references.bib the papers.
+A policy's own file says when to use it, what it costs, where it is from and how it departs from
+that; docs/mathematics/NAME.md has the formulas, what is proved, and an example;
+src/tightrope/references.bib the papers.
 """
 
 import inspect
@@ -37,51 +39,129 @@ PLAYS = {
     "sets": "sets of arms",
     "sets of lasting arms": "sets of arms that are the same every round, with features or without",
 }
-COST = re.compile(r"(?:Per round: .+|(?:Usually )?O\([^.]*\ba round\b.*|A round recomputes.+)", flags=re.DOTALL)
-HEADS = ("When to use it", "Bound", "Guarantee", "Source", "Deviations", "Deviation", "Differences to OSLB")
+COST = re.compile(
+    r"(?:Per round: .+|(?:Usually )?O\([^.]*\ba round\b.*|A round recomputes.+)", flags=re.DOTALL
+)
+HEADS = (
+    "When to use it",
+    "Bound",
+    "Guarantee",
+    "Source",
+    "Deviations",
+    "Deviation",
+    "Differences to OSLB",
+)
 WAITS = (
-    "The choice does not move until the next reward is in: a long delay repeats one arm, so that every arm may cost up to a delay's "
+    "The choice does not move until the next reward is in: a long delay repeats "
+    "one arm, "
+    "so that "
+    "every arm may cost "
+    "up to a delay's "
     "rounds of its gap more."
 )
-DRAWS = "It draws anew for every decision, so that many open decisions are spread over the arms that may be best."
+DRAWS = (
+    "It draws anew for every decision, so that many open decisions are "
+    "spread over "
+    "the arms "
+    "that may be best."
+)
 ORDER = (
-    "Where the time at which a reward comes depends on what it is, estimates lean towards those that come first: use "
+    "Where the time at which a reward comes depends on what it is, "
+    "estimates lean "
+    "towards those "
+    "that come first: use "
     '`apply="in order"` ([rewards come late](../how-to/rewards-come-late.md)).'
 )
 LATE = {  # by family; {moves}: how choices behave while nothing new is known
-    "classic": f"Intervals and posteriors count the rewards that are in, however many decisions are open. {{moves}} {ORDER}",
-    "linear": f"The confidence set holds for any sequence of arms, so also with decisions open. {{moves}} {ORDER}",
+    "classic": f"Intervals and posteriors count the rewards that are in, "
+    f"however many "
+    f"decisions "
+    f"are open. {{moves}} "
+    f"{ORDER}",
+    "linear": f"The confidence set holds for any sequence of arms, so "
+    f"also with "
+    f"decisions open. "
+    f"{{moves}} {ORDER}",
     "softucb": (
-        f"{DRAWS} Probabilities are exact at the time of each decision. The online rule moves beta when a reward is learned. {ORDER}"
+        f"{DRAWS} Probabilities are exact at the time of each decision. "
+        f"The online "
+        f"rule moves "
+        f"beta when a reward "
+        f"is learned. {ORDER}"
     ),
-    "regression": f"{DRAWS} Probabilities are exact at the time of each decision, whatever is open. {ORDER}",
+    "regression": f"{DRAWS} Probabilities are exact at the time of each "
+    f"decision, "
+    f"whatever is "
+    f"open. {ORDER}",
     "conservative": (
-        'The promise counts decisions when they are made. With `open="nothing"`, the default, it holds for any delay and any number of '
-        'open decisions if rewards are not negative; `open="lower"` explores sooner and is sound only if when a reward comes does not '
-        "depend on what it is. [The conservative guarantee](../explanation/conservative-guarantee.md) has the proof."
+        "The promise counts decisions when they are made. With "
+        '`open="nothing"`, the '
+        "default, it "
+        "holds for any delay "
+        "and any number of "
+        'open decisions if rewards are not negative; `open="lower"` explores '
+        "sooner and "
+        "is sound "
+        "only if when a "
+        "reward comes does not "
+        "depend on what it is. [The "
+        "conservative "
+        "guarantee](../explanation/conservative-guarantee.md) has the proof."
     ),
     "identification": (
-        "The certificate counts rewards that are in and holds for any order of sampling, so that late rewards cost time and not the "
-        'promise. Where the time at which a reward comes depends on what it is, use `apply="in order"`. Decisions that are open when it '
+        "The certificate counts rewards that are in and holds for any order of "
+        "sampling, "
+        "so that "
+        "late rewards cost "
+        "time and not the "
+        "promise. Where the time at which a reward comes depends on what it "
+        "is, use "
+        '`apply="in '
+        'order"`. Decisions '
+        "that are open when it "
         "stops are not needed."
     ),
-    "semibandits": f"Answers to a set may come one by one, in any order, after later sets were chosen. {{moves}} {ORDER}",
-    "exploration": "The floor holds for every decision, whatever is open; the rest is as for the inner policy.",
+    "semibandits": f"Answers to a set may come one by one, in any order, "
+    f"after later "
+    f"sets were "
+    f"chosen. {{moves}} {ORDER}",
+    "exploration": "The floor holds for every decision, whatever is open; the "
+    "rest is as "
+    "for the "
+    "inner policy.",
     "lipschitz": f"The pooled evidence counts rewards that are in. {WAITS} {ORDER}",
 }
 DRAWING = {
-    "BetaThompson", "GaussianThompson", "EpsilonGreedy", "LinTS", "LogisticTS", "LinEpsilonGreedy", "CombTS", "CombLinTS",
-    "PC2UCB", "LinMED",
-}  # fmt: skip
+    "BetaThompson",
+    "GaussianThompson",
+    "EpsilonGreedy",
+    "LinTS",
+    "LogisticTS",
+    "LinEpsilonGreedy",
+    "CombTS",
+    "CombLinTS",
+    "PC2UCB",
+    "LinMED",
+}
 
 
 def ours() -> dict[str, Any]:
-    """The package's policies and presets by name, in the order of families, classes before their presets."""
+    """The package's policies and presets by name, in the order of families, classes before their
+    presets."""
 
     def place(pair: tuple[str, Any]) -> tuple[int, bool, str]:
         return list(FAMILIES).index(family(pair[1])), pair[1].TRAITS.base is not None, pair[0]
 
-    return dict(sorted(((n, item) for n, item in REGISTRY.items() if item.__module__.startswith("tightrope.policies.")), key=place))
+    return dict(
+        sorted(
+            (
+                (n, item)
+                for n, item in REGISTRY.items()
+                if item.__module__.startswith("tightrope.policies.")
+            ),
+            key=place,
+        )
+    )
 
 
 def family(item: Any) -> str:
@@ -90,7 +170,8 @@ def family(item: Any) -> str:
 
 
 def paragraphs(text: str | None) -> str:
-    """A docstring as Markdown: without its indentation, numpydoc's sections as bold words over lists of definitions."""
+    """A docstring as Markdown: without its indentation, numpydoc's sections as bold words over
+    lists of definitions."""
     lines, out, section = inspect.cleandoc(text or "").splitlines(), list[str](), ""
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
@@ -114,13 +195,17 @@ def paragraphs(text: str | None) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text as Markdown: what stands in backticks stays, the rest means no more than it says."""
+    """Plain text as Markdown: what stands in backticks stays, the rest means no more than it
+    says."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if part.startswith("`") else re.sub(r"([\\*_<$])", r"\\\1", part) for part in parts)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([\\*_<$])", r"\\\1", part) for part in parts
+    )
 
 
 def head(item: Any) -> dict[str, str]:
-    """What a policy's file says at its top, by heading; "Cost" is what a round takes, "" the first line."""
+    """What a policy's file says at its top, by heading; "Cost" is what a round takes, "" the first
+    line."""
     text = paragraphs(sys.modules[item.__module__].__doc__)
     found, current = {"": ""}, ""
     for line in text.splitlines():
@@ -144,7 +229,9 @@ def cost(text: str) -> str:
     def typeset(match: re.Match[str]) -> str:
         return f"${match[0].replace('min(', chr(92) + 'min(')}$"
 
-    return re.sub(r"O\((?:[^()]|\([^()]*\))*\)", typeset, text[0].upper() + text[1:]).replace("<", "\\<")
+    return re.sub(r"O\((?:[^()]|\([^()]*\))*\)", typeset, text[0].upper() + text[1:]).replace(
+        "<", "\\<"
+    )
 
 
 def purpose(item: Any) -> str:
@@ -153,13 +240,15 @@ def purpose(item: Any) -> str:
 
 
 def fragments(name: str) -> dict[str, str]:
-    """Sections of docs/mathematics/NAME.md by title, "Ends by itself" and "Late rewards" where a policy differs from its family."""
+    """Sections of docs/mathematics/NAME.md by title, "Ends by itself" and "Late rewards" where a
+    policy differs from its family."""
     parts = re.split(r"^## (.+)\n", (MATHEMATICS / f"{name}.md").read_text(), flags=re.MULTILINE)
     return {title: body.strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def described(item: Any) -> dict[str, str]:
-    """What a class's docstring says of its parameters, by name; of those that a docstring leaves to `Conservative`, what that says."""
+    """What a class's docstring says of its parameters, by name; of those that a docstring leaves to
+    `Conservative`, what that says."""
     said, name = dict[str, str](), ""
     for line in inspect.cleandoc(item.__doc__).partition("----------\n")[2].splitlines():
         if line.startswith(" "):
@@ -198,8 +287,15 @@ def presets(base: Any) -> dict[str, Any]:
 def changes(item: Any) -> str:
     """The defaults in which a preset differs from its base."""
     fields = item.TRAITS.base.FIELDS
-    changed = {name: field.default for name, field in item.FIELDS.items() if field.default != fields[name].default}
-    return ", ".join(f'`{name}="{value}"`' if isinstance(value, str) else f"`{name}={value!r}`" for name, value in changed.items())
+    changed = {
+        name: field.default
+        for name, field in item.FIELDS.items()
+        if field.default != fields[name].default
+    }
+    return ", ".join(
+        f'`{name}="{value}"`' if isinstance(value, str) else f"`{name}={value!r}`"
+        for name, value in changed.items()
+    )
 
 
 def picture(name: str) -> str:
@@ -211,9 +307,16 @@ def picture(name: str) -> str:
     *others, last = (peer for peer in world.peers if peer != name)
     peers = f"{', '.join(others)} and {last}"
     what = "rounds until the stop" if world.horizon is None else "mean regret"
-    until = "until each stops; a dot is a run, a bar their mean" if world.horizon is None else f"for {world.horizon:,} rounds"
+    until = (
+        "until each stops; a dot is a run, a bar their mean"
+        if world.horizon is None
+        else f"for {world.horizon:,} rounds"
+    )
     return (
-        f"![{name} beside {peers}: {what}](../images/policies/{name}.svg)\n\n*{name} beside {peers}, {world.runs} runs each "
+        f"![{name} beside {peers}: "
+        f"{what}](../images/policies/{name}.svg)\n\n*{name} beside "
+        f"{peers}, "
+        f"{world.runs} runs each "
         f"{until}, on {world.words} (`docs/make_curves.py`).*\n"
     )
 
@@ -222,16 +325,29 @@ def declared(name: str, item: Any) -> str:
     """The policy's signature, by which other pages and `objects.inv` find it."""
     signature = inspect.signature(item)
     shown = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
-    return f"```{{py:class}} tightrope.{name}{signature.replace(parameters=shown, return_annotation=signature.empty)}\n```\n"
+    return (
+        f"```{{py:class}} "
+        f"tightrope.{name}"
+        f"{signature.replace(parameters=shown, return_annotation=signature.empty)}\n```\n"
+    )
 
 
 def preset_page(name: str, item: Any) -> str:
     """The page of a preset: what differs from its base, in one paragraph."""
     base, plays = item.TRAITS.base.__name__, ", ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
-    text = " ".join(escaped(" ".join(part.split())) for part in paragraphs(item.__doc__).split("\n\n")[:2])
+    text = " ".join(
+        escaped(" ".join(part.split())) for part in paragraphs(item.__doc__).split("\n\n")[:2]
+    )
     return (
-        f"# {name}\n\n{text} It is [{base}]({base}.md) with {changes(item)}, for {plays}; all else is said there, and every "
-        f"parameter can still be given. `tightrope cite {name}` prints its papers.\n\n{picture(name)}\n{declared(name, item)}"
+        f"# {name}\n\n{text} It is [{base}]({base}.md) with "
+        f"{changes(item)}, for "
+        f"{plays}; all "
+        f"else is said there, "
+        f"and every "
+        f"parameter can still be given. `tightrope cite "
+        f"{name}` "
+        f"prints its "
+        f"papers.\n\n{picture(name)}\n{declared(name, item)}"
     )
 
 
@@ -244,25 +360,60 @@ def page(name: str, item: Any) -> str:
     if "When to use it" in file:
         lines += [f"**When to use it:** {escaped(file['When to use it'])}", ""]
     plays = "; ".join(PLAYS[kind] for kind in item.TRAITS.accepts)
-    lines += ["| at a glance | |", "| --- | --- |", f"| family | [{FAMILIES[family(item)]}](index.md#{slug(FAMILIES[family(item)])}) |"]
+    lines += [
+        "| at a glance | |",
+        "| --- | --- |",
+        f"| family | [{FAMILIES[family(item)]}](index.md#{slug(FAMILIES[family(item)])}) |",
+    ]
     lines += [f"| plays | {plays} |", f"| cost of a round | {cost(file['Cost'])} |"]
     lines += [
-        f"| ends by itself | {own.get('Ends by itself', 'yes, with a certificate' if item.TRAITS.stops else 'no')} |",
+        f"| ends by itself | "
+        f"{own.get('Ends by itself', 'yes, with a certificate' if item.TRAITS.stops else 'no')} |",
         f"| paper | {escaped(item.TRAITS.paper)} |",
         "",
     ]
     lines += [picture(name)]
-    lines += ["## What it computes", "", own["What it computes"], "", "## What is known", "", own["What is known"], ""]
+    lines += [
+        "## What it computes",
+        "",
+        own["What it computes"],
+        "",
+        "## What is known",
+        "",
+        own["What is known"],
+        "",
+    ]
     lines += ["## Parameters", "", declared(name, item)]
     lines += [*parameters(item), ""]
     if presets(item):
         lines += ["## With other defaults", "", "| name | defaults | |", "| --- | --- | --- |"]
-        lines += [f"| [{other}]({other}.md) | {changes(made)} | {cell(purpose(made))} |" for other, made in presets(item).items()]
+        lines += [
+            f"| [{other}]({other}.md) | {changes(made)} | {cell(purpose(made))} |"
+            for other, made in presets(item).items()
+        ]
         lines += [""]
-    lines += ["## Late rewards", "", own.get("Late rewards", late(name, item)), "", "## Example", "", own["Example"], ""]
+    lines += [
+        "## Late rewards",
+        "",
+        own.get("Late rewards", late(name, item)),
+        "",
+        "## Example",
+        "",
+        own["Example"],
+        "",
+    ]
     lines += ["## Source and deviations", ""]
-    lines += [f"{escaped(file[part])}\n" for part in ("Source", "Deviations", "Deviation", "Differences to OSLB") if part in file]
-    lines += ["## Cite", "", f"`tightrope cite {name}` prints this and the library's own entry.", ""]
+    lines += [
+        f"{escaped(file[part])}\n"
+        for part in ("Source", "Deviations", "Deviation", "Differences to OSLB")
+        if part in file
+    ]
+    lines += [
+        "## Cite",
+        "",
+        f"`tightrope cite {name}` prints this and the library's own entry.",
+        "",
+    ]
     lines += ["```bibtex", "\n\n".join(entries()[name]), "```"]
     return "\n".join(lines) + "\n"
 
@@ -277,13 +428,18 @@ def index() -> str:
     lines = [
         "# Policies",
         "",
-        "Which one? [The map](../which-policy.md) asks two questions. In Python: `tightrope.NAME(parameter=value, ..)`; on",
+        "Which one? [The map](../which-policy.md) asks two "
+        "questions. In "
+        "Python: "
+        "`tightrope.NAME(parameter=value, ..)`; on",
     ]
     lines += ["the command line `tightrope policies NAME`.", ""]
     for key, title in FAMILIES.items():
         members = {name: item for name, item in ours().items() if family(item) == key}
         lines += [f"## {title}", "", "| policy | what it does |", "| --- | --- |"]
-        lines += [f"| [{name}]({name}.md) | {cell(purpose(item))} |" for name, item in members.items()]
+        lines += [
+            f"| [{name}]({name}.md) | {cell(purpose(item))} |" for name, item in members.items()
+        ]
         lines += ["", "```{toctree}", ":hidden:", f":caption: {title}", "", *members, "```", ""]
     return "\n".join(lines)
 

@@ -16,8 +16,12 @@ from hypothesis import settings
 
 from tightrope.compiled.cache import cache_directory
 
-gc.set_threshold(100_000, 50, 30)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
-os.environ["TIGHTROPE_CACHE"] = str(cache_directory())  # also where a test has moved the user's cache to hide data sets
+gc.set_threshold(
+    100_000, 50, 30
+)  # compilation makes millions of objects that stay; looking through them takes a tenth of its time
+os.environ["TIGHTROPE_CACHE"] = str(
+    cache_directory()
+)  # also where a test has moved the user's cache to hide data sets
 settings.register_profile("reproducible", derandomize=True)
 settings.load_profile("reproducible")
 
@@ -30,7 +34,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def signals_are_heard() -> Iterator[None]:
-    """`tightrope.cli.main` is the end of its process, which ignores signals from then on; in a test the process goes on."""
+    """`tightrope.cli.main` is the end of its process, which ignores signals from then on; in a test
+    the process goes on."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
@@ -38,6 +43,15 @@ def signals_are_heard() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz-cases", type=int, default=int(os.environ.get("FUZZ_CASES", "2000")), help="Cases of each fuzz test.")
+    parser.addoption(
+        "--fuzz-cases",
+        type=int,
+        default=int(os.environ.get("FUZZ_CASES", "2000")),
+        help="Cases of each fuzz test.",
+    )
     parser.addoption("--fuzz-seed", type=int, default=0, help="Seed of the fuzz tests.")
-    parser.addoption("--fuzz-compiled", action="store_true", help="Fuzz compiled code (some minutes of compilation).")
+    parser.addoption(
+        "--fuzz-compiled",
+        action="store_true",
+        help="Fuzz compiled code (some minutes of compilation).",
+    )

@@ -1,4 +1,5 @@
-"""The kernels of linear algebra, the same on every x86 machine: those for AVX-512 round differently from those for AVX2.
+"""The kernels of linear algebra, the same on every x86 machine: those for AVX-512 round differently
+from those for AVX2.
 
 Imported before NumPy by what compares results with recorded ones.
 """

@@ -1,6 +1,8 @@
-"""One road: a module imports only from rooms above its own, without circles, and no private module of another room.
+"""One road: a module imports only from rooms above its own, without circles, and no private module
+of another room.
 
-The list of rooms is the rule; CONTRIBUTING.md says it in words. Imports for type checkers only count as well.
+The list of rooms is the rule; CONTRIBUTING.md says it in words. Imports for type checkers only
+count as well.
 """
 
 import ast
@@ -10,11 +12,32 @@ import sys
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src"
 ROOT = SOURCE / "tightrope"
-PACKAGES = {"tightrope": (), "tightrope_papers": ("papers",), "tightrope_service": ("service",)}  # and the rooms that they are
+PACKAGES = {
+    "tightrope": (),
+    "tightrope_papers": ("papers",),
+    "tightrope_service": ("service",),
+}  # and the rooms that they are
 ROOMS = (
-    "compiled", "core", "numerics", "solvers", "problems", "policies", "plots", "results", "simulation", "logs", "session", "evaluation",
-    "pages", "cli", "papers", "service", "adapters", "extend", "testing",
-)  # fmt: skip
+    "compiled",
+    "core",
+    "numerics",
+    "solvers",
+    "problems",
+    "policies",
+    "plots",
+    "results",
+    "simulation",
+    "logs",
+    "session",
+    "evaluation",
+    "pages",
+    "cli",
+    "papers",
+    "service",
+    "adapters",
+    "extend",
+    "testing",
+)
 APART = {("service", "papers")}  # neither knows of the other
 OUTSIDE = {"__init__", "__main__"}  # the door itself
 
@@ -37,7 +60,9 @@ def imports(name, path):
     package = path.relative_to(SOURCE).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (".".join(PACKAGES[alias.name]) for alias in node.names if alias.name in PACKAGES)
+            yield from (
+                ".".join(PACKAGES[alias.name]) for alias in node.names if alias.name in PACKAGES
+            )
         if isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             top, *rest = (*start, *(node.module.split(".") if node.module else []))
@@ -48,7 +73,10 @@ def imports(name, path):
 
 
 def graph():
-    return {name: {target for target in imports(name, path) if target and target != name} for name, path in MODULES.items()}
+    return {
+        name: {target for target in imports(name, path) if target and target != name}
+        for name, path in MODULES.items()
+    }
 
 
 def circles(edges):
@@ -94,10 +122,17 @@ def breaches():
                 wrong.add(f"{name} imports {target}")
             elif other != room and any(part.startswith("_") for part in target.split(".")):
                 wrong.add(f"{name} imports the private {target}")
-            apart = MODULES[target].parent not in (ROOT / "policies", MODULES[name].parent)  # bases.py is of no family
+            apart = MODULES[target].parent not in (
+                ROOT / "policies",
+                MODULES[name].parent,
+            )  # bases.py is of no family
             if room == other == "policies" and name.count(".") > 1 and apart:
                 wrong.add(f"{name} imports {target} of another family")
-    inner = {name: {target for target in targets if target not in OUTSIDE} for name, targets in edges.items() if name not in OUTSIDE}
+    inner = {
+        name: {target for target in targets if target not in OUTSIDE}
+        for name, targets in edges.items()
+        if name not in OUTSIDE
+    }
     return wrong | {"circle: " + ", ".join(sorted(group)) for group in circles(inner)}
 
 
@@ -110,7 +145,13 @@ def test_a_circle_is_found():
 
 
 def test_the_package_loads_no_heavy_library():
-    code = "import sys, tightrope; print([name for name in ('matplotlib', 'pandas', 'fastapi', 'sqlalchemy') if name in sys.modules])"
+    code = (
+        "import sys, tightrope; print([name for name in ('matplotlib', "
+        "'pandas', "
+        "'fastapi', "
+        "'sqlalchemy') if "
+        "name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

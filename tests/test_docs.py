@@ -1,6 +1,8 @@
-"""Every Python block in README and docs runs, each file's blocks in one namespace; pages that are made are those of the source.
+"""Every Python block in README and docs runs, each file's blocks in one namespace; pages that are
+made are those of the source.
 
-Pages with code cells are also run by the build of the site, where a cell that fails is an error; the slowest are left to it.
+Pages with code cells are also run by the build of the site, where a cell that fails is an error;
+the slowest are left to it.
 """
 
 import ast
@@ -19,8 +21,12 @@ from tiers import thorough
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 SMALL = ("mathematics", "gallery")  # many short pages, which run in one process each
-# Python blocks and cells, also those that the site does not show; cells without input show a picture, which needs IPython.
-CODE = re.compile(r"```(?:python|\{code-cell\} python)\n(?::tags: \[remove-cell\]\n)?((?!:).*?)```", flags=re.DOTALL)
+# Python blocks and cells, also those that the site does not show; cells without input show a
+# picture, which needs IPython.
+CODE = re.compile(
+    r"```(?:python|\{code-cell\} python)\n(?::tags: \[remove-cell\]\n)?((?!:).*?)```",
+    flags=re.DOTALL,
+)
 MADE = ("policies", "_build")  # put together from mathematics, or by a build
 PAGES = [
     page
@@ -32,10 +38,19 @@ EXECUTED = "file_format: mystnb"  # in the head of a page whose cells the build 
 SLOW = {  # run by the build only; their subjects have tests of their own
     f"docs/how-to/{name}.md"
     for name in (
-        "choose-a-price", "compare-policies", "contexts-and-models", "evaluate-before-you-launch", "large-logs", "many-machines", "replace-an-ab-test",
-        "roll-out-safely", "send-promotions", "write-a-policy", "write-a-problem",
+        "choose-a-price",
+        "compare-policies",
+        "contexts-and-models",
+        "evaluate-before-you-launch",
+        "large-logs",
+        "many-machines",
+        "replace-an-ab-test",
+        "roll-out-safely",
+        "send-promotions",
+        "write-a-policy",
+        "write-a-problem",
     )
-}  # fmt: skip
+}
 NAMES = {name: page for page in PAGES if (name := str(page.relative_to(ROOT))) not in SLOW}
 sys.path.insert(0, str(DOCS))
 
@@ -58,16 +73,25 @@ MARK = "-- the page shows what is printed between two of these --"
 
 def run(tmp_path, *command, **more):
     done = subprocess.run(
-        [sys.executable, *command], cwd=tmp_path, env=os.environ | more, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def run_examples(page, tmp_path):
-    """The Python blocks of a page, one after the other; a text block right below one is what that one prints."""
+    """The Python blocks of a page, one after the other; a text block right below one is what that
+    one prints."""
     script, shown = [], []
-    for code, output in re.findall(CODE.pattern + r"(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL):
+    for code, output in re.findall(
+        CODE.pattern + r"(?:\n\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL
+    ):
         script.append(f"print({MARK!r})\n{code}\nprint({MARK!r})" if output else code)
         shown += [output] if output else []
     (tmp_path / "example.py").write_text("\n".join(script))
@@ -89,7 +113,9 @@ def test_executed_pages_show_no_asserts():
     shown = [
         f"{page.relative_to(ROOT)}: {line}"
         for page in PAGES
-        for cell in re.findall(r"```\{code-cell\} python\n((?!:).*?)```", page.read_text(), flags=re.DOTALL)
+        for cell in re.findall(
+            r"```\{code-cell\} python\n((?!:).*?)```", page.read_text(), flags=re.DOTALL
+        )
         for line in cell.splitlines()
         if line.strip().startswith("assert ")
     ]
@@ -97,16 +123,31 @@ def test_executed_pages_show_no_asserts():
 
 
 def test_the_example_of_every_policy_runs(tmp_path):
-    """Uncompiled: they are short, and compiling the pairs of policies and problems would take a minute."""
-    run(tmp_path, "-c", EACH, *map(str, sorted((DOCS / "mathematics").glob("*.md"))), NUMBA_DISABLE_JIT="1")
+    """Uncompiled: they are short, and compiling the pairs of policies and problems would take a
+    minute."""
+    run(
+        tmp_path,
+        "-c",
+        EACH,
+        *map(str, sorted((DOCS / "mathematics").glob("*.md"))),
+        NUMBA_DISABLE_JIT="1",
+    )
 
 
 @thorough
 def test_the_gallery_runs_and_makes_its_pictures(tmp_path):
     pages = [page for page in sorted((DOCS / "gallery").glob("*.md")) if page.stem != "index"]
     run(tmp_path, "-c", EACH, *map(str, pages))
-    shown = set(re.findall(r"\{made\} (\S+)", "".join(page.read_text() for page in (DOCS / "gallery").glob("*.md"))))
-    assert shown == {picture.name for picture in tmp_path.glob("*.svg")} == {f"{page.stem}.svg" for page in pages}
+    shown = set(
+        re.findall(
+            r"\{made\} (\S+)", "".join(page.read_text() for page in (DOCS / "gallery").glob("*.md"))
+        )
+    )
+    assert (
+        shown
+        == {picture.name for picture in tmp_path.glob("*.svg")}
+        == {f"{page.stem}.svg" for page in pages}
+    )
 
 
 def test_code_fits_into_a_column():
@@ -122,9 +163,13 @@ def test_code_fits_into_a_column():
 
 
 def test_links_between_pages_lead_somewhere():
-    made = {DOCS / name: text for name, text in (make_reference.pages() | make_results.pages()).items()}
+    made = {
+        DOCS / name: text for name, text in (make_reference.pages() | make_results.pages()).items()
+    }
     broken = []
-    for page, text in ({page: page.read_text() for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))} | made).items():
+    for page, text in (
+        {page: page.read_text() for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))} | made
+    ).items():
         for target in re.findall(r"\]\(([^)#]+)", text):
             place = pathlib.Path(os.path.normpath(page.parent / target))
             if not target.startswith("http") and place not in made and not place.exists():
@@ -137,20 +182,27 @@ def test_the_index_of_how_tos_says_what_their_pages_say():
     index = (DOCS / "how-to" / "index.md").read_text()
     for page in set((DOCS / "how-to").glob("*.md")) - {DOCS / "how-to" / "index.md"}:
         title, minutes, end = re.search(
-            r"^# (.+)\n\n\*(\d+) minutes\. At the end you have (.+)\.\*$", page.read_text(), flags=re.MULTILINE
+            r"^# (.+)\n\n\*(\d+) minutes\. At the end you have (.+)\.\*$",
+            page.read_text(),
+            flags=re.MULTILINE,
         ).groups()
         assert f"| [{title}]({page.name}) | {minutes} | {end} |" in index, page.name
 
 
 def test_the_interface_names_every_policy():
-    written, made = (ast.dump(ast.parse(text)) for text in (make_reference.INTERFACE.read_text(), make_reference.interface()))
+    written, made = (
+        ast.dump(ast.parse(text))
+        for text in (make_reference.INTERFACE.read_text(), make_reference.interface())
+    )
     assert written == made, "run `python docs/make_reference.py`"
 
 
 def test_the_map_leads_to_every_policy():
     from policy_pages import ours
 
-    assert set(re.findall(r"\(policies/(\w+)\.md\)", (DOCS / "which-policy.md").read_text())) == set(ours())
+    assert set(
+        re.findall(r"\(policies/(\w+)\.md\)", (DOCS / "which-policy.md").read_text())
+    ) == set(ours())
 
 
 def test_every_policy_has_what_its_page_needs():
@@ -160,13 +212,20 @@ def test_every_policy_has_what_its_page_needs():
         if item.TRAITS.base is not None:
             continue  # the paragraph of a preset is its docstring
         doc = " ".join(item.__doc__.split())
-        for parameter, field in item.FIELDS.items() if name != "Safe" else ():  # whose others are those of Conservative
+        for parameter, field in (
+            item.FIELDS.items() if name != "Safe" else ()
+        ):  # whose others are those of Conservative
             default = "" if field.required else f", default {field.default!r}"
             assert f" {parameter} : {field.words}{default} " in doc, (name, parameter)
         needed, own = list(fragments(name))[:3], list(fragments(name))[3:]
         assert needed == ["What it computes", "What is known", "Example"], name
-        assert set(own) <= {"Ends by itself", "Late rewards"}, name  # where it differs from its family
-        assert {"When to use it", "Source", "Cost"} <= head(item).keys() or name in ("Uniform", "XYOracle"), (name, head(item).keys())
+        assert set(own) <= {"Ends by itself", "Late rewards"}, (
+            name
+        )  # where it differs from its family
+        assert {"When to use it", "Source", "Cost"} <= head(item).keys() or name in (
+            "Uniform",
+            "XYOracle",
+        ), (name, head(item).keys())
         assert COST.search(sys.modules[item.__module__].__doc__), name
     assert {page.stem for page in (DOCS / "mathematics").glob("*.md")} == {
         name for name, item in ours().items() if item.TRAITS.base is None
@@ -196,7 +255,9 @@ def test_every_policy_has_a_picture_beside_its_peers():
     assert {picture.stem for picture in PICTURES.glob("*.svg")} == drawn
     for name in drawn:
         names = {name, *WORLDS[place_of(name)].peers}
-        assert names <= set(re.findall(r">([^<>]+)</text>", (PICTURES / f"{name}.svg").read_text())), name
+        assert names <= set(
+            re.findall(r">([^<>]+)</text>", (PICTURES / f"{name}.svg").read_text())
+        ), name
 
 
 def figure_of(page, pattern):
@@ -210,8 +271,22 @@ def test_figures_in_the_readme_are_those_of_the_pages_behind_them():
     assert f"Of {claims} claims in the papers we implement, {judged} are judged" in text
     numpy, river, mabwiser = (
         figure_of("peers", rf"^\| {name} [\d.]+ \| {what} \| ([\d.]+) \|")
-        for name, what in (("NumPy by hand", "UCB"), ("River", "bandit\\.UCB"), ("MABWiser", "UCB1"))
+        for name, what in (
+            ("NumPy by hand", "UCB"),
+            ("River", "bandit\\.UCB"),
+            ("MABWiser", "UCB1"),
+        )
     )
-    assert f"hand-written NumPy needs {float(numpy):.2g}, River {float(river):.2g} and MABWiser {float(mabwiser):.2g}." in text
-    rows = re.findall(r"^\| ([^|]+) \| \+?(-?[\d,]+) \|", (DOCS / "results" / "bakeoff.md").read_text(), re.M)
-    assert max(rows, key=lambda row: int(row[1].replace(",", "")))[0] == "LinUCB" and f"first of {len(rows)} learners" in text
+    assert (
+        f"hand-written NumPy needs {float(numpy):.2g}, River "
+        f"{float(river):.2g} and "
+        f"MABWiser "
+        f"{float(mabwiser):.2g}." in text
+    )
+    rows = re.findall(
+        r"^\| ([^|]+) \| \+?(-?[\d,]+) \|", (DOCS / "results" / "bakeoff.md").read_text(), re.M
+    )
+    assert (
+        max(rows, key=lambda row: int(row[1].replace(",", "")))[0] == "LinUCB"
+        and f"first of {len(rows)} learners" in text
+    )

@@ -1,4 +1,5 @@
-"""Policies and problems of one's own: checked, named once, run and benchmarked from the command line, found by entry points."""
+"""Policies and problems of one's own: checked, named once, run and benchmarked from the command
+line, found by entry points."""
 
 import os
 import pathlib
@@ -15,7 +16,18 @@ from tiers import thorough
 from tightrope import extend
 from tightrope.core import policy as names
 from tightrope.core import registry
-from tightrope.extend import Context, choice, describe, jit, policy, preset, problem, real, scratch, vector
+from tightrope.extend import (
+    Context,
+    choice,
+    describe,
+    jit,
+    policy,
+    preset,
+    problem,
+    real,
+    scratch,
+    vector,
+)
 from tightrope.testing import Broken, check_policy, check_problem, standard_problems
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs" / "how-to"
@@ -28,7 +40,9 @@ horizon: 200
 
 def block(page, number=0):
     """A Python block of a how-to page."""
-    return re.findall(r"```\{code-cell\} python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)[number]
+    return re.findall(
+        r"```\{code-cell\} python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL
+    )[number]
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +57,19 @@ def folder(tmp_path_factory):
 
 def command(folder, *words, **more):
     """The command line, in the folder."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TIGHTROPE_CACHE": str(folder / "cache")} | more
-    words = [sys.executable, "-m", "tightrope", *map(str, words)] if words[0] != "-c" else [sys.executable, *words]
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    environment = (
+        os.environ
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "TIGHTROPE_CACHE": str(folder / "cache")}
+        | more
+    )
+    words = (
+        [sys.executable, "-m", "tightrope", *map(str, words)]
+        if words[0] != "-c"
+        else [sys.executable, *words]
+    )
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_example_has_forty_lines_and_needs_nothing_else():
@@ -56,10 +80,23 @@ def test_the_example_has_forty_lines_and_needs_nothing_else():
 
 
 def test_a_spec_runs_with_policies_and_problems_of_ones_own(folder):
-    done = command(folder, "run", "spec.yaml", "--import", "moss", "--import", "poisson.py", "--out", "r", "--quiet")
+    done = command(
+        folder,
+        "run",
+        "spec.yaml",
+        "--import",
+        "moss",
+        "--import",
+        "poisson.py",
+        "--out",
+        "r",
+        "--quiet",
+    )
     assert done.returncode == 0, done.stderr
     assert "MOSS" in done.stdout
-    assert command(folder, "policies", "MOSS", "--import", "moss").stdout.startswith("MOSS: mean + sqrt")
+    assert command(folder, "policies", "MOSS", "--import", "moss").stdout.startswith(
+        "MOSS: mean + sqrt"
+    )
 
 
 @thorough
@@ -70,9 +107,13 @@ def test_check_policy_and_check_problem_pass_and_a_second_process_compiles_nothi
         "from tightrope.testing import check_policy, check_problem\n"
         "check_policy(moss.MOSS())\n"
         "check_problem(poisson.Poisson([2.0, 3.5, 3.0]))\n"
-        "print(sum(fixed_horizon.stats.cache_hits.values()), sum(fixed_horizon.stats.cache_misses.values()))"
+        "print(sum(fixed_horizon.stats.cache_hits.values()), "
+        "sum(fixed_horizon.stats.cache_misses.values()))"
     )
-    first, second = (command(folder, "-c", code, PYTHONPATH=os.pathsep.join([str(folder), *sys.path])) for _ in range(2))
+    first, second = (
+        command(folder, "-c", code, PYTHONPATH=os.pathsep.join([str(folder), *sys.path]))
+        for _ in range(2)
+    )
     assert first.returncode == 0, first.stderr
     hits, misses = map(int, second.stdout.split())
     assert misses == 0
@@ -83,8 +124,14 @@ def test_check_policy_and_check_problem_pass_and_a_second_process_compiles_nothi
     ("content", "words"),
     [
         (None, "--import broken was not found"),
-        ("import nothing_of_this_name", r"--import broken failed: ModuleNotFoundError: .* \(broken.py, line 1\)"),
-        ("x = 1\ny = x / 0", r"--import broken failed: ZeroDivisionError: division by zero \(broken.py, line 2\)"),
+        (
+            "import nothing_of_this_name",
+            r"--import broken failed: ModuleNotFoundError: .* \(broken.py, line 1\)",
+        ),
+        (
+            "x = 1\ny = x / 0",
+            r"--import broken failed: ZeroDivisionError: division by zero \(broken.py, line 2\)",
+        ),
         (
             "from tightrope.extend import policy\n@policy('arms', paper='')\nclass UCB: pass",
             "the name 'UCB' is taken by UCB in .*ucb.py; call",
@@ -105,23 +152,38 @@ def test_a_file_that_hides_behind_a_module_of_its_name_is_refused(tmp_path):
     (tmp_path / "mine" / "json.py").write_text("")
     done = command(tmp_path, "policies", "--import", "mine/json.py")
     assert done.returncode == 2
-    assert re.search("json.py cannot be imported beside the module 'json' of .*; call the file something else", done.stderr)
+    assert re.search(
+        "json.py cannot be imported beside the module 'json' of .*; call the file something else",
+        done.stderr,
+    )
 
 
 def test_installed_packages_are_found_by_their_entry_points(folder, tmp_path):
     (tmp_path / "moss.py").write_text((folder / "moss.py").read_text())
     (tmp_path / "moss-1.0.dist-info").mkdir()
-    (tmp_path / "moss-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: moss\nVersion: 1.0\n")
-    (tmp_path / "moss-1.0.dist-info" / "entry_points.txt").write_text("[tightrope.policies]\nmoss = moss\nlost = no_such_module\n")
-    done = command(folder, "policies", "MOSS", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    (tmp_path / "moss-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: moss\nVersion: 1.0\n"
+    )
+    (tmp_path / "moss-1.0.dist-info" / "entry_points.txt").write_text(
+        "[tightrope.policies]\nmoss = moss\nlost = no_such_module\n"
+    )
+    done = command(
+        folder, "policies", "MOSS", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path])
+    )
     assert done.stdout.startswith("MOSS: mean + sqrt")
-    assert "no_such_module of the entry-point group tightrope.policies was not loaded" in done.stderr
+    assert (
+        "no_such_module of the entry-point group tightrope.policies was not loaded" in done.stderr
+    )
 
 
 def test_every_verb_and_field_is_exported():
     assert set(extend.VERBS) <= set(extend.__all__)
     assert all(hasattr(extend, name) for name in extend.__all__)
-    fields = {name for name in dir(extend) if getattr(getattr(extend, name), "__module__", "") == "tightrope.core.fields"}
+    fields = {
+        name
+        for name in dir(extend)
+        if getattr(getattr(extend, name), "__module__", "") == "tightrope.core.fields"
+    }
     assert fields - {"Matrix", "Vector"} <= set(extend.__all__)
 
 
@@ -135,21 +197,30 @@ def _same_names_afterwards():
         known.update(before)
 
 
-# Names -------------------------------------------------------------------------------------------------------------------
+# Names --------------------------------------------------------------------------------------------
 
 
 def make(name, **members):
     """A policy class of this name."""
     verbs = {
-        "init": lambda self, arms: None, "select": lambda self, state, context, rng: 0,
+        "init": lambda self, arms: None,
+        "select": lambda self, state, context, rng: 0,
         "update": lambda self, state, context, action, reward: state,
-    }  # fmt: skip
+    }
     fields = {key: float for key in members if key not in verbs}
-    return policy("arms", paper="none")(type(name, (), verbs | {"__annotations__": fields, "__module__": __name__} | members))
+    return policy("arms", paper="none")(
+        type(name, (), verbs | {"__annotations__": fields, "__module__": __name__} | members)
+    )
 
 
 def test_a_second_policy_or_problem_of_a_name_is_refused_and_the_same_again_replaces():
-    with pytest.raises(ValueError, match=r"the name 'UCB' is taken by UCB in .*ucb\.py; call UCB in .*test_extend\.py something else"):
+    with pytest.raises(
+        ValueError,
+        match=r"the name 'UCB' is taken by UCB in .*ucb\.py; "
+        r"call UCB in "
+        r".*test_extend\.py "
+        r"something else",
+    ):
         make("UCB")
     assert registry.find("UCB") is tr.UCB
     first, second = make("Again"), make("Again", width=real(default=1.0))
@@ -160,7 +231,12 @@ def test_a_second_policy_or_problem_of_a_name_is_refused_and_the_same_again_repl
 
 
 def test_fields_take_their_default_by_name():
-    item = make("Fields", mode=choice("a", "b", default="b"), width=real(default=2.0, above=0), needed=real(above=0))
+    item = make(
+        "Fields",
+        mode=choice("a", "b", default="b"),
+        width=real(default=2.0, above=0),
+        needed=real(above=0),
+    )
     with pytest.raises(TypeError, match="Fields needs needed"):
         item()
     assert tuple(item(needed=1.0)) == (1, 2.0, 1.0)
@@ -173,7 +249,7 @@ def test_fields_take_their_default_by_name():
         make("Bad", width=3.0)
 
 
-# What is broken is found ---------------------------------------------------------------------------------------------------
+# What is broken is found --------------------------------------------------------------------------
 
 
 class Pulls(NamedTuple):
@@ -192,7 +268,9 @@ def broken(name, choose, learn=None, state=lambda arms: Pulls(np.zeros(arms.numb
         state.pulls[action] += 1.0
         return state
 
-    cls = make(name, init=lambda self, arms: state(arms), select=jit(choose), update=jit(learn or plain))
+    cls = make(
+        name, init=lambda self, arms: state(arms), select=jit(choose), update=jit(learn or plain)
+    )
     return cls()
 
 
@@ -231,28 +309,57 @@ COUNTER = [1.0]
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        (lambda: broken("Below", below), "Below on Bernoulli: select returned arm -1, but arms are 0 to 4"),
-        (lambda: broken("Beyond", beyond), "Beyond on Bernoulli: select returned arm 7, but arms are 0 to 4"),
+        (
+            lambda: broken("Below", below),
+            "Below on Bernoulli: select returned arm -1, but arms are 0 to 4",
+        ),
+        (
+            lambda: broken("Beyond", beyond),
+            "Beyond on Bernoulli: select returned arm 7, but arms are 0 to 4",
+        ),
         (
             lambda: broken("Outside", outside),
-            r"Outside on Bernoulli failed: IndexError: index 7 is out of bounds .* \(test_extend.py, line \d+\)",
+            r"Outside on Bernoulli failed: IndexError: index 7 "
+            r"is out of "
+            r"bounds .* "
+            r"\(test_extend.py, "
+            r"line \d+\)",
         ),
-        (lambda: broken("Deaf", deaf), "Deaf on Bernoulli: select plays an arm that is not eligible"),
+        (
+            lambda: broken("Deaf", deaf),
+            "Deaf on Bernoulli: select plays an arm that is not eligible",
+        ),
         (lambda: broken("Rounded", rounded, sums), "differs between"),
     ],
 )
 def test_a_broken_policy_is_refused_with_the_reason(item, words):
     with pytest.raises(Broken, match=words) as caught:
-        check_policy(item(), [tr.problems.Bernoulli([0.4]) if "differs" in words else standard_problems()["bernoulli"]])
+        check_policy(
+            item(),
+            [
+                tr.problems.Bernoulli([0.4])
+                if "differs" in words
+                else standard_problems()["bernoulli"]
+            ],
+        )
     assert "\n" not in str(caught.value)
 
 
 def world(name, kind=None, **kernels):
     """An instance of a problem with two arms, of which these kernels are its own."""
-    cls = problem(kind)(type(name, (), {
-        "__annotations__": {"means": np.ndarray}, "__module__": __name__, "means": vector(least=0.0, most=1.0),
-        "play": lambda self, context, action, rng: self.means[action],
-    } | kernels))  # fmt: skip
+    cls = problem(kind)(
+        type(
+            name,
+            (),
+            {
+                "__annotations__": {"means": np.ndarray},
+                "__module__": __name__,
+                "means": vector(least=0.0, most=1.0),
+                "play": lambda self, context, action, rng: self.means[action],
+            }
+            | kernels,
+        )
+    )
     return cls([0.2, 0.6])
 
 
@@ -264,13 +371,27 @@ def world(name, kind=None, **kernels):
             r"Wrong's rewards of arm 0 average 0.5 \(se 0\), but its mean says 0.2",
         ),
         (
-            lambda: world("Negative", regret=lambda problem, context, action: problem.means[action] - problem.best),
+            lambda: world(
+                "Negative",
+                regret=lambda problem, context, action: problem.means[action] - problem.best,
+            ),
             "regret of arm 0 is -0.4",
         ),
-        (lambda: world("Flat", regret=lambda problem, context, action: 0.0), "do not add up to the same best value"),
-        (lambda: world("Infinite", play=lambda problem, context, action, rng: np.inf), "not a finite number"),
         (
-            lambda: world("Masked", observe=lambda problem, t, rng: Context(None, np.zeros(2, dtype=np.bool_), None, None)),
+            lambda: world("Flat", regret=lambda problem, context, action: 0.0),
+            "do not add up to the same best value",
+        ),
+        (
+            lambda: world("Infinite", play=lambda problem, context, action, rng: np.inf),
+            "not a finite number",
+        ),
+        (
+            lambda: world(
+                "Masked",
+                observe=lambda problem, t, rng: Context(
+                    None, np.zeros(2, dtype=np.bool_), None, None
+                ),
+            ),
             r"a mask of shape \(2,\); it must be \(2,\) with an eligible arm",
         ),
         (
@@ -296,7 +417,13 @@ def test_a_problem_that_writes_into_shared_arrays_is_found():
         def play(self, context, action, rng):
             return self.means[action]
 
-    with pytest.raises(Broken, match=r"observe writes into state.means, which all replications share; declare it as scratch\(\)"):
+    with pytest.raises(
+        Broken,
+        match=r"observe writes into state.means, which all "
+        r"replications share; "
+        r"declare it as "
+        r"scratch\(\)",
+    ):
         check_problem(Shared([0.2, 5.0]))
 
 
@@ -311,7 +438,10 @@ def test_problems_declare_defaults_scratch_and_specs():
 
         @staticmethod
         def complete(given):
-            return given | {"means": given["levels"].copy(), "best": np.array([given["levels"].max()])}
+            return given | {
+                "means": given["levels"].copy(),
+                "best": np.array([given["levels"].max()]),
+            }
 
         def play(self, context, action, rng):
             return self.means[action]
@@ -330,10 +460,16 @@ def test_problems_declare_defaults_scratch_and_specs():
 
 
 def test_methods_are_verbs_and_nothing_else():
-    with pytest.raises(TypeError, match=r"Odd\.selct is no verb of .*Did you mean 'select'\?|Odd\.selct is no verb"):
+    with pytest.raises(
+        TypeError, match=r"Odd\.selct is no verb of .*Did you mean 'select'\?|Odd\.selct is no verb"
+    ):
         make("Odd", selct=lambda self, state, context, rng: 0)
     with pytest.raises(
-        TypeError, match=r"Odd\.select takes \['state', 'context'\] after self, but must take \['state', 'context', 'rng'\]"
+        TypeError,
+        match=r"Odd\.select takes \['state', 'context'\] after self, but "
+        r"must take "
+        r"\['state', "
+        r"'context', 'rng'\]",
     ):
         make("Odd", select=lambda self, state, context: 0)
     with pytest.raises(TypeError, match="Odd needs the method update"):
@@ -351,7 +487,10 @@ def test_verbs_are_methods_in_plain_python():
         state = policy.update(state, Context(), arms[-1], 1.0)
     assert arms == [0, 1, 2]
     assert policy.reward_range() == (-np.inf, np.inf)
-    assert policy.propensity(state, Context(), policy.select(state, Context(), rng), rng) == (1.0, 0.0)
+    assert policy.propensity(state, Context(), policy.select(state, Context(), rng), rng) == (
+        1.0,
+        0.0,
+    )
 
 
 def test_policies_of_two_classes_are_never_equal():
@@ -362,14 +501,22 @@ def test_policies_of_two_classes_are_never_equal():
     assert tr.LinUCB() == tr.LinUCB()
     assert hash(tr.LinUCB()) == hash(tr.LinUCB())
     assert tr.LinUCB() != tr.LinUCB(lam=2.0)
-    assert tr.Safe(tr.UCB(), baseline=0, checkpoint=[2, 5]) == tr.Safe(tr.UCB(), baseline=0, checkpoint=[2, 5])
+    assert tr.Safe(tr.UCB(), baseline=0, checkpoint=[2, 5]) == tr.Safe(
+        tr.UCB(), baseline=0, checkpoint=[2, 5]
+    )
     assert tr.problems.Bernoulli([0.1, 0.2]) != tr.problems.Bernoulli([0.1, 0.3])
 
 
 def test_names_of_the_package_are_those_of_the_registry():
-    assert {name for name, item in names.REGISTRY.items() if item.__module__.startswith("tightrope.")} <= set(tr.__all__)
+    assert {
+        name for name, item in names.REGISTRY.items() if item.__module__.startswith("tightrope.")
+    } <= set(tr.__all__)
     assert set(tr.policies.__all__) - {"examples"} <= set(tr.__all__)
-    assert {name for name, item in names.PROBLEMS.items() if item.__module__.startswith("tightrope.problems")} <= set(tr.problems.__all__)
+    assert {
+        name
+        for name, item in names.PROBLEMS.items()
+        if item.__module__.startswith("tightrope.problems")
+    } <= set(tr.problems.__all__)
 
 
 def test_a_preset_is_its_base_with_other_defaults():
@@ -378,10 +525,16 @@ def test_a_preset_is_its_base_with_other_defaults():
         every = {"checkpoint": 1} if made in (tr.CUCB2T, tr.CLUCB2T) else {}
         assert isinstance(made(**every), tr.Conservative)
         assert made.FIELDS.keys() == tr.Conservative.FIELDS.keys()
-        assert made(**every) == tr.Conservative(**{name: field.default for name, field in made.FIELDS.items()})
+        assert made(**every) == tr.Conservative(
+            **{name: field.default for name, field in made.FIELDS.items()}
+        )
     for made in (tr.CUCB2T, tr.CLUCB2T):
         with pytest.raises(
-            ValueError, match=f"{made.__name__} needs checkpoint or min_gap, without which it is another policy; give checkpoint"
+            ValueError,
+            match=f"{made.__name__} needs checkpoint or min_gap, without "
+            f"which it is "
+            f"another "
+            f"policy; give checkpoint",
         ):
             made(baseline=0)
     assert tr.CUCB2(model="linear", clip="both") == tr.Conservative()
@@ -389,7 +542,9 @@ def test_a_preset_is_its_base_with_other_defaults():
 
 
 def test_a_preset_stands_on_a_policy_and_changes_its_parameters():
-    with pytest.raises(TypeError, match="Bold has defaults for alfa, but UCB takes alpha, sigma, forget"):
+    with pytest.raises(
+        TypeError, match="Bold has defaults for alfa, but UCB takes alpha, sigma, forget"
+    ):
 
         @preset(alfa=9.0)
         class Bold(tr.UCB):

@@ -1,4 +1,5 @@
-"""Ctrl-C: commands end with 130 and a sentence, and compiled code survives a signal at any moment."""
+"""Ctrl-C: commands end with 130 and a sentence, and compiled code survives a signal at any
+moment."""
 
 import os
 import pathlib
@@ -33,12 +34,22 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
     (tmp_path / "spec.yaml").write_text(SPEC)
     words = {
         "run": ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet"],
-        "reproduce": ["reproduce", "conservative", "--scale", "paper", "--out", str(tmp_path / "out"), "--quiet"],
+        "reproduce": [
+            "reproduce",
+            "conservative",
+            "--scale",
+            "paper",
+            "--out",
+            str(tmp_path / "out"),
+            "--quiet",
+        ],
         "demo": ["demo", "--out", str(tmp_path / "out"), "--data", str(tmp_path), "--quiet"],
     }[command]
     with started([sys.executable, "-m", "tightrope", *words]) as process:
         limit = time.monotonic() + 120
-        while not has_begun(command, tmp_path) and process.poll() is None and time.monotonic() < limit:
+        while (
+            not has_begun(command, tmp_path) and process.poll() is None and time.monotonic() < limit
+        ):
             time.sleep(0.1)
         time.sleep(0.5)
         interrupt(process)
@@ -51,16 +62,31 @@ def test_ctrl_c_ends_a_command_with_130_and_its_sentence(command, tmp_path):
 ENDS = ("threads TERM", "threads INT INT", "processes INT", "processes INT INT", "processes TERM")
 
 
-@pytest.mark.parametrize("case", tiered(ENDS, ["threads INT INT", "processes INT", "processes TERM"]))
+@pytest.mark.parametrize(
+    "case", tiered(ENDS, ["threads INT INT", "processes INT", "processes TERM"])
+)
 def test_every_engine_has_one_way_out(case, tmp_path):
-    """Failed before: Ctrl-C ended processes in a traceback 7 times of 20, and SIGTERM left warnings of leaked semaphores."""
+    """Failed before: Ctrl-C ended processes in a traceback 7 times of 20, and SIGTERM left warnings
+    of leaked semaphores."""
     engine, *names = case.split()
     signals = [getattr(signal, f"SIG{name}") for name in names]
     (tmp_path / "spec.yaml").write_text(SPEC)
-    words = ["run", str(tmp_path / "spec.yaml"), "--out", str(tmp_path / "out"), "--quiet", "--engine", engine, "--workers", "2"]
+    words = [
+        "run",
+        str(tmp_path / "spec.yaml"),
+        "--out",
+        str(tmp_path / "out"),
+        "--quiet",
+        "--engine",
+        engine,
+        "--workers",
+        "2",
+    ]
     with started([sys.executable, "-m", "tightrope", *words]) as process:
         limit = time.monotonic() + 120
-        while not has_begun("run", tmp_path) and process.poll() is None and time.monotonic() < limit:
+        while (
+            not has_begun("run", tmp_path) and process.poll() is None and time.monotonic() < limit
+        ):
             time.sleep(0.05)
         time.sleep(float(np.random.default_rng(len(engine) + len(signals)).uniform(0.0, 3.0)))
         for number in signals:
@@ -79,9 +105,12 @@ exec("import time; time.sleep(60)")
 
 
 def test_ctrl_c_while_a_string_is_executed_ends_with_130_too(tmp_path):
-    """As Numba executes them: Python would end itself by the signal and ask nobody for an exit code."""
+    """As Numba executes them: Python would end itself by the signal and ask nobody for an exit
+    code."""
     (tmp_path / "executes.py").write_text(EXECUTES)
-    with started([sys.executable, "-m", "tightrope", "policies", "--import", str(tmp_path / "executes.py")]) as process:
+    with started(
+        [sys.executable, "-m", "tightrope", "policies", "--import", str(tmp_path / "executes.py")]
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.2)
         interrupt(process)
@@ -164,18 +193,28 @@ print(caught, calls)
 
 
 def test_a_signal_while_tuples_cross_into_compiled_code_is_an_exception_and_not_a_crash():
-    """As in `bench`, `learn`, `explain`, `simulate` and `evaluate`. With Numba's own boxers this ends in a segmentation fault."""
+    """As in `bench`, `learn`, `explain`, `simulate` and `evaluate`. With Numba's own boxers this
+    ends in a segmentation fault."""
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", CROSSINGS], env=os.environ, capture_output=True, text=True, check=False
+        [sys.executable, "-X", "faulthandler", "-c", CROSSINGS],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout.split()[0]) > 300
 
 
 def test_a_signal_in_the_middle_of_a_decision_is_an_exception_and_not_a_crash():
-    """Numba's boxers of tuples, arrays and generators run Python, where an exception of a signal handler crashed the process."""
+    """Numba's boxers of tuples, arrays and generators run Python, where an exception of a signal
+    handler crashed the process."""
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", SIGNALS], env=os.environ, capture_output=True, text=True, check=False
+        [sys.executable, "-X", "faulthandler", "-c", SIGNALS],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     caught, calls = map(int, done.stdout.split())

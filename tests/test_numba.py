@@ -1,4 +1,5 @@
-"""What `compiled` uses of Numba's inside: with another minor version the first of these that fails says what breaks."""
+"""What `compiled` uses of Numba's inside: with another minor version the first of these that fails
+says what breaks."""
 
 import ast
 import importlib.util
@@ -29,14 +30,25 @@ def test_the_installed_version_is_one_that_was_tried():
     assert not wanted.specifier.contains(f"{major}.{minor + 1}.0")
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "src/tightrope/compiled").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src/tightrope/compiled").glob("*.py")), ids=lambda path: path.stem
+)
 def test_every_part_that_is_imported_is_there(path):
     for module, name in imported(path):
-        there = hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}")
+        there = hasattr(importlib.import_module(module), name) or importlib.util.find_spec(
+            f"{module}.{name}"
+        )
         assert there, f"{path.name} needs {module}.{name}"
 
 
 def test_methods_that_are_replaced_are_called_by_numba():
-    """A method of ours that overrides one which is no longer there would never be called: nothing would be compiled as we mean it."""
-    for owner, name in ((Compiler, "define_pipelines"), (Cache, "load_overload"), (Cache, "save_overload")):
-        assert hasattr(owner, name), f"numba {numba.__version__} has no {owner.__name__}.{name}, which compiled replaces"
+    """A method of ours that overrides one which is no longer there would never be called: nothing
+    would be compiled as we mean it."""
+    for owner, name in (
+        (Compiler, "define_pipelines"),
+        (Cache, "load_overload"),
+        (Cache, "save_overload"),
+    ):
+        assert hasattr(owner, name), (
+            f"numba {numba.__version__} has no {owner.__name__}.{name}, which compiled replaces"
+        )

@@ -1,4 +1,5 @@
-"""What `help` and `dir` show of the public interface: numpydoc sections that name everything, signatures that fit a screen, examples that run."""
+"""What `help` and `dir` show of the public interface: numpydoc sections that name everything,
+signatures that fit a screen, examples that run."""
 
 import dataclasses
 import doctest
@@ -17,9 +18,14 @@ from tightrope.policies import examples
 from tightrope.testing import standard_problems
 
 MODULES = {
-    "tr": tr, "logs": tr.logs, "problems": tr.problems, "problems.data": tr.problems.data, "delays": tr.delays, "stopping": tr.stopping,
+    "tr": tr,
+    "logs": tr.logs,
+    "problems": tr.problems,
+    "problems.data": tr.problems.data,
+    "delays": tr.delays,
+    "stopping": tr.stopping,
     "oracles": tr.oracles,
-}  # fmt: skip
+}
 ITEMS = {
     f"{place}.{name}": getattr(module, name)
     for place, module in MODULES.items()
@@ -29,9 +35,13 @@ ITEMS = {
 POLICIES = {name: item for name, item in ITEMS.items() if is_policy_class(item)}
 OTHERS = {name: item for name, item in ITEMS.items() if name not in POLICIES}
 FUNCTIONS = {name: item for name, item in OTHERS.items() if inspect.isfunction(item)}
-IN_PARTS = {"tr.Decision", "problems.data.DataNotFound"}  # not written yet; an exception without arguments of its own
-# numpydoc's codes: no docstring, no summary, parameters without a word or a word without a parameter, no Returns, no Yields. The order of
-# parameters and their types are not among them, because several that mean one thing together share a line.
+IN_PARTS = {
+    "tr.Decision",
+    "problems.data.DataNotFound",
+}  # not written yet; an exception without arguments of its own
+# numpydoc's codes: no docstring, no summary, parameters without a word or a word without a
+# parameter, no Returns, no Yields. The order of parameters and their types are not among them,
+# because several that mean one thing together share a line.
 CODES = {"GL08", "SS01", "SS04", "PR01", "PR02", "PR05", "PR06", "PR07", "RT01", "YD01"}
 NOT_IN_SECTIONS = {  # by name, with the reason
     "tightrope.Decision": "its sections are not written yet",
@@ -60,7 +70,8 @@ def sections(item):
 
 
 def named(text):
-    """Names that a section explains: `a : type` or `a, b : type`, `*` for those of a group without a type."""
+    """Names that a section explains: `a : type` or `a, b : type`, `*` for those of a group without
+    a type."""
     lines = [line.split(" : ")[0] for line in text.splitlines() if line and not line[0].isspace()]
     return {name.strip().lstrip("*") for line in lines for name in line.split(",")}
 
@@ -85,7 +96,11 @@ def test_sections_name_every_parameter_and_attribute(name):
     assert said[""].strip().splitlines()[0].endswith("."), "a summary in one line"
     for section in ("Parameters", "Attributes"):
         lines = [line for line in said.get(section, "").splitlines() if line.strip()]
-        empty = [line for line, after in itertools.pairwise([*lines, ""]) if not line[0].isspace() and not after.startswith("    ")]
+        empty = [
+            line
+            for line, after in itertools.pairwise([*lines, ""])
+            if not line[0].isspace() and not after.startswith("    ")
+        ]
         assert empty == [], f"{name} leaves {empty} unexplained"
 
 
@@ -94,7 +109,11 @@ def test_functions_say_what_they_return_and_raise(name):
     said = sections(FUNCTIONS[name])
     returns = inspect.signature(FUNCTIONS[name]).return_annotation
     assert "Returns" in said or returns in (None, "None")
-    pure = {"problems.spread_arms", "problems.data.find", "logs.to_obp"}  # take anything that their callers have checked
+    pure = {
+        "problems.spread_arms",
+        "problems.data.find",
+        "logs.to_obp",
+    }  # take anything that their callers have checked
     assert "Raises" in said or name in pure
 
 
@@ -109,30 +128,43 @@ def test_policies_explain_every_parameter(name):
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_help_fits_a_screen(name):
-    shown, signature = pydoc.plain(pydoc.render_doc(FUNCTIONS[name])), str(inspect.signature(FUNCTIONS[name]))
+    shown, signature = (
+        pydoc.plain(pydoc.render_doc(FUNCTIONS[name])),
+        str(inspect.signature(FUNCTIONS[name])),
+    )
     assert len(shown.splitlines()) <= SCREEN[0]
     assert len(signature) <= SCREEN[1]
-    assert "_array_like" not in signature, "NumPy's types are spelled out; `from __future__ import annotations` leaves their names"
+    assert "_array_like" not in signature, (
+        "NumPy's types are spelled out; `from __future__ import annotations` leaves their names"
+    )
 
 
 LINE = 200  # characters of a repr
 
 
 def instances(folder):
-    """One of every public class by its name, with more arms or rows than fit a line where it holds arrays."""
+    """One of every public class by its name, with more arms or rows than fit a line where it holds
+    arrays."""
     session = tr.Session(tr.Explore(tr.KLUCB(), floor=0.1), arms=["red", "green"], seed=0)
     first = session.decide(id="visitor 17")
     for _ in range(20):
         made = session.decide()
         session.reward(made.id, float(made.arm))
     log = tr.logs.from_session(session, floor=0.1)
-    result = tr.simulate(tr.problems.Bernoulli([0.2, 0.5]), {"UCB": tr.UCB(), "KL-UCB": tr.KLUCB()}, horizon=50, replications=8)
+    result = tr.simulate(
+        tr.problems.Bernoulli([0.2, 0.5]),
+        {"UCB": tr.UCB(), "KL-UCB": tr.KLUCB()},
+        horizon=50,
+        replications=8,
+    )
     linear = tr.problems.Linear(np.eye(2), [0.1, 0.9])
     many = np.linspace(0.1, 0.9, 20)
     oracles = {
-        "TopK": tr.oracles.TopK(3), "Knapsack": tr.oracles.Knapsack(costs=many, budget=3.0), "Promotions": tr.oracles.Promotions(k=[1] * 30),
+        "TopK": tr.oracles.TopK(3),
+        "Knapsack": tr.oracles.Knapsack(costs=many, budget=3.0),
+        "Promotions": tr.oracles.Promotions(k=[1] * 30),
         "Partition": tr.oracles.Partition(categories=["a", "b"] * 20, limit=2, k=3),
-    }  # fmt: skip
+    }
     return {
         "tr.Budget": tr.Budget(baseline=0, alpha=0.1),
         "tr.Comparison": tr.compare(log, {"red": "red", "green": "green"}),
@@ -168,15 +200,28 @@ def is_problem_class(item):
 
 def test_repr_says_in_a_line_what_an_object_is(tmp_path):
     shown = instances(tmp_path)
-    classes = {name for name, item in OTHERS.items() if inspect.isclass(item) and not is_problem_class(item)}
-    assert set(shown) == classes - {"problems.data.DataNotFound", "problems.data.OpenBandit"}  # an exception; made from files
-    shown |= {f"{name} as policy": policy for problem in standard_problems().values() for name, policy in examples(problem).items()}
+    classes = {
+        name
+        for name, item in OTHERS.items()
+        if inspect.isclass(item) and not is_problem_class(item)
+    }
+    assert set(shown) == classes - {
+        "problems.data.DataNotFound",
+        "problems.data.OpenBandit",
+    }  # an exception; made from files
+    shown |= {
+        f"{name} as policy": policy
+        for problem in standard_problems().values()
+        for name, policy in examples(problem).items()
+    }
     shown |= {f"{name} as problem": problem for name, problem in standard_problems().items()}
     for name, item in shown.items():
         text, cls = repr(item), type(item).__name__
         assert text.startswith((f"{cls}(", f"<{cls}: ")), f"{name}: {text}"
         assert "\n" not in text and " at 0x" not in text, f"{name}: {text}"
-        assert len(text) <= LINE or tr.extend.Policy in type(item).__mro__, f"{name}: {text}"  # a policy names every parameter
+        assert len(text) <= LINE or tr.extend.Policy in type(item).__mro__, (
+            f"{name}: {text}"
+        )  # a policy names every parameter
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
@@ -189,10 +234,17 @@ def test_dir_lists_what_is_public(name):
 
 def test_examples_run():
     """All examples of public functions and classes, so that none of them is out of date."""
-    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    finder, runner = (
+        doctest.DocTestFinder(recurse=False),
+        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),
+    )
     examples = 0
     with np.printoptions(legacy=False):
-        methods = {f"Session.{name}": item for name, item in own_members(tr.Session).items() if inspect.isfunction(item)}
+        methods = {
+            f"Session.{name}": item
+            for name, item in own_members(tr.Session).items()
+            if inspect.isfunction(item)
+        }
         for name, item in {**OTHERS, **methods, "extend.Kind": tr.extend.Kind}.items():
             for test in finder.find(item, name, globs={}):
                 runner.run(test, clear_globs=False)
@@ -214,18 +266,32 @@ def checked_objects():
                 continue
             names.append(f"{full}.{name}")
             if inspect.isclass(item):
-                members = {key: value for key, value in own_members(item).items() if not key.startswith("_") and key not in VERBS}
-                names += [f"{full}.{name}.{key}" for key, value in members.items() if inspect.isfunction(value) or is_member(value)]
+                members = {
+                    key: value
+                    for key, value in own_members(item).items()
+                    if not key.startswith("_") and key not in VERBS
+                }
+                names += [
+                    f"{full}.{name}.{key}"
+                    for key, value in members.items()
+                    if inspect.isfunction(value) or is_member(value)
+                ]
     return names
 
 
 def own_members(item):
     """What a class has of its own and from bases of this package, by name."""
-    bases = [base for base in reversed(item.__mro__) if base.__module__.split(".")[0] == "tightrope"]
+    bases = [
+        base for base in reversed(item.__mro__) if base.__module__.split(".")[0] == "tightrope"
+    ]
     return {key: value for base in bases for key, value in vars(base).items()}
 
 
-VERBS = {*tr.extend.VERBS, "lateness", "longest"}  # explained where the base class has them: one text for all that answer
+VERBS = {
+    *tr.extend.VERBS,
+    "lateness",
+    "longest",
+}  # explained where the base class has them: one text for all that answer
 
 
 def is_member(value):
@@ -240,12 +306,19 @@ def breaches(name):
     first = judged["docstring"].split("\n")[0]
     if re.match(r"As `Session\.\w+`", first):  # of a journal: the arguments are said there
         return []
-    fields = "Attributes\n---" in judged["docstring"]  # its parameters; another test looks for every one
-    return [(code, message) for code, message in judged["errors"] if code in CODES and not (fields and code == "PR01")]
+    fields = (
+        "Attributes\n---" in judged["docstring"]
+    )  # its parameters; another test looks for every one
+    return [
+        (code, message)
+        for code, message in judged["errors"]
+        if code in CODES and not (fields and code == "PR01")
+    ]
 
 
 def test_numpydoc_finds_every_section():
-    """As `numpydoc validate` would, of every public function, class and method but for those named above."""
+    """As `numpydoc validate` would, of every public function, class and method but for those named
+    above."""
     names = checked_objects()
     found = {name: breaches(name) for name in names if name not in NOT_IN_SECTIONS}
     assert {name: errors for name, errors in found.items() if errors} == {}
@@ -254,7 +327,9 @@ def test_numpydoc_finds_every_section():
 
 def test_exceptions_are_still_needed():
     assert set(checked_objects()) >= set(NOT_IN_SECTIONS)
-    needless = {name for name in NOT_IN_SECTIONS if name != "tightrope.extend.VERBS" and not breaches(name)}
+    needless = {
+        name for name in NOT_IN_SECTIONS if name != "tightrope.extend.VERBS" and not breaches(name)
+    }
     assert needless == set()
 
 

@@ -1,4 +1,5 @@
-"""The pages of results say what the stored rows say: every claim a cell, every chip a link that leads somewhere, no folder of a machine."""
+"""The pages of results say what the stored rows say: every claim a cell, every chip a link that
+leads somewhere, no folder of a machine."""
 
 import json
 import pathlib
@@ -23,14 +24,19 @@ def pages():
 
 @pytest.fixture(scope="module")
 def standing():
-    return {paper: claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper))) for paper in names()}
+    return {
+        paper: claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper)))
+        for paper in names()
+    }
 
 
 def test_the_picture_has_a_cell_for_every_claim_and_is_of_the_stored_rows(standing):
     drawing = make_results.overview(standing)
     assert drawing == (make_results.DRAWN / make_results.OVERVIEW).read_text()
     assert drawing.count("<title>") == sum(len(claims_of(paper)) for paper in names())
-    contradicted = sum(one.verdict == CONTRADICTED for claims in standing.values() for one in claims)
+    contradicted = sum(
+        one.verdict == CONTRADICTED for claims in standing.values() for one in claims
+    )
     assert drawing.count("<path") == contradicted + 1  # and one in the legend
     paper = next(iter(standing))
     other = standing | {paper: [one._replace(verdict=CONTRADICTED) for one in standing[paper]]}
@@ -47,7 +53,9 @@ def test_every_link_of_a_page_leads_to_a_place_on_it_and_every_picture_is_there(
     assert set(links) <= set(places)
     pictures = re.findall(r"\]\((figures/[^)]+)\)", text)
     assert [name for name in pictures if not (RESULTS / name).exists()] == []
-    stored = {path.relative_to(RESULTS).as_posix() for path in (RESULTS / "figures" / paper).glob("*.svg")}
+    stored = {
+        path.relative_to(RESULTS).as_posix() for path in (RESULTS / "figures" / paper).glob("*.svg")
+    }
     assert stored == set(pictures)
 
 
@@ -59,15 +67,25 @@ def test_the_page_that_the_readme_shows_is_of_the_stored_rows(pages):
 def test_chips_say_where_claims_stand(paper, standing, pages):
     text = pages[f"results/claims-{paper}.md"]
     for one in standing[paper]:
-        said = set(re.findall(rf'<a href="#[^"]+--{re.escape(one.claim.key)}"><b class="[^"]+">([^<]+)</b>', text))
+        said = set(
+            re.findall(
+                rf'<a href="#[^"]+--{re.escape(one.claim.key)}"><b class="[^"]+">([^<]+)</b>', text
+            )
+        )
         assert said == {one.verdict}, one.claim.key
 
 
 def test_every_open_claim_has_its_price(standing, pages):
-    open_ = [one.claim for claims in standing.values() for one in claims if one.verdict == UNDECIDED]
+    open_ = [
+        one.claim for claims in standing.values() for one in claims if one.verdict == UNDECIDED
+    ]
     assert [claim.key for claim in open_ if not claim.core_hours or not claim.price] == []
     text = pages["results/second-reading.md"].partition("## What the open claims would cost")[2]
-    assert [claim.key for claim in open_ if f"| `{claim.key}` | {claim.core_hours:g} h | {claim.price} |" not in text] == []
+    assert [
+        claim.key
+        for claim in open_
+        if f"| `{claim.key}` | {claim.core_hours:g} h | {claim.price} |" not in text
+    ] == []
 
 
 def test_stored_rows_name_no_folder():
@@ -78,6 +96,9 @@ def test_stored_rows_name_no_folder():
 
 def test_pictures_have_twins_for_dark_paper():
     drawing = (make_results.DRAWN / make_results.OVERVIEW).read_text()
-    light, dark = (set(re.findall(r"#[0-9a-f]{6}", text)) for text in (drawing, dark_pictures.darkened(drawing)))
+    light, dark = (
+        set(re.findall(r"#[0-9a-f]{6}", text))
+        for text in (drawing, dark_pictures.darkened(drawing))
+    )
     assert len(dark) == len(light)
     assert not dark & {"#22303c", "#2a9d6f"}

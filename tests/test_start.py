@@ -35,7 +35,9 @@ except SystemExit as end:
 
 
 def test_starts_without_matplotlib():
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "default 2.0" in done.stdout
 
@@ -49,29 +51,53 @@ def test_a_module_lists_what_is_public_and_nothing_else(module):
         item = getattr(getattr(tr, module), name)
         assert not name.startswith("_")
         assert item.__doc__
-        assert (item.__name__ if isinstance(item, types.ModuleType) else item.__module__).startswith("tightrope.")
-    public = {name for name, item in vars(getattr(tr, module)).items() if inspect.isclass(item) and item.__module__.startswith(f"{getattr(tr, module).__name__}.") and not name.startswith("_")}  # fmt: skip
+        assert (
+            item.__name__ if isinstance(item, types.ModuleType) else item.__module__
+        ).startswith("tightrope.")
+    public = {
+        name
+        for name, item in vars(getattr(tr, module)).items()
+        if inspect.isclass(item)
+        and item.__module__.startswith(f"{getattr(tr, module).__name__}.")
+        and not name.startswith("_")
+    }
     assert public <= set(listed)  # no class of the module's own files is left out
 
 
 @pytest.mark.parametrize(
-    "code", ["import tightrope", "import tightrope; tightrope.__version__; dir(tightrope)", HELP], ids=["import", "dir", "help"]
+    "code",
+    ["import tightrope", "import tightrope; tightrope.__version__; dir(tightrope)", HELP],
+    ids=["import", "dir", "help"],
 )
 def test_what_needs_no_kernel_loads_neither_numba_nor_numpy(code):
-    done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True
+    )
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "tightrope" in loaded
     assert {"numpy", "numba", "scipy", "pydantic"} & loaded == set()
 
 
 def test_the_first_public_name_brings_all_others():
-    code = "import sys, tightrope as tr; before = 'numba' in sys.modules; tr.UCB; print(before, {*tr.__all__} <= {*vars(tr)}, 'Client' in vars(tr))"
+    code = (
+        "import sys, tightrope as tr; before = 'numba' in sys.modules; "
+        "tr.UCB; "
+        "print(before, "
+        "{*tr.__all__} <= "
+        "{*vars(tr)}, "
+        "'Client' in vars(tr))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "False"]
 
 
 def test_names_are_found_without_the_package_having_been_touched():
     """A session file or a spec names a policy, and the reader has imported one module only."""
-    code = "from tightrope.core.registry import find, named_policies; print(find('LinTS').__name__, len(list(named_policies())) > 40)"
+    code = (
+        "from tightrope.core.registry "
+        "import find, "
+        "named_policies; "
+        "print(find('LinTS').__name__, len(list(named_policies())) > 40)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["LinTS", "True"]

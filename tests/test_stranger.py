@@ -1,4 +1,5 @@
-"""A stranger's policy, one class of at most 30 lines: checked, typed, hovered, saved, loaded, run in other processes.
+"""A stranger's policy, one class of at most 30 lines: checked, typed, hovered, saved, loaded, run
+in other processes.
 
 tests/lab/test_stranger_on_a_cluster.py runs it on Dask.
 """
@@ -40,7 +41,11 @@ def test_it_is_one_class_of_at_most_30_lines():
     (cls,) = (node for node in ast.parse(FILE.read_text()).body if isinstance(node, ast.ClassDef))
     lines = FILE.read_text().splitlines()[cls.decorator_list[0].lineno - 1 : cls.end_lineno]
     assert len([line for line in lines if line.strip()]) <= 30
-    imported = {node.module for node in ast.walk(ast.parse(FILE.read_text())) if isinstance(node, ast.ImportFrom)}
+    imported = {
+        node.module
+        for node in ast.walk(ast.parse(FILE.read_text()))
+        if isinstance(node, ast.ImportFrom)
+    }
     assert {name for name in imported if name.startswith("tightrope")} == {"tightrope.extend"}
 
 
@@ -76,25 +81,54 @@ def checked(folder, *command):
     """What a type checker prints of TYPED, with the error lines by number."""
     (folder / "script.py").write_text(TYPED)
     environment = os.environ | {"MYPYPATH": f"{SOURCE}:{FILE.parent}"}
-    return subprocess.run([*command, "script.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        [*command, "script.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
 
 
 def test_mypy_knows_its_parameters_state_and_methods(tmp_path):
-    said = checked(tmp_path, sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache"))
+    said = checked(
+        tmp_path,
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+    )
     for number, words in (
-        (8, 'float"'), (10, '"numpy.ndarray'), (11, 'int"'),
-        (13, 'Unexpected keyword argument "horison"'), (14, 'has no attribute "horizons"'),
-    ):  # fmt: skip
-        assert any(line.startswith(f"script.py:{number}: ") and words in line for line in said.splitlines()), said
+        (8, 'float"'),
+        (10, '"numpy.ndarray'),
+        (11, 'int"'),
+        (13, 'Unexpected keyword argument "horison"'),
+        (14, 'has no attribute "horizons"'),
+    ):
+        assert any(
+            line.startswith(f"script.py:{number}: ") and words in line for line in said.splitlines()
+        ), said
     assert "Found 2 errors" in said
 
 
 @pytest.mark.lab("pyright")
 def test_pyright_knows_its_parameters_state_and_methods(tmp_path):
-    (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{SOURCE}", "{FILE.parent}"], "pythonVersion": "3.11"}}')
+    (tmp_path / "pyrightconfig.json").write_text(
+        f'{{"extraPaths": ["{SOURCE}", "{FILE.parent}"], "pythonVersion": "3.11"}}'
+    )
     said = checked(tmp_path, sys.executable, "-m", "pyright", "--pythonpath", sys.executable)
     for number, words in (
-        (8, 'is "float"'), (10, 'is "ndarray'), (11, 'is "int"'), (13, 'No parameter named "horison"'), (14, 'Cannot access attribute "horizons"'),
-    ):  # fmt: skip
-        assert any(f"script.py:{number}:" in line and words in line for line in said.splitlines()), said
+        (8, 'is "float"'),
+        (10, 'is "ndarray'),
+        (11, 'is "int"'),
+        (13, 'No parameter named "horison"'),
+        (14, 'Cannot access attribute "horizons"'),
+    ):
+        assert any(
+            f"script.py:{number}:" in line and words in line for line in said.splitlines()
+        ), said
     assert "2 errors" in said

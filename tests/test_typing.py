@@ -1,4 +1,5 @@
-"""What a type checker says of a user's script: good use passes `mypy --strict`, misspelt names and words do not."""
+"""What a type checker says of a user's script: good use passes `mypy --strict`, misspelt names and
+words do not."""
 
 import os
 import pathlib
@@ -83,12 +84,27 @@ def test_mypy_accepts_good_use_and_refuses_bad(tmp_path):
     lines = ["import tightrope as tr", *BAD]
     (tmp_path / "bad.py").write_text("\n".join(lines) + "\n")
     environment = os.environ | {"MYPYPATH": str(pathlib.Path(tr.__file__).parent.parent)}
-    words = ["--strict", "--follow-imports=silent", "--no-error-summary", "--cache-dir", str(tmp_path / "cache"), "good.py", "bad.py"]
+    words = [
+        "--strict",
+        "--follow-imports=silent",
+        "--no-error-summary",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+        "good.py",
+        "bad.py",
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mypy", *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     said = done.stdout.splitlines()
     assert [line for line in said if line.startswith("good.py")] == []
     errors = [line for line in said if ": error: " in line]
     for number, (code, kind) in enumerate(BAD.items(), start=2):
-        assert any(line.startswith(f"bad.py:{number}: ") and line.endswith(f"[{kind}]") for line in errors), f"{code}: {said}"
+        assert any(
+            line.startswith(f"bad.py:{number}: ") and line.endswith(f"[{kind}]") for line in errors
+        ), f"{code}: {said}"

@@ -1,6 +1,8 @@
-"""Two tiers: `make test` runs every test that is not marked thorough, `make test-thorough` those that are, and CI both.
+"""Two tiers: `make test` runs every test that is not marked thorough, `make test-thorough` those
+that are, and CI both.
 
-Thorough are variants of what `make test` runs as well: other parameters, problems and scales of the same class or kernel.
+Thorough are variants of what `make test` runs as well: other parameters, problems and scales of the
+same class or kernel.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,7 +14,8 @@ thorough = pytest.mark.thorough
 
 
 def tiered(names: Iterable[str], later: Collection[str]) -> list[Any]:
-    """Cases of a parametrised test; those named in `later` are thorough. A name that is no case is refused, lest it stay unmarked."""
+    """Cases of a parametrised test; those named in `later` are thorough. A name that is no case is
+    refused, lest it stay unmarked."""
     names = list(names)
     unknown = sorted(set(later) - set(names))
     if unknown:

@@ -1,7 +1,8 @@
-"""Other libraries on the labelled data: `python others.py FOLDER LIBRARY ROUNDS SEEDS LIMIT`. Prints a JSON line for every run.
+"""Other libraries on the labelled data: `python others.py FOLDER LIBRARY ROUNDS SEEDS LIMIT`.
+Prints a JSON line for every run.
 
-Every library plays as its documentation shows, with its defaults, on the same rows in the same order. A policy that takes longer than LIMIT
-seconds for a run is left out on that set.
+Every library plays as its documentation shows, with its defaults, on the same rows in the same
+order. A policy that takes longer than LIMIT seconds for a run is left out on that set.
 """
 
 import importlib.metadata
@@ -13,9 +14,14 @@ import time
 import numpy as np
 
 VOWPAL = {
-    "VW epsilon": "--epsilon 0.05", "VW squarecb": "--squarecb", "VW cover": "--cover 4", "VW regcbopt": "--regcbopt",
-    "VW softmax": "--softmax --lambda 10", "VW bag": "--bag 4", "VW first": "--first 100",
-}  # fmt: skip
+    "VW epsilon": "--epsilon 0.05",
+    "VW squarecb": "--squarecb",
+    "VW cover": "--cover 4",
+    "VW regcbopt": "--regcbopt",
+    "VW softmax": "--softmax --lambda 10",
+    "VW bag": "--bag 4",
+    "VW first": "--first 100",
+}
 
 
 def order(n, rounds, seed):
@@ -30,18 +36,30 @@ def vowpal(options):
     def make(X, K, seed):
         import vowpalwabbit
 
-        learner = vowpalwabbit.Workspace(f"--cb_explore_adf -q xa --cb_type mtr {options} --random_seed {seed + 1} --quiet")
+        learner = vowpalwabbit.Workspace(
+            f"--cb_explore_adf -q xa --cb_type mtr {options} --random_seed {seed + 1} --quiet"
+        )
         rng, arms = np.random.default_rng(seed), [f"|a a{k}" for k in range(K)]
         text = {}
 
         def choose(i):
             if i not in text:
-                text[i] = "shared |x " + " ".join(f"f{j}:{value:.6f}" for j, value in enumerate(X[i, :-1]))
+                text[i] = "shared |x " + " ".join(
+                    f"f{j}:{value:.6f}" for j, value in enumerate(X[i, :-1])
+                )
             p = np.array(learner.predict([text[i], *arms]))
             return int(rng.choice(K, p=p / p.sum())), p
 
         def learn(i, arm, reward, p):
-            learner.learn([text[i], *(f"0:{1.0 - reward}:{p[k]:.6f} {line}" if k == arm else line for k, line in enumerate(arms))])
+            learner.learn(
+                [
+                    text[i],
+                    *(
+                        f"0:{1.0 - reward}:{p[k]:.6f} {line}" if k == arm else line
+                        for k, line in enumerate(arms)
+                    ),
+                ]
+            )
 
         return choose, learn
 
@@ -56,7 +74,10 @@ def mabwiser(policy):
 
         mab = MAB(list(range(K)), getattr(LearningPolicy, policy)(), seed=seed)
         mab.fit(list(range(K)), [0.0] * K, np.zeros((K, X.shape[1])))
-        return lambda i: (mab.predict(X[i : i + 1]), None), lambda i, arm, reward, p: mab.partial_fit([arm], [reward], X[i : i + 1])
+        return lambda i: (
+            mab.predict(X[i : i + 1]),
+            None,
+        ), lambda i, arm, reward, p: mab.partial_fit([arm], [reward], X[i : i + 1])
 
     return make
 
@@ -67,7 +88,9 @@ def river_linucb(X, K, seed):
 
     policy, arms = bandit.LinUCBDisjoint(seed=seed), list(range(K))
     rows = [dict(enumerate(x)) for x in X.tolist()]
-    return lambda i: (policy.pull(arms, rows[i]), None), lambda i, arm, reward, p: policy.update(arm, rows[i], reward)
+    return lambda i: (policy.pull(arms, rows[i]), None), lambda i, arm, reward, p: policy.update(
+        arm, rows[i], reward
+    )
 
 
 def bayesian(policy):
@@ -110,7 +133,9 @@ LIBRARIES = {
     "vowpalwabbit": {name: vowpal(options) for name, options in VOWPAL.items()},
     "mabwiser": {f"MABWiser {name}": mabwiser(name) for name in ("LinUCB", "LinTS", "LinGreedy")},
     "river": {"River LinUCBDisjoint": river_linucb},
-    "bayesianbandits": {f"bayesianbandits {name}": bayesian(name) for name in ("ThompsonSampling",)},
+    "bayesianbandits": {
+        f"bayesianbandits {name}": bayesian(name) for name in ("ThompsonSampling",)
+    },
     "coba": {f"coba {name}": coba(name) for name in ("LinUCBLearner", "LinTSLearner")},
 }
 
@@ -124,7 +149,11 @@ def run(make, X, classes, K, rounds, seed, limit):
         arm = int(arm)
         wrong += arm != classes[i]
         learn(i, arm, float(arm == classes[i]), p)
-        if t % 50 == 49 and (time.perf_counter() - began) * rounds / (t + 1) > limit * 1.5 and t > 150:
+        if (
+            t % 50 == 49
+            and (time.perf_counter() - began) * rounds / (t + 1) > limit * 1.5
+            and t > 150
+        ):
             return None
     return wrong, time.perf_counter() - began
 
@@ -138,16 +167,30 @@ def main(folder, library, rounds, seeds, limit):
         K = int(classes.max()) + 1
         for name, make in LIBRARIES[library].items():
             for seed in range(seeds):
-                line = {"set": path.stem, "policy": name, "seed": seed, "library": library, "version": version}
+                line = {
+                    "set": path.stem,
+                    "policy": name,
+                    "seed": seed,
+                    "library": library,
+                    "version": version,
+                }
                 try:
                     outcome = run(make, X, classes, K, rounds, seed, limit)
                 except Exception as error:
                     print(json.dumps(line | {"failed": repr(error)[:200]}), flush=True)
                     break
                 if outcome is None:
-                    print(json.dumps(line | {"failed": f"takes longer than {limit:g} s"}), flush=True)
+                    print(
+                        json.dumps(line | {"failed": f"takes longer than {limit:g} s"}), flush=True
+                    )
                     break
-                print(json.dumps(line | {"loss": outcome[0] / rounds, "microseconds": outcome[1] / rounds * 1e6}), flush=True)
+                print(
+                    json.dumps(
+                        line
+                        | {"loss": outcome[0] / rounds, "microseconds": outcome[1] / rounds * 1e6}
+                    ),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

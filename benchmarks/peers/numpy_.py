@@ -13,7 +13,9 @@ class ByHand:
     def choose(self):
         if self.t < self.pulls.size:
             return self.t
-        return int(np.argmax(self.sums / self.pulls + np.sqrt(2.0 * np.log(self.t + 1) / self.pulls)))
+        return int(
+            np.argmax(self.sums / self.pulls + np.sqrt(2.0 * np.log(self.t + 1) / self.pulls))
+        )
 
     def learn(self, arm, reward):
         self.pulls[arm] += 1.0
@@ -65,4 +67,9 @@ def version():
     return np.__version__
 
 
-PLAYS = {UCB: ("UCB", arms(ByHand)), KLUCB: ("KL-UCB", arms(Divergence)), LINUCB: ("LinUCB", linear), ONE: ("UCB, a class", arms(ByHand))}
+PLAYS = {
+    UCB: ("UCB", arms(ByHand)),
+    KLUCB: ("KL-UCB", arms(Divergence)),
+    LINUCB: ("LinUCB", linear),
+    ONE: ("UCB, a class", arms(ByHand)),
+}

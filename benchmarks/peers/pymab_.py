@@ -11,7 +11,9 @@ def experiment(kind):
     def play(task):
         config = ExperimentConfig(horizon=task.rounds, n_replicates=1, seed=1, backend="rust")
         environment = BanditEnvironment(means=task.means, reward_model=BernoulliReward())
-        result = Experiment(environment=environment, policies={"it": kind(n_arms=task.means.size)}, config=config).run()
+        result = Experiment(
+            environment=environment, policies={"it": kind(n_arms=task.means.size)}, config=config
+        ).run()
         return float(result.cumulative_regret.reshape(-1)[-1])
 
     return play
@@ -21,4 +23,7 @@ def version():
     return installed("pymab")
 
 
-PLAYS = {UCB: ("UCBPolicy, Rust", experiment(UCBPolicy)), KLUCB: ("KLUCBPolicy, Rust", experiment(KLUCBPolicy))}
+PLAYS = {
+    UCB: ("UCBPolicy, Rust", experiment(UCBPolicy)),
+    KLUCB: ("KLUCBPolicy, Rust", experiment(KLUCBPolicy)),
+}

@@ -8,7 +8,11 @@ from tasks import HOO
 
 
 def play(task):
-    algorithm, rng, regret = T_HOO(nu=0.5, rho=0.5, rounds=task.rounds, domain=[[0, 1]]), np.random.default_rng(1), 0.0
+    algorithm, rng, regret = (
+        T_HOO(nu=0.5, rho=0.5, rounds=task.rounds, domain=[[0, 1]]),
+        np.random.default_rng(1),
+        0.0,
+    )
     for t in range(1, task.rounds + 1):
         point = algorithm.pull(t)[0]
         mean = 0.8 - 0.5 * abs(point - 0.37)

@@ -1,8 +1,10 @@
-"""The tasks that all peers play, and the clock. Needs NumPy alone: every peer runs it in an environment of its own.
+"""The tasks that all peers play, and the clock. Needs NumPy alone: every peer runs it in an
+environment of its own.
 
-`python tasks.py MODULE` plays MODULE.PLAYS, a dict of task -> (what is played, function), and then those of MODULE.ALSO, second ways to
-play a task, and prints a JSON line for each. A function gets
-a `Task`, plays task.rounds rounds and returns their pseudo-regret, so that a peer that did something else would show.
+`python tasks.py MODULE` plays MODULE.PLAYS, a dict of task -> (what is played, function), and then
+those of MODULE.ALSO, second ways to play a task, and prints a JSON line for each. A function gets a
+`Task`, plays task.rounds rounds and returns their pseudo-regret, so that a peer that did something
+else would show.
 """
 
 import importlib
@@ -22,7 +24,8 @@ REPEATS, ENOUGH = 20, 2.0  # runs of which the best counts, but no more than fit
 
 @dataclass(frozen=True)
 class Task:
-    """rounds: of one run. means: of the arms. X, theta: features and truth of the linear task; of the disjoint one rows and classes."""
+    """rounds: of one run. means: of the arms. X, theta: features and truth of the linear task; of
+    the disjoint one rows and classes."""
 
     name: str
     rounds: int
@@ -56,7 +59,8 @@ UCB, KLUCB, LINUCB, HOO, DISJOINT, ONE = TASKS
 
 
 def clock(play, task):
-    """The best time of a run in seconds of CPU time, which others on the machine change least, and its regret.
+    """The best time of a run in seconds of CPU time, which others on the machine change least, and
+    its regret.
 
     A short run first compiles and fills caches.
     """
@@ -70,8 +74,13 @@ def clock(play, task):
 
 
 def steps(task, choose, learn):
-    """Play Bernoulli arms one decision at a time from Python; returns the regret. choose() -> arm; learn(arm, reward)."""
-    draws, pulls, means = np.random.default_rng(1).random(task.rounds).tolist(), [0] * task.means.size, task.means.tolist()
+    """Play Bernoulli arms one decision at a time from Python; returns the regret. choose() -> arm;
+    learn(arm, reward)."""
+    draws, pulls, means = (
+        np.random.default_rng(1).random(task.rounds).tolist(),
+        [0] * task.means.size,
+        task.means.tolist(),
+    )
     for u in draws:
         arm = choose()
         pulls[arm] += 1
@@ -84,7 +93,13 @@ def main(module):
     for name, played in [*peer.PLAYS.items(), *getattr(peer, "ALSO", {}).items()]:
         (what, play), task = played, TASKS[name]
         seconds, regret = clock(play, task)
-        line = {"task": name, "what": what, "us": 1e6 * seconds / task.rounds, "regret": regret, "version": peer.version()}
+        line = {
+            "task": name,
+            "what": what,
+            "us": 1e6 * seconds / task.rounds,
+            "regret": regret,
+            "version": peer.version(),
+        }
         print(json.dumps(line), flush=True)
 
 

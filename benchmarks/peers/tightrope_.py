@@ -39,10 +39,29 @@ PLAYS = {
     UCB: ("UCB", loop(tr.UCB(), bernoulli)),
     KLUCB: ("KL-UCB", loop(tr.KLUCB(), bernoulli)),
     LINUCB: ("LinUCB", loop(tr.LinUCB(), linear)),
-    DISJOINT: ("LinUCB(shared=False)", loop(tr.LinUCB(shared=False), lambda task: tr.problems.Classification(
-        task.X, task.theta, intercept=False, expand=False))),
-    HOO: ("HOO, 64 points", loop(tr.HOO(nu=0.5), lambda task: tr.problems.Lipschitz(
-        points=np.linspace(0, 1, task.means.size), means=task.means, lipschitz=0.5))),
+    DISJOINT: (
+        "LinUCB(shared=False)",
+        loop(
+            tr.LinUCB(shared=False),
+            lambda task: tr.problems.Classification(
+                task.X, task.theta, intercept=False, expand=False
+            ),
+        ),
+    ),
+    HOO: (
+        "HOO, 64 points",
+        loop(
+            tr.HOO(nu=0.5),
+            lambda task: tr.problems.Lipschitz(
+                points=np.linspace(0, 1, task.means.size), means=task.means, lipschitz=0.5
+            ),
+        ),
+    ),
     ONE: ("Session: select and update", one),
-}  # fmt: skip
-ALSO = {LINUCB: ('LinUCB(width="theorem"), told the noise', loop(tr.LinUCB(width="theorem", noise=0.1), linear))}
+}
+ALSO = {
+    LINUCB: (
+        'LinUCB(width="theorem"), told the noise',
+        loop(tr.LinUCB(width="theorem", noise=0.1), linear),
+    )
+}

@@ -13,7 +13,12 @@ def play(task):
         chances = np.array(learner.predict(lines))
         arm = int(rng.choice(chances.size, p=chances / chances.sum()))
         reward = task.means[arm] + task.noise * rng.standard_normal()
-        learner.learn([f"0:{-reward:.6f}:{chances[arm]:.6f} {line}" if k == arm else line for k, line in enumerate(lines)])
+        learner.learn(
+            [
+                f"0:{-reward:.6f}:{chances[arm]:.6f} {line}" if k == arm else line
+                for k, line in enumerate(lines)
+            ]
+        )
         regret += task.means.max() - task.means[arm]
     learner.finish()
     return regret

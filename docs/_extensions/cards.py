@@ -1,4 +1,5 @@
-"""Open Graph tags: title, first sentence and picture of a page, which messengers and search engines show beside a link to it."""
+"""Open Graph tags: title, first sentence and picture of a page, which messengers and search engines
+show beside a link to it."""
 
 import html
 import re
@@ -12,9 +13,16 @@ LONGEST = 200  # characters of a description, which all that show it cut
 PICTURE = "_images/board-1280-light.png"
 
 
-def add_tags(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Put the tags into the head of a page. The address and the picture need `html_baseurl`, since they must be absolute."""
-    tags = {"og:site_name": app.config.project, "og:type": "article", "og:title": re.sub(r"<[^>]+>", "", context.get("title", ""))}
+def add_tags(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Put the tags into the head of a page. The address and the picture need `html_baseurl`, since
+    they must be absolute."""
+    tags = {
+        "og:site_name": app.config.project,
+        "og:type": "article",
+        "og:title": re.sub(r"<[^>]+>", "", context.get("title", "")),
+    }
     paragraph = None if doctree is None else next(doctree.findall(nodes.paragraph), None)
     if paragraph is not None:
         text = " ".join(paragraph.astext().split())
@@ -24,7 +32,9 @@ def add_tags(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
         base = app.config.html_baseurl.rstrip("/")
         tags |= {"og:url": f"{base}/{page}.html", "og:image": f"{base}/{PICTURE}"}
     made = (
-        f'<meta {"property" if name.startswith("og:") else "name"}="{name}" content="{html.escape(html.unescape(value))}" />'
+        f"<meta "
+        f'{"property" if name.startswith("og:") else "name"}="{name}" '
+        f'content="{html.escape(html.unescape(value))}" />'
         for name, value in tags.items()
     )
     context["metatags"] = "\n".join([context.get("metatags", ""), *made])

@@ -1,4 +1,5 @@
-"""Pictures for the dark theme: each one of results and of policies gets a twin in the colours of dark paper."""
+"""Pictures for the dark theme: each one of results and of policies gets a twin in the colours of
+dark paper."""
 
 import pathlib
 import re
@@ -37,7 +38,9 @@ def add_twins(app: "Sphinx", doctree: "nodes.document") -> None:
     page = source / app.env.docname
     for picture in list(doctree.findall(nodes.image)):
         path = (page.parent / picture["uri"]).resolve()
-        if path.suffix != ".svg" or not any(path.is_relative_to(source / place) for place in PLACES):
+        if path.suffix != ".svg" or not any(
+            path.is_relative_to(source / place) for place in PLACES
+        ):
             continue
         twin = source / MADE / path.relative_to(source)
         twin.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""The gallery's pictures are made while the docs are built: every page's Python blocks run, and `{made}` shows a file that they wrote."""
+"""The gallery's pictures are made while the docs are built: every page's Python blocks run, and
+`{made}` shows a file that they wrote."""
 
 import os
 import pathlib
@@ -19,7 +20,9 @@ MADE = "_build/gallery"  # below docs
 def made_by(page: pathlib.Path, folder: pathlib.Path) -> None:
     """Run the blocks of a page in a folder."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SphinxError(f"the example of {page.name} failed: {done.stderr[-1500:]}")
 
@@ -32,7 +35,10 @@ def make_all(app: Sphinx) -> None:
 
     def is_old(page: pathlib.Path) -> bool:
         pictures = [folder / name for name in re.findall(r"\{made\} (\S+)", page.read_text())]
-        return any(not picture.exists() or picture.stat().st_mtime < page.stat().st_mtime for picture in pictures)
+        return any(
+            not picture.exists() or picture.stat().st_mtime < page.stat().st_mtime
+            for picture in pictures
+        )
 
     pages = [page for page in sorted((source / "gallery").glob("*.md")) if is_old(page)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -47,7 +53,9 @@ class Made(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The picture."""
-        picture = nodes.image(uri=f"/{MADE}/{self.arguments[0]}", alt=" ".join(self.content), classes=["made"])
+        picture = nodes.image(
+            uri=f"/{MADE}/{self.arguments[0]}", alt=" ".join(self.content), classes=["made"]
+        )
         picture.source, picture.line = self.get_source_info()
         return [picture]
 

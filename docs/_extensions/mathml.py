@@ -1,7 +1,8 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no picture, and screen readers can read it.
+"""Formulas as MathML, which browsers draw themselves: no script, no picture, and screen readers can
+read it.
 
-Not every system has a font with the measures of mathematics, without which roots and exponents are misplaced. STIX Two Math lies in the
-package ziamath; the site brings it along.
+Not every system has a font with the measures of mathematics, without which roots and exponents are
+misplaced. STIX Two Math lies in the package ziamath; the site brings it along.
 """
 
 import pathlib
@@ -16,16 +17,26 @@ from sphinx.errors import SphinxError
 from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
-MARKS = re.compile(r"<mo(?: stretchy=\"false\")?>(?=&#x(?:02016|0007C|0005E|0007E);)")  # bars of norms, hats: as small as what they mark
+MARKS = re.compile(
+    r"<mo(?: stretchy=\"false\")?>(?=&#x(?:02016|0007C|0005E|0007E);)"
+)  # bars of norms, hats: as small as what they mark
 NOT_UNDERSTOOD = re.compile(r"\\[A-Za-z]+|&(?!#x?\w+;|\w+;)")
 
 
 def mathml(latex: str, display: str) -> str:
-    """A formula as MathML. Raises SphinxError for a command that the converter does not know, which it would print as it stands."""
+    """A formula as MathML. Raises SphinxError for a command that the converter does not know, which
+    it would print as it stands."""
     made = convert(latex, display=display)
     unknown = NOT_UNDERSTOOD.search(made)
     if unknown:
-        raise SphinxError(f"the formula {latex!r} has {unknown[0]!r}, which docs/_extensions/mathml.py cannot typeset; write it otherwise.")
+        raise SphinxError(
+            f"the formula {latex!r} has "
+            f"{unknown[0]!r}, which "
+            f"docs/_extensions/mathml.py "
+            f"cannot "
+            f"typeset; write it "
+            f"otherwise."
+        )
     return MARKS.sub('<mo stretchy="false" lspace="0" rspace="0">', made)
 
 
@@ -37,7 +48,9 @@ def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
 
 def visit_block(writer: HTML5Translator, node: nodes.math_block) -> None:
     """A formula on a line of its own, which scrolls where the screen is narrow."""
-    writer.body.append(f'<div class="formula" tabindex="0">{mathml(node.astext(), "block")}</div>\n')
+    writer.body.append(
+        f'<div class="formula" tabindex="0">{mathml(node.astext(), "block")}</div>\n'
+    )
     raise nodes.SkipNode
 
 
@@ -45,7 +58,12 @@ def bring_font(app: Sphinx, error: Exception | None) -> None:
     """Write the font beside the style sheet that names it, compressed and otherwise as it is."""
     target = pathlib.Path(app.outdir) / "_static" / "STIXTwoMath.woff"
     if error is None and app.builder.format == "html" and not target.exists():
-        with resources.as_file(resources.files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf") as source, TTFont(source) as font:
+        with (
+            resources.as_file(
+                resources.files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf"
+            ) as source,
+            TTFont(source) as font,
+        ):
             font.flavor = "woff"
             font.save(target)
 

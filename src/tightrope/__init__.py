@@ -1,4 +1,5 @@
-"""Structured bandits: compiled in simulation, one decision at a time in production, with the guarantee visible."""
+"""Structured bandits: compiled in simulation, one decision at a time in production, with the
+guarantee visible."""
 
 import ast as _ast
 import importlib as _importlib
@@ -8,10 +9,15 @@ __version__ = "0.1.0"
 
 
 def _places() -> dict[str, tuple[str, str]]:
-    """Module of every public name, and what it is called there, by the imports of `__init__.pyi`."""
+    """Module of every public name, and what it is called there, by the imports of
+    `__init__.pyi`."""
     text = _pathlib.Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     imports = [line for line in _ast.parse(text).body if isinstance(line, _ast.ImportFrom)]
-    return {alias.asname or alias.name: ("." * line.level + (line.module or ""), alias.name) for line in imports for alias in line.names}
+    return {
+        alias.asname or alias.name: ("." * line.level + (line.module or ""), alias.name)
+        for line in imports
+        for alias in line.names
+    }
 
 
 _PLACES = _places()
@@ -23,14 +29,17 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for. The first public name brings all others but `Client`, which needs httpx.
+    """Import what is asked for. The first public name brings all others but `Client`, which needs
+    httpx.
 
-    Importing the package alone takes milliseconds, so `tightrope --help` does not wait for Numba. All names come together because the
-    folder of a kernel depends on which modules are loaded.
+    Importing the package alone takes milliseconds, so `tightrope --help` does not wait for Numba.
+    All names come together because the folder of a kernel depends on which modules are loaded.
     """
     if name.startswith("_"):
         raise AttributeError(f"module 'tightrope' has no attribute {name!r}.")
-    if (_pathlib.Path(__file__).parent / name).is_dir() or (_pathlib.Path(__file__).parent / f"{name}.py").is_file():
+    if (_pathlib.Path(__file__).parent / name).is_dir() or (
+        _pathlib.Path(__file__).parent / f"{name}.py"
+    ).is_file():
         return _importlib.import_module(f"{__name__}.{name}")
     if name == "Client":
         return _load_name(name)

@@ -1,4 +1,5 @@
-"""Names that are imported from here, one by one, so that editors and type checkers know them; `__init__.py` reads this file at run time."""
+"""Names that are imported from here, one by one, so that editors and type checkers know them;
+`__init__.py` reads this file at run time."""
 
 from tightrope_service.client import Client as Client
 
@@ -14,7 +15,15 @@ from .policies.classic.gaussianthompson import GaussianThompson
 from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
+from .policies.conservative.conservative import (
+    CLUCB,
+    CLUCB2,
+    CLUCB2T,
+    CUCB,
+    CUCB2,
+    CUCB2T,
+    Conservative,
+)
 from .policies.conservative.safe import Safe
 from .policies.conservative.safesegments import SafeSegments
 from .policies.conservative.safesets import SafeSets

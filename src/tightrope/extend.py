@@ -1,7 +1,9 @@
-"""All that an author of policies and problems outside the package needs: decorators, fields, what kernels see, and every verb.
+"""All that an author of policies and problems outside the package needs: decorators, fields, what
+kernels see, and every verb.
 
-A policy is a class made by `@policy` with kernels for init, select and update; a problem is made by `@problem` with a kernel for play.
-docs/how-to/write-a-policy.md and write-a-problem.md show both; `tightrope.testing` checks them.
+A policy is a class made by `@policy` with kernels for init, select and update; a problem is made by
+`@problem` with a kernel for play. docs/how-to/write-a-policy.md and write-a-problem.md show both;
+`tightrope.testing` checks them.
 """
 
 from .compiled.kernels import jit, lean, returns_views
@@ -33,7 +35,17 @@ from .core.fields import (
     unchecked,
     vector,
 )
-from .core.policy import Delay, Monitor, Policy, Problem, delay, inner_policy, monitor, policy, preset
+from .core.policy import (
+    Delay,
+    Monitor,
+    Policy,
+    Problem,
+    delay,
+    inner_policy,
+    monitor,
+    policy,
+    preset,
+)
 from .core.registry import load_own, recipe
 from .core.types import Sampled
 from .core.verbs import (

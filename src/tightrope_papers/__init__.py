@@ -4,4 +4,8 @@ import pkgutil
 
 
 def names() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg and module.name != "demo"]
+    return [
+        module.name
+        for module in pkgutil.iter_modules(__path__)
+        if module.ispkg and module.name != "demo"
+    ]

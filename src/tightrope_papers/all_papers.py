@@ -1,6 +1,8 @@
-"""All papers in one call: a folder for each, what it took where it was measured, and a front page that counts claims by verdict.
+"""All papers in one call: a folder for each, what it took where it was measured, and a front page
+that counts claims by verdict.
 
-`costs.json`, written by benchmarks/costs.py from folders that `reproduce` made, has the core-seconds of every figure as they were measured.
+`costs.json`, written by benchmarks/costs.py from folders that `reproduce` made, has the
+core-seconds of every figure as they were measured.
 """
 
 import json
@@ -47,17 +49,25 @@ Say = Callable[[str], None]
 
 
 def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
-    """Run every figure of every paper under run.out, each paper in a folder of its name, and write run.out/index.html.
+    """Run every figure of every paper under run.out, each paper in a folder of its name, and write
+    run.out/index.html.
 
     run: as for `reproduce`. say: is told each paper, and at paper scale how long its figures take.
-    What the folder holds of an earlier call is found again; the front page is written after each paper. Returns its path. Raises
-    ValueError where the folder holds another scale or seed.
+    What the folder holds of an earlier call is found again; the front page is written after each
+    paper. Returns its path. Raises ValueError where the folder holds another scale or seed.
     """
     checks.choice("scale", run.scale, SCALES)
     record, wanted = run.out / RECORD, {"scale": run.scale, "seed": run.seed}
-    if record.exists() and (recorded := json.loads(record.read_text())) != wanted:  # one front page would sum them up as if they were one
+    if (
+        record.exists() and (recorded := json.loads(record.read_text())) != wanted
+    ):  # one front page would sum them up as if they were one
         content = f"scale {recorded['scale']!r} with seed {recorded['seed']}"
-        raise ValueError(f"out = {str(run.out)!r} holds all papers at {content}; choose another folder or remove it.")
+        raise ValueError(
+            f"out = {str(run.out)!r} holds all papers at {content}; choose "
+            f"another "
+            f"folder or "
+            f"remove it."
+        )
     files.write_json(record, wanted)
     with paper_workers(run) as shared:
         for paper in names():
@@ -72,10 +82,16 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
 
 
 def hours(paper: str, scale: str, chosen: Collection[str] | None = None) -> list[str]:
-    """What a paper's figures (default: all) took where they were measured, in hours of one core, a line each."""
+    """What a paper's figures (default: all) took where they were measured, in hours of one core, a
+    line each."""
     known = json.loads(COSTS_FILE.read_text())["core seconds"][scale]
     return [
-        f"  {paper} {figure}: " + (f"{known[key] / 3600:.2f} h of one core" if (key := f"{paper} {figure}") in known else "not known")
+        f"  {paper} {figure}: "
+        + (
+            f"{known[key] / 3600:.2f} h of one core"
+            if (key := f"{paper} {figure}") in known
+            else "not known"
+        )
         for figure in figures(paper)
         if chosen is None or figure in chosen
     ]
@@ -89,11 +105,12 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-# What there is ---------------------------------------------------------------------------------------------------------
+# What there is ------------------------------------------------------------------------------------
 
 
 class PaperState(NamedTuple):
-    """The content of a paper's folder. counts: of its claims by verdict. seconds: of all cores, for its figures."""
+    """The content of a paper's folder. counts: of its claims by verdict. seconds: of all cores, for
+    its figures."""
 
     title: str
     counts: Mapping[str, int]
@@ -104,25 +121,45 @@ class PaperState(NamedTuple):
 def state_of(paper: str, run: Run) -> PaperState:
     folder = run.out / paper
     records = records_of(run, folder)
-    outcomes = {name: FigureOutcome([Row(**row) for row in one["rows"]], notes=one["notes"]) for name, one in records.items()}
+    outcomes = {
+        name: FigureOutcome([Row(**row) for row in one["rows"]], notes=one["notes"])
+        for name, one in records.items()
+    }
     states = dict.fromkeys(figures(paper), "not yet")
     for name in states.keys() & outcomes.keys():
-        states[name] = f"{len(outcomes[name].rows)} rows in {in_words(time_taken(folder / name).get('seconds', math.nan))}"
+        states[name] = (
+            f"{len(outcomes[name].rows)} "
+            f"rows in "
+            f"{in_words(time_taken(folder / name).get('seconds', math.nan))}"
+        )
         if not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
             states[name] = outcomes[name].notes
     seconds = sum(time_taken(folder / name).get("core seconds", 0.0) for name in records)
-    return PaperState(find_paper(paper).TITLE, counts(claim_standings(paper, as_shown(outcomes, run.scale))), seconds, states)
+    return PaperState(
+        find_paper(paper).TITLE,
+        counts(claim_standings(paper, as_shown(outcomes, run.scale))),
+        seconds,
+        states,
+    )
 
 
 def verdicts(run: Run) -> JsonObject:
-    return {"scale": run.scale, "claims": {paper: dict(state_of(paper, run).counts) for paper in names()}}
+    return {
+        "scale": run.scale,
+        "claims": {paper: dict(state_of(paper, run).counts) for paper in names()},
+    }
 
 
-def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
+def front_page(
+    run: Run, title: str | None = None, path: pathlib.Path | None = None
+) -> pathlib.Path:
     """Write run.out/index.html (or path) from what the folder holds."""
     path = path or run.out / "index.html"
     states = {paper: state_of(paper, run) for paper in names()}
-    total = {key: sum(one.counts[key] for one in states.values()) for key in next(iter(states.values())).counts}
+    total = {
+        key: sum(one.counts[key] for one in states.values())
+        for key in next(iter(states.values())).counts
+    }
 
     def link(paper: str, words: str) -> str:
         page = run.out / paper / "report.html"
@@ -137,28 +174,58 @@ def front_page(run: Run, title: str | None = None, path: pathlib.Path | None = N
 
     rows = [row(link(paper, one.title), one.counts, one.seconds) for paper, one in states.items()]
     rows.append(row("all papers", total, sum(one.seconds for one in states.values())))
-    detail = [[link(paper, paper), name, state] for paper, one in states.items() for name, state in one.figures.items()]
+    detail = [
+        [link(paper, paper), name, state]
+        for paper, one in states.items()
+        for name, state in one.figures.items()
+    ]
     missing = sum(state == "not yet" for *_, state in detail)
-    lead = f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none from a reader's eye."
+    lead = (
+        f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from "
+        f"a stated "
+        f"test, none "
+        f"from a reader's eye."
+    )
     if run.scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     if missing:
-        lead += f" {missing} of {len(detail)} figures are not there yet: the same command goes on from here."
-    note = "The worst row decides about a claim, of those that count; a paper's page has every row with its test."
+        lead += (
+            f" {missing} of {len(detail)} figures are not there yet: the same "
+            f"command "
+            f"goes on "
+            f"from here."
+        )
+    note = (
+        "The worst row decides about a claim, of those that count; a "
+        "paper's page "
+        "has every "
+        "row with its test."
+    )
     note += " Core time is that of all cores together."
     columns = ["paper", "claims", *COLUMNS_OF_VERDICTS, "core time"]
     sections = [
         Section("Papers", note, [], [Table(columns, rows, aligned=False, stacked=True)]),
-        Section("Figures and tables", "", [], [Table(["paper", "figure", "what there is"], detail, aligned=False)]),
+        Section(
+            "Figures and tables",
+            "",
+            [],
+            [Table(["paper", "figure", "what there is"], detail, aligned=False)],
+        ),
     ]
     origin: dict[str, object] = {"command": store.command(), "seed": run.seed}
-    return write_page(path, title or TITLE, lead, sections, origin | store.versions() | store.machine())
+    return write_page(
+        path, title or TITLE, lead, sections, origin | store.versions() | store.machine()
+    )
 
 
-def rewrite_reports(folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None) -> pathlib.Path:
-    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose path is returned.
+def rewrite_reports(
+    folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
+) -> pathlib.Path:
+    """Write the pages of a folder of `reproduce_all` again, each paper's and the front page, whose
+    path is returned.
 
-    title: of the front page. path: where it is written, with links to the papers' pages, which stay in the folder.
+    title: of the front page. path: where it is written, with links to the papers' pages, which stay
+    in the folder.
     """
     record = json.loads((folder / RECORD).read_text())
     for paper in names():

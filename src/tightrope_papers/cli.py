@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from tightrope.cli.options import Address, Data, Json, Meter, Out, Quiet, Seed, Workers, console, errors, folder_pages, print_json
+from tightrope.cli.options import (
+    Address,
+    Data,
+    Json,
+    Meter,
+    Out,
+    Quiet,
+    Seed,
+    Workers,
+    console,
+    errors,
+    folder_pages,
+    print_json,
+)
 
 from . import names
 
@@ -29,16 +42,38 @@ def _papers(incomplete: str) -> list[str]:
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(autocompletion=_papers, help=f"One of {', '.join(names())}; or all.")],
-    figure: Annotated[list[str] | None, typer.Option(help="A figure or table; again for more; list: their names. Default all.")] = None,
-    scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")] = "laptop",
-    out: Annotated[pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")] = None,
-    seed: Seed = 0, data: Data = None, workers: Workers = None,
-    engine: Annotated[str | None, typer.Option(
-        help="threads, processes, dask or ray; default threads, and processes for long runs in Python. Results are the same.")] = None,
-    address: Address = None, quiet: Quiet = False, as_json: Json = False,
-) -> None:  # fmt: skip
-    """Run a paper's experiments, or those of all: figures, results with provenance, and claims with verdicts. Resumes."""
+    paper: Annotated[
+        str, typer.Argument(autocompletion=_papers, help=f"One of {', '.join(names())}; or all.")
+    ],
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(help="A figure or table; again for more; list: their names. Default all."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (full size).")
+    ] = "laptop",
+    out: Annotated[
+        pathlib.Path | None, typer.Option(help="Folder; default runs/PAPER-SCALE.")
+    ] = None,
+    seed: Seed = 0,
+    data: Data = None,
+    workers: Workers = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="threads, processes, dask or ray; default threads, and "
+            "processes for "
+            "long runs "
+            "in Python. Results "
+            "are the same."
+        ),
+    ] = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's experiments, or those of all: figures, results with provenance, and claims with
+    verdicts. Resumes."""
     from .experiment import Run, as_shown, figures, reproduce
 
     if figure == ["list"]:
@@ -48,10 +83,24 @@ def reproduce(
         return
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     if paper == "all" and figure:
-        raise ValueError(f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave the figure out.")
+        raise ValueError(
+            f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name "
+            f"the paper, "
+            f"or leave "
+            f"the figure out."
+        )
     say = partial((errors if as_json else console).print, soft_wrap=True)
     with Meter(quiet) as meter:
-        run = Run(scale, folder, seed=seed, data=data, workers=workers, engine=engine, address=address, progress=meter)
+        run = Run(
+            scale,
+            folder,
+            seed=seed,
+            data=data,
+            workers=workers,
+            engine=engine,
+            address=address,
+            progress=meter,
+        )
         if paper == "all":
             from .all_papers import reproduce_all, verdicts
 
@@ -71,7 +120,15 @@ def reproduce(
     if as_json:
         rows = [vars(row) for outcome in outcomes.values() for row in outcome.rows]
         notes = {name: outcome.notes for name, outcome in outcomes.items()}
-        print_json({"paper": paper, "scale": scale, "report": str(folder / "report.html"), "rows": rows, "notes": notes})
+        print_json(
+            {
+                "paper": paper,
+                "scale": scale,
+                "report": str(folder / "report.html"),
+                "rows": rows,
+                "notes": notes,
+            }
+        )
         return
     print_rows(paper, outcomes)
     console.print(f"report: {folder / 'report.html'}")
@@ -95,9 +152,14 @@ def print_rows(paper: str, outcomes: "Mapping[str, FigureOutcome]") -> None:
 
 
 def demo(
-    out: Out = pathlib.Path("runs/demo"), seed: Seed = 0, data: Data = None, workers: Workers = None, quiet: Quiet = False
-) -> None:  # fmt: skip
-    """Show what the library is for in one page: safe, stopping, learned, sets, prices, logs. Real data where they are found."""
+    out: Out = pathlib.Path("runs/demo"),
+    seed: Seed = 0,
+    data: Data = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what the library is for in one page: safe, stopping, learned, sets, prices, logs. Real
+    data where they are found."""
     from .demo.page import run_demo
 
     with Meter(quiet) as meter:
@@ -111,7 +173,9 @@ def _say(words: str) -> None:
     errors.print(words, soft_wrap=True, markup=False)
 
 
-def page_again(folder: pathlib.Path, title: str | None, out: pathlib.Path | None) -> pathlib.Path | None:
+def page_again(
+    folder: pathlib.Path, title: str | None, out: pathlib.Path | None
+) -> pathlib.Path | None:
     """The page of a folder of these commands, written again."""
     from .all_papers import RECORD, rewrite_reports
     from .demo.page import RECORD as DEMO
@@ -122,7 +186,9 @@ def page_again(folder: pathlib.Path, title: str | None, out: pathlib.Path | None
     if (folder / RECORD).exists():
         return rewrite_reports(folder, title, out)
     if (folder / DEMO).exists():
-        shown = demo_again(json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=_say)
+        shown = demo_again(
+            json.loads((folder / DEMO).read_text()), folder, title=title, path=path, say=_say
+        )
         for section in shown.sections:
             console.print(f"{section.title}\n  {section.summary}", soft_wrap=True, markup=False)
         return shown.page

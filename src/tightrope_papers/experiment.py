@@ -1,14 +1,18 @@
-"""The parts that all reproductions share: finding the papers and their figures, sizes by scale, runs that resume, files and a report.
+"""The parts that all reproductions share: finding the papers and their figures, sizes by scale,
+runs that resume, files and a report.
 
-A paper is a package `X` with a TITLE. A figure or table of it is a module `X/figN.py` with the functions
+A paper is a package `X` with a TITLE. A figure or table of it is a module `X/figN.py` with the
+functions
 
-    data(run)     play or find the runs, and return all that the others need
-    score(data)   rows (a list, or one after the other), each judged by a rule of `scoring` and referring to a claim of `X/claims.yaml`
-    tables(data), plot(data), notes   where there are any: tables and pictures by name, a paragraph or what makes it of the data
+    data(run)     play or find the runs, and return all that the others need score(data)   rows (a
+    list, or one after the other), each judged by a rule of `scoring` and referring to a claim of
+    `X/claims.yaml` tables(data), plot(data), notes   where there are any: tables and pictures by
+    name, a paragraph or what makes it of the data
 
-A module with a function `data` is a figure; one that redraws its runs or shares its cases stands beside it
-(`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of underscores. What is not in a paper,
-but answers what its reader may ask next, stands apart in `X/beyond.py`.
+A module with a function `data` is a figure; one that redraws its runs or shares its cases stands
+beside it (`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of
+underscores. What is not in a paper, but answers what its reader may ask next, stands apart in
+`X/beyond.py`.
 """
 
 import contextlib
@@ -49,18 +53,26 @@ from .register import Claim, ClaimStanding, Register, counts, read_register, sta
 from .scoring import OURS, VERDICTS, Row, ours_in_words
 
 T = TypeVar("T")
-Players = Mapping[str, Policy | Callable[..., Policy]]  # policies by name, or functions of the problem that make them
+Players = Mapping[
+    str, Policy | Callable[..., Policy]
+]  # policies by name, or functions of the problem that make them
 SCALES = ("smoke", "laptop", "paper")
 ROWS = "rows.json"  # the file of a figure's judged rows
 TIME = "time.json"  # and of how long it took
 THREADS = (None, "threads")  # engines
 PICTURES = "pictures.json"  # its pictures as pages show them
 HOW_CLAIMS_STAND = (
-    "The worst row decides about a claim, of the rows in the primary reading of their figures; rows of ours and in other readings are "
+    "The worst row decides about a claim, of the rows in the primary reading "
+    "of their "
+    "figures; "
+    "rows of ours and in "
+    "other readings are "
     "shown and not counted. The rows stand with their figures."
 )
 CHIP_LETTERS = 130  # of a claim's words
-MANY_ROUNDS = 50_000  # of Python in one run from which processes gain more than it costs to send them the run
+MANY_ROUNDS = (
+    50_000  # of Python in one run from which processes gain more than it costs to send them the run
+)
 
 
 @dataclass
@@ -88,7 +100,8 @@ class FigureRecord(TypedDict):
 
 @dataclass
 class Run:
-    """Scale, folder and seed of a reproduction. engine: None: threads, and processes for long runs in Python."""
+    """Scale, folder and seed of a reproduction. engine: None: threads, and processes for long runs
+    in Python."""
 
     scale: str
     out: pathlib.Path
@@ -107,17 +120,32 @@ class Run:
         if engine is None:
             python = not getattr(type(as_problems(problem)[0]), "COMPILED", True)
             engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
-        return {"seed": self.seed, "workers": self.workers, "engine": engine, "address": self.address}
+        return {
+            "seed": self.seed,
+            "workers": self.workers,
+            "engine": engine,
+            "address": self.address,
+        }
 
-    def simulate(self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any) -> Result:
-        """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by the same call."""
+    def simulate(
+        self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any
+    ) -> Result:
+        """`tightrope.simulate`; what is finished is kept under out/runs/label and found again by
+        the same call."""
         rounds = len(policies) * options.get("replications", 1) * options["horizon"]
         options = self._shared(problem, rounds) | {"progress": self.progress(label)} | options
         return simulate(problem, policies, out=self.out / "runs" / label, **options)
 
-    def identify(self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any) -> Identification:
-        """`tightrope.identify`; what is finished is kept under out/runs/label and found again by the same call."""
-        options = self._shared(problem, 0) | {"progress": self.progress(label, options.get("budget") is not None)} | options
+    def identify(
+        self, label: str, problem: Problem | Sequence[Problem], policies: Players, **options: Any
+    ) -> Identification:
+        """`tightrope.identify`; what is finished is kept under out/runs/label and found again by
+        the same call."""
+        options = (
+            self._shared(problem, 0)
+            | {"progress": self.progress(label, options.get("budget") is not None)}
+            | options
+        )
         return identify(problem, policies, out=self.out / "runs" / label, **options)
 
 
@@ -139,22 +167,34 @@ def figures(paper: str) -> dict[str, ModuleType]:
     known: dict[str, ModuleType] = {}
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module = importlib.import_module(info.name)
-        for start in [name.removesuffix("data") for name in vars(module) if name == "data" or name.endswith("_data")]:
+        for start in [
+            name.removesuffix("data")
+            for name in vars(module)
+            if name == "data" or name.endswith("_data")
+        ]:
             if hasattr(module, f"{start}score"):
-                known[start.rstrip("_") or info.name.rpartition(".")[2]] = _part(module, start) if start else module
+                known[start.rstrip("_") or info.name.rpartition(".")[2]] = (
+                    _part(module, start) if start else module
+                )
     return {name.replace("_", "-"): known[name] for name in sorted(known)}
 
 
 def _part(module: ModuleType, start: str) -> ModuleType:
-    """A figure whose functions stand in the module of another, with its name before theirs: `fig1_data`, `fig1_score`."""
+    """A figure whose functions stand in the module of another, with its name before theirs:
+    `fig1_data`, `fig1_score`."""
     part = ModuleType(f"{module.__name__}.{start.rstrip('_')}", module.__doc__)
-    own = {name.removeprefix(start): value for name, value in vars(module).items() if name.startswith(start)}
+    own = {
+        name.removeprefix(start): value
+        for name, value in vars(module).items()
+        if name.startswith(start)
+    }
     vars(part).update(own, __file__=module.__file__)
     return part
 
 
 def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, FigureOutcome]:
-    """Run the figures of a paper (None: all), write everything under run.out, return the outcomes by figure.
+    """Run the figures of a paper (None: all), write everything under run.out, return the outcomes
+    by figure.
 
     A figure whose data are missing is said so in the report and left out.
     """
@@ -166,11 +206,16 @@ def reproduce(paper: str, chosen: Iterable[str] | None, run: Run) -> dict[str, F
     outcomes: dict[str, FigureOutcome] = {}
     with paper_workers(run) as run:
         for name in selection:
-            started, worked = time.monotonic(), sum(os.times()[:4])  # of this process and those that it has ended
+            started, worked = (
+                time.monotonic(),
+                sum(os.times()[:4]),
+            )  # of this process and those that it has ended
             with figure_workers(run) as own:
                 outcomes[name] = run_figure(name, known[name], own)
             _save(name, outcomes[name], run)
-            _keep_time(run.out / name, run, time.monotonic() - started, sum(os.times()[:4]) - worked)
+            _keep_time(
+                run.out / name, run, time.monotonic() - started, sum(os.times()[:4]) - worked
+            )
             _report(paper, run)
     return outcomes
 
@@ -182,7 +227,8 @@ def figure_workers(run: Run) -> Iterator[Run]:
 
 
 def paper_workers(run: Run) -> contextlib.AbstractContextManager[Run]:
-    """`holding` for several figures. The few processes beside threads end with each figure instead, so that their time is the figure's."""
+    """`holding` for several figures. The few processes beside threads end with each figure instead,
+    so that their time is the figure's."""
     return contextlib.nullcontext(run) if run.engine in THREADS else figure_workers(run)
 
 
@@ -200,9 +246,11 @@ def _keep_time(folder: pathlib.Path, run: Run, seconds: float, worked: float) ->
 
 
 def time_taken(folder: pathlib.Path) -> JsonObject:
-    """The record of how long a figure took: seconds, core seconds, workers, scale, seed; empty where nothing is.
+    """The record of how long a figure took: seconds, core seconds, workers, scale, seed; empty
+    where nothing is.
 
-    Figures may run beside each other, so that it is the core seconds of all that add up to those of the whole.
+    Figures may run beside each other, so that it is the core seconds of all that add up to those of
+    the whole.
     """
     try:
         record: JsonObject = json.loads((folder / TIME).read_text())
@@ -223,7 +271,12 @@ def run_figure(name: str, module: ModuleType, run: Run) -> FigureOutcome:
         return FigureOutcome(notes=f"Not run: {error}", missing=str(error))
     rows = [replace(row, figure=name) for row in module.score(data)]
     notes = getattr(module, "notes", "")
-    return FigureOutcome(rows, of("tables", data, {}), of("plot", data, {}), notes if isinstance(notes, str) else notes(data))
+    return FigureOutcome(
+        rows,
+        of("tables", data, {}),
+        of("plot", data, {}),
+        notes if isinstance(notes, str) else notes(data),
+    )
 
 
 def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
@@ -240,9 +293,16 @@ def _save(name: str, outcome: FigureOutcome, run: Run) -> None:
     files.write_json(folder / PICTURES, shown)
     files.write_json(
         folder / ROWS,
-        {"rows": [asdict(row) for row in outcome.rows], "notes": outcome.notes, "tables": list(outcome.tables), "scale": run.scale,
-         "seed": run.seed, "versions": store.versions(), "command": store.command()},
-    )  # fmt: skip
+        {
+            "rows": [asdict(row) for row in outcome.rows],
+            "notes": outcome.notes,
+            "tables": list(outcome.tables),
+            "scale": run.scale,
+            "seed": run.seed,
+            "versions": store.versions(),
+            "command": store.command(),
+        },
+    )
 
 
 def rows_table(rows: list[Row]) -> Table:
@@ -251,7 +311,11 @@ def rows_table(rows: list[Row]) -> Table:
 
     cells = []
     for row in rows:
-        ours = with_error(float(row.ours), row.se) if row.se is not None and not isinstance(row.ours, str) else number(row.ours)
+        ours = (
+            with_error(float(row.ours), row.se)
+            if row.se is not None and not isinstance(row.ours, str)
+            else number(row.ours)
+        )
         if row.se is not None and (isinstance(row.ours, str) or row.se == math.inf):
             ours = ours_in_words(row)
         remark = row.remark if row.verdict != "reproduced" else ""
@@ -265,41 +329,63 @@ def rows_table(rows: list[Row]) -> Table:
 
 
 def as_shown(outcomes: Mapping[str, FigureOutcome], scale: str) -> dict[str, FigureOutcome]:
-    """Outcomes as people see them: the smallest scale only shows that experiments run, so that nothing it finds is a verdict."""
+    """Outcomes as people see them: the smallest scale only shows that experiments run, so that
+    nothing it finds is a verdict."""
     if scale != "smoke":
         return dict(outcomes)
     return {
-        name: replace(outcome, rows=[replace(row, verdict="not judged", reason="", remark="") for row in outcome.rows])
+        name: replace(
+            outcome,
+            rows=[replace(row, verdict="not judged", reason="", remark="") for row in outcome.rows],
+        )
         for name, outcome in outcomes.items()
     }
 
 
 def claim_standings(paper: str, outcomes: Mapping[str, FigureOutcome]) -> list[ClaimStanding]:
-    return standings(claims_of(paper), (row for outcome in outcomes.values() for row in outcome.rows), register_of(paper).readings)
+    return standings(
+        claims_of(paper),
+        (row for outcome in outcomes.values() for row in outcome.rows),
+        register_of(paper).readings,
+    )
 
 
 def claims_frame(claims: Iterable[ClaimStanding]) -> pd.DataFrame:
-    """One line for each claim of a paper: where it stands, its words and number, the verdict and the figures whose rows judge it."""
-    return pd.DataFrame([
-        {
-            "claim": claim.key, "where": claim.where, "the paper's words": claim.words, "number": claim.number, "kind": claim.kind,
-            "verdict": verdict, "rows": len(rows), "figures": ", ".join(dict.fromkeys(row.figure for row in rows)), "why": why,
-        }
-        for claim, verdict, rows, why in claims
-    ])  # fmt: skip
+    """One line for each claim of a paper: where it stands, its words and number, the verdict and
+    the figures whose rows judge it."""
+    return pd.DataFrame(
+        [
+            {
+                "claim": claim.key,
+                "where": claim.where,
+                "the paper's words": claim.words,
+                "number": claim.number,
+                "kind": claim.kind,
+                "verdict": verdict,
+                "rows": len(rows),
+                "figures": ", ".join(dict.fromkeys(row.figure for row in rows)),
+                "why": why,
+            }
+            for claim, verdict, rows, why in claims
+        ]
+    )
 
 
 def claims_table(frame: pd.DataFrame) -> Table:
-    """`claims_frame` for a page: the verdict first, where narrow screens show it, and claims as places to link to."""
+    """`claims_frame` for a page: the verdict first, where narrow screens show it, and claims as
+    places to link to."""
     order = ["verdict", "claim", "the paper's words", "number", "where", "figures", "why"]
     table = Table.of(frame[order], most_rows=len(frame), verdict_column=0)
     place = markupsafe.Markup('<a id="{}"></a>{}')
-    rows = [[verdict, place.format(f"claim-{key}", key), *rest] for verdict, key, *rest in table.rows]
+    rows = [
+        [verdict, place.format(f"claim-{key}", key), *rest] for verdict, key, *rest in table.rows
+    ]
     return replace(table, rows=rows, aligned=False, stacked=True)
 
 
 def chips(claims: Iterable[ClaimStanding], figure: str) -> list[Chip]:
-    """The claims that a figure's counted rows judge, each with where it stands and a link to its words."""
+    """The claims that a figure's counted rows judge, each with where it stands and a link to its
+    words."""
     return [
         Chip(one.verdict, shortened(one.claim.words), f"claim-{one.claim.key}")
         for one in claims
@@ -312,22 +398,36 @@ def shortened(words: str) -> str:
 
 
 def sentence(number_of: Mapping[str, int]) -> str:
-    verdicts = ", ".join(f"{number} {name}" for name, number in number_of.items() if name not in ("all", "judged") and number)
+    verdicts = ", ".join(
+        f"{number} {name}"
+        for name, number in number_of.items()
+        if name not in ("all", "judged") and number
+    )
     return f"{number_of['judged']} of {number_of['all']} claims are judged: {verdicts}."
 
 
 def verdict_sentence(rows: list[Row]) -> str:
     """The verdicts of a figure's rows in a sentence; empty where nothing is judged."""
-    judged = [row.verdict for row in rows if row.key != OURS and not row.reading and row.verdict in VERDICTS]
+    judged = [
+        row.verdict
+        for row in rows
+        if row.key != OURS and not row.reading and row.verdict in VERDICTS
+    ]
     if not judged:
         return ""
-    return f"Of {len(judged)} comparisons with the paper: {', '.join(f'{judged.count(one)} {one}' for one in VERDICTS if one in judged)}."
+    return (
+        f"Of {len(judged)} "
+        f"comparisons with "
+        f"the paper: "
+        f"{', '.join(f'{judged.count(one)} {one}' for one in VERDICTS if one in judged)}."
+    )
 
 
 def rewrite_report(
     folder: pathlib.Path, title: str | None = None, path: pathlib.Path | None = None
-) -> tuple[str, dict[str, FigureOutcome]]:  # fmt: skip
-    """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper and the outcomes as they are shown."""
+) -> tuple[str, dict[str, FigureOutcome]]:
+    """Write folder/report.html (or path) again from what `reproduce` saved there; return the paper
+    and the outcomes as they are shown."""
     records = figure_records(folder)
     paper = paper_of(folder, records)
     last = records[[name for name in figures(paper) if name in records][-1]]
@@ -337,45 +437,83 @@ def rewrite_report(
 
 def paper_of(folder: pathlib.Path, records: Mapping[str, FigureRecord]) -> str:
     """The paper whose figures were saved in a folder. Raises ValueError where no paper has them."""
-    keys = {row["key"] for record in records.values() for row in record["rows"]} - {OURS}  # papers share names of figures, but not claims
-    paper = next((name for name in names() if records.keys() <= figures(name).keys() and keys <= claims_of(name).keys()), None)
+    keys = {row["key"] for record in records.values() for row in record["rows"]} - {
+        OURS
+    }  # papers share names of figures, but not claims
+    paper = next(
+        (
+            name
+            for name in names()
+            if records.keys() <= figures(name).keys() and keys <= claims_of(name).keys()
+        ),
+        None,
+    )
     if paper is None:
-        raise ValueError(f"folder = {str(folder)!r} holds rows of {', '.join(sorted(records))}, which no paper has; run it again.")
+        raise ValueError(
+            f"folder = {str(folder)!r} holds rows of "
+            f"{', '.join(sorted(records))}, which "
+            f"no paper "
+            f"has; run it again."
+        )
     return paper
 
 
 def figure_records(folder: pathlib.Path) -> dict[str, FigureRecord]:
-    """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and provenance."""
+    """The records that `reproduce` saved of each figure of a folder: rows, notes, scale, seed and
+    provenance."""
     return {path.parent.name: json.loads(path.read_text()) for path in folder.glob(f"*/{ROWS}")}
 
 
 def _outcome_of(folder: pathlib.Path, record: FigureRecord) -> FigureOutcome:
     tables = {label: pd.read_parquet(folder / f"{label}.parquet") for label in record["tables"]}
-    return FigureOutcome([Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"])
+    return FigureOutcome(
+        [Row(**row) for row in record["rows"]], tables=tables, notes=record["notes"]
+    )
 
 
 def records_of(run: Run, folder: pathlib.Path) -> dict[str, FigureRecord]:
-    """The `figure_records` of a folder with the scale and the seed of a run; rows of others would be mixed with its own."""
-    return {name: one for name, one in figure_records(folder).items() if (one["scale"], one["seed"]) == (run.scale, run.seed)}
+    """The `figure_records` of a folder with the scale and the seed of a run; rows of others would
+    be mixed with its own."""
+    return {
+        name: one
+        for name, one in figure_records(folder).items()
+        if (one["scale"], one["seed"]) == (run.scale, run.seed)
+    }
 
 
 def _report(paper: str, run: Run) -> None:
-    """The page of all figures that the folder has at this scale and seed, also from earlier calls."""
+    """The page of all figures that the folder has at this scale and seed, also from earlier
+    calls."""
     origin = {"command": store.command(), "seed": run.seed} | store.versions()
     _write_report(paper, run.out, records_of(run, run.out), run.scale, origin)
 
 
 def _write_report(
-    paper: str, folder: pathlib.Path, records: Mapping[str, FigureRecord], scale: str, origin: Mapping[str, object],
-    title: str | None = None, path: pathlib.Path | None = None,
-) -> dict[str, FigureOutcome]:  # fmt: skip
+    paper: str,
+    folder: pathlib.Path,
+    records: Mapping[str, FigureRecord],
+    scale: str,
+    origin: Mapping[str, object],
+    title: str | None = None,
+    path: pathlib.Path | None = None,
+) -> dict[str, FigureOutcome]:
     """The page of a paper's saved figures; returns their outcomes as the page shows them."""
-    outcomes = as_shown({name: _outcome_of(folder / name, records[name]) for name in figures(paper) if name in records}, scale)
+    outcomes = as_shown(
+        {
+            name: _outcome_of(folder / name, records[name])
+            for name in figures(paper)
+            if name in records
+        },
+        scale,
+    )
     claims = claim_standings(paper, outcomes)
     frame = claims_frame(claims)
     files.write_text(folder / "claims.csv", frame.to_csv(index=False))
     summary = sentence(counts(claims))
-    pictures = {name: list(map(Picture.of, json.loads((folder / name / PICTURES).read_text()).values())) for name in outcomes}
+    pictures = {
+        name: list(map(Picture.of, json.loads((folder / name / PICTURES).read_text()).values()))
+        for name in outcomes
+    }
     sections = []
     for name in sorted(outcomes, key=lambda one: not pictures[one]):  # pictures first
         outcome = outcomes[name]
@@ -384,29 +522,74 @@ def _write_report(
         text = " ".join(part for part in (verdict_sentence(outcome.rows), outcome.notes) if part)
         sections.append(Section(name, text, pictures[name], tables, chips=chips(claims, name)))
     sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=summary))
-    lead = f"{summary} Reproduction at scale “{scale}”. Every verdict comes from the stated test, none from a reader's eye."
+    lead = (
+        f"{summary} Reproduction at scale “{scale}”. Every verdict comes "
+        f"from the "
+        f"stated test, "
+        f"none from a reader's eye."
+    )
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
-    write_page(path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin)
+    write_page(
+        path or folder / "report.html", title or find_paper(paper).TITLE, lead, sections, origin
+    )
     return outcomes
 
 
-# The order of each paper's policies, so that a name has the same colour in all figures of its page; names that are not here come
-# after.
+# The order of each paper's policies, so that a name has the same colour in all figures of its page;
+# names that are not here come after.
 
 
 NAMES: dict[str, tuple[str, ...]] = {
     "conservative": (
-        "UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2", "LinUCB", "CLUCB", "CLUCB2", "CLUCB-Or", "CLUCB-L", "CLUCB-M",
-        "CLUCB-S", "CLUCB2, literal", "CLUCB2, sub-Gaussian", "CLUCB-S, clipped", "CLUCB-S, literal",
-        "CLUCB2T 5 %", "CLUCB2T 10 %", "CLUCB2T 12 %",
+        "UCB",
+        "CUCB-Or",
+        "CUCB",
+        "CUCB-L",
+        "CUCB-M",
+        "CUCB-S",
+        "CUCB2",
+        "LinUCB",
+        "CLUCB",
+        "CLUCB2",
+        "CLUCB-Or",
+        "CLUCB-L",
+        "CLUCB-M",
+        "CLUCB-S",
+        "CLUCB2, literal",
+        "CLUCB2, sub-Gaussian",
+        "CLUCB-S, clipped",
+        "CLUCB-S, literal",
+        "CLUCB2T 5 %",
+        "CLUCB2T 10 %",
+        "CLUCB2T 12 %",
     ),
     "lingape": (
-        "LinGapE, ε = 0", "LinGapE, ε = gap/2", "LinGapE, ε = gap/2, by ratio", "XY-oracle, K in its bound",
+        "LinGapE, ε = 0",
+        "LinGapE, ε = gap/2",
+        "LinGapE, ε = gap/2, by ratio",
+        "XY-oracle, K in its bound",
     ),
-    "lipschitz": ("CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB1", "UCB, sqrt(ln n / 2t)", "HOO", "Zooming"),
-    "semibandits": ("greedy", "CombLinUCB", "CombLinTS", "C2UCB", "PC2UCB", "round-wise TS", "arm-wise TS"),
-}  # fmt: skip
+    "lipschitz": (
+        "CKL-UCB",
+        "TrackCKLUCB",
+        "OSLB",
+        "KL-UCB",
+        "UCB1",
+        "UCB, sqrt(ln n / 2t)",
+        "HOO",
+        "Zooming",
+    ),
+    "semibandits": (
+        "greedy",
+        "CombLinUCB",
+        "CombLinTS",
+        "C2UCB",
+        "PC2UCB",
+        "round-wise TS",
+        "arm-wise TS",
+    ),
+}
 
 
 def palette(paper: str) -> Palette:
@@ -417,7 +600,8 @@ def palette(paper: str) -> Palette:
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:
-    """Random numbers for the worlds of a figure; key: tells them apart from those of other figures with the same seed."""
+    """Random numbers for the worlds of a figure; key: tells them apart from those of other figures
+    with the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 

@@ -1,8 +1,10 @@
-"""The register of a paper's claims: every distinct statement that its experiments or theorems make, once.
+"""The register of a paper's claims: every distinct statement that its experiments or theorems make,
+once.
 
-`X/claims.yaml` lists them in the order of the paper, and as readings what its figures take for granted where the paper leaves
-something open. A figure judges rows that refer to a claim by its key; a report counts claims, not rows: the worst row decides, of
-those in the figure's primary reading. Rows in other readings, and rows of ours, are shown and never count.
+`X/claims.yaml` lists them in the order of the paper, and as readings what its figures take for
+granted where the paper leaves something open. A figure judges rows that refer to a claim by its
+key; a report counts claims, not rows: the worst row decides, of those in the figure's primary
+reading. Rows in other readings, and rows of ours, are shown and never count.
 """
 
 import functools
@@ -28,13 +30,15 @@ KINDS: tuple[str, ...] = get_args(Kind)
 class Claim:
     """One claim of a paper.
 
-    key: its name here, such as "mab-cucb2-half". where: section, figure, table or theorem. words: the paper's, shortened, between
-    quotation marks where they are its own. number: as printed, "" where there is none. kind: "value" (a number), "inequality" (at
-    least, less than), "order" (this below that), "shape" (of a curve), "guarantee" (a theorem or a probability). not_shown: why no
-    program can show it; data: which data it needs that nobody may share or that are not at hand, so that rows on others are only shown;
-    asymptotic: why no finite horizon can judge it; each "" for the others. core_hours: of one core that would decide it, where runs are
-    what is missing; price: which runs these are. settings: what its rows vary, where they are one comparison in several settings and not
-    its parts.
+    key: its name here, such as "mab-cucb2-half". where: section, figure, table or theorem. words:
+    the paper's, shortened, between quotation marks where they are its own. number: as printed, ""
+    where there is none. kind: "value" (a number), "inequality" (at least, less than), "order" (this
+    below that), "shape" (of a curve), "guarantee" (a theorem or a probability). not_shown: why no
+    program can show it; data: which data it needs that nobody may share or that are not at hand, so
+    that rows on others are only shown; asymptotic: why no finite horizon can judge it; each "" for
+    the others. core_hours: of one core that would decide it, where runs are what is missing; price:
+    which runs these are. settings: what its rows vary, where they are one comparison in several
+    settings and not its parts.
     """
 
     key: str
@@ -56,8 +60,9 @@ class Claim:
 class Reading(NamedTuple):
     """The primary reading of some figures of a paper that leave something open.
 
-    name, words: what it is. figures: that are played in it. source: where it comes from: the paper's text, its authors' code, a paper it
-    cites, or a search. tried: how many readings were tried before, this one included.
+    name, words: what it is. figures: that are played in it. source: where it comes from: the
+    paper's text, its authors' code, a paper it cites, or a search. tried: how many readings were
+    tried before, this one included.
     """
 
     name: str
@@ -88,25 +93,38 @@ def read_register(path: pathlib.Path) -> Register:
 
     def entry(kind: Callable[..., T], record: JsonObject) -> T:
         if unknown := sorted(record.keys() - kind.__annotations__.keys()):
-            raise ValueError(f"{path}: {unknown[0]!r} is none of {', '.join(kind.__annotations__)}.")
+            raise ValueError(
+                f"{path}: {unknown[0]!r} is none of {', '.join(kind.__annotations__)}."
+            )
         return kind(**record)
 
     content = {"readings": []} | yaml.safe_load(path.read_text(encoding="utf-8"))
     claims = register_claims(entry(Claim, {"number": ""} | one) for one in content["claims"])
-    readings = tuple(entry(Reading, one | {"figures": tuple(one["figures"])}) for one in content["readings"])
+    readings = tuple(
+        entry(Reading, one | {"figures": tuple(one["figures"])}) for one in content["readings"]
+    )
     return entry(Register, content | {"claims": claims, "readings": readings})
 
 
 REPRODUCED, IN_READING, DEPENDS, UNDECIDED, CONTRADICTED = (
-    "reproduced", "reproduced in a named reading", "depends on the setting", "undecided", "contradicted",
-)  # fmt: skip
+    "reproduced",
+    "reproduced in a named reading",
+    "depends on the setting",
+    "undecided",
+    "contradicted",
+)
 JUDGED = (REPRODUCED, IN_READING, DEPENDS, UNDECIDED, CONTRADICTED)
-NO_DATA, ASYMPTOTIC, NOT_SHOWN = "data not at hand", "asymptotic, not judged at finite horizons", "no program can show it"
+NO_DATA, ASYMPTOTIC, NOT_SHOWN = (
+    "data not at hand",
+    "asymptotic, not judged at finite horizons",
+    "no program can show it",
+)
 STANDINGS = (*JUDGED, NO_DATA, ASYMPTOTIC, NOT_JUDGED, NOT_SHOWN)
 
 
 class ClaimStanding(NamedTuple):
-    """A claim, one of STANDINGS, all its rows, and why it stands there where it is not simply reproduced."""
+    """A claim, one of STANDINGS, all its rows, and why it stands there where it is not simply
+    reproduced."""
 
     claim: Claim
     verdict: str
@@ -114,15 +132,23 @@ class ClaimStanding(NamedTuple):
     why: str = ""
 
 
-def standings(claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()) -> list[ClaimStanding]:
-    """Every claim of the register with its rows, in the order of the paper; a row of an unknown claim is refused."""
+def standings(
+    claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterable[Reading] = ()
+) -> list[ClaimStanding]:
+    """Every claim of the register with its rows, in the order of the paper; a row of an unknown
+    claim is refused."""
     by_claim: dict[str, list[Row]] = {key: [] for key in claims}
     named = {figure: reading for reading in readings for figure in reading.figures}
     for row in rows:
         if row.key == OURS:
             continue
         if row.key not in by_claim:
-            raise ValueError(f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to claims.yaml or use OURS.")
+            raise ValueError(
+                f"key = {row.key!r} of the row {row.text!r} is no claim of "
+                f"the paper; "
+                f"add it to "
+                f"claims.yaml or use OURS."
+            )
         by_claim[row.key].append(row)
     stood = []
     for key, claim in claims.items():
@@ -132,36 +158,58 @@ def standings(claims: Mapping[str, Claim], rows: Iterable[Row], readings: Iterab
 
 
 def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[str, str]:
-    """The standing of a claim, and its reason. named: the primary reading of every figure that has one."""
-    for reason, standing in ((claim.not_shown, NOT_SHOWN), (claim.data, NO_DATA), (claim.asymptotic, ASYMPTOTIC)):
+    """The standing of a claim, and its reason. named: the primary reading of every figure that has
+    one."""
+    for reason, standing in (
+        (claim.not_shown, NOT_SHOWN),
+        (claim.data, NO_DATA),
+        (claim.asymptotic, ASYMPTOTIC),
+    ):
         if reason:
             return standing, reason
     counted = [row for row in rows if not row.reading and row.verdict != NOT_JUDGED]
     if not counted:
         return NOT_JUDGED, ""
     verdicts = [(row, verdict_of(row)) for row in counted]
-    failing, in_some, open_ = ([row for row, one in verdicts if one == wanted] for wanted in (CONTRADICTED, DEPENDS, UNDECIDED))
+    failing, in_some, open_ = (
+        [row for row, one in verdicts if one == wanted]
+        for wanted in (CONTRADICTED, DEPENDS, UNDECIDED)
+    )
     others: dict[str, list[Row]] = {}
     for row in rows:
         if row.reading and row.verdict != NOT_JUDGED:
             others.setdefault(row.reading, []).append(row)
-    holding = [name for name, own in others.items() if all(row.verdict == "reproduced" for row in own)]
+    holding = [
+        name for name, own in others.items() if all(row.verdict == "reproduced" for row in own)
+    ]
     if failing and claim.settings and (good := sum(one == REPRODUCED for _, one in verdicts)):
-        return DEPENDS, f"It holds in {good} of {len(counted)} comparisons over {claim.settings}. {said(failing[0])}"
+        return (
+            DEPENDS,
+            f"It holds in {good} of {len(counted)} "
+            f"comparisons over "
+            f"{claim.settings}. "
+            f"{said(failing[0])}",
+        )
     if failing and not holding:
         return CONTRADICTED, said(failing[0])
     if failing:
         return DEPENDS, f"It holds in the reading “{holding[0]}”. {said(failing[0])}"
     if open_:
         runs = f" ({claim.price})" if claim.price else ""
-        cost = "" if claim.core_hours is None else f" Core-hours that would decide it: {claim.core_hours:g}{runs}."
+        cost = (
+            ""
+            if claim.core_hours is None
+            else f" Core-hours that would decide it: {claim.core_hours:g}{runs}."
+        )
         return UNDECIDED, said(open_[0]) + cost
     if in_some:
         return DEPENDS, said(in_some[0])
     used = {named[row.figure].name: named[row.figure] for row in counted if row.figure in named}
     if not used or (others and len(holding) == len(others)):
         return REPRODUCED, ""
-    return IN_READING, " ".join(f"“{one.name}” ({one.source}; {one.tried} readings tried)." for one in used.values())
+    return IN_READING, " ".join(
+        f"“{one.name}” ({one.source}; {one.tried} readings tried)." for one in used.values()
+    )
 
 
 def verdict_of(row: Row) -> str:
@@ -177,4 +225,6 @@ def said(row: Row) -> str:
 
 def counts(claims: Iterable[ClaimStanding]) -> dict[str, int]:
     number = Counter(one.verdict for one in claims)
-    return {"all": sum(number.values()), "judged": sum(number[one] for one in JUDGED)} | {one: number[one] for one in STANDINGS}
+    return {"all": sum(number.values()), "judged": sum(number[one] for one in JUDGED)} | {
+        one: number[one] for one in STANDINGS
+    }

@@ -1,8 +1,10 @@
-"""Judgements of a paper's claims: estimates from replications, rules from numbers to a verdict with a reason, and the rows themselves.
+"""Judgements of a paper's claims: estimates from replications, rules from numbers to a verdict with
+a reason, and the rows themselves.
 
-A rule is a pure function. It returns a `Judgement`: the verdict, the rule in words, and, where the claim is not reproduced, what the
-numbers say instead. Estimates carry a standard error; a difference counts when it is larger than MARGIN of them, and where errors are
-too wide to tell the verdict is "undecided".
+A rule is a pure function. It returns a `Judgement`: the verdict, the rule in words, and, where the
+claim is not reproduced, what the numbers say instead. Estimates carry a standard error; a
+difference counts when it is larger than MARGIN of them, and where errors are too wide to tell the
+verdict is "undecided".
 """
 
 import math
@@ -19,12 +21,15 @@ from tightrope.numerics.statistics import standard_error
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-NOT_JUDGED: Final = "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
+NOT_JUDGED: Final = (
+    "not judged"  # of a claim that no row refers to, and of a row at a scale that says nothing
+)
 MARGIN = 4.0  # standard errors
 ONE_RUN = "one run, which decides nothing"
-ROUNDING = 1e-9  # share of two numbers below which their difference is rounding, which differs between processors
-# How three rules say what "partly" means: that it holds in some cases and not in others, and that nothing speaks against it. Elsewhere it
-# means the right direction and the wrong size.
+# share of two numbers below which their difference is rounding, which differs between processors
+ROUNDING = 1e-9
+# How three rules say what "partly" means: that it holds in some cases and not in others, and that
+# nothing speaks against it. Elsewhere it means the right direction and the wrong size.
 ALL_CASES = "in all cases; partly if in some"
 MOST_DRAWS = "in at least 95% of the draws of worlds; partly if in at least 5%"
 EVERY_PLACE = "at every place; partly if at some and nowhere below by them"
@@ -44,7 +49,9 @@ def estimate(values: ArrayLike) -> Estimate:
 def paired_mean(first: np.ndarray, second: np.ndarray) -> Estimate:
     """Mean of first - second, replication by replication; differences that are rounding are 0."""
     gap = np.asarray(first - second, dtype=np.float64)
-    return estimate(np.where(np.abs(gap) <= ROUNDING * np.maximum(np.abs(first), np.abs(second)), 0.0, gap))
+    return estimate(
+        np.where(np.abs(gap) <= ROUNDING * np.maximum(np.abs(first), np.abs(second)), 0.0, gap)
+    )
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> Estimate:
@@ -65,70 +72,120 @@ def share(count: int, total: int) -> Estimate:
 
 
 class Judgement(NamedTuple):
-    """The answer of a rule. test: the rule in words. reason: what the numbers say where the verdict is not "reproduced", else empty."""
+    """The answer of a rule. test: the rule in words. reason: what the numbers say where the verdict
+    is not "reproduced", else empty."""
 
     verdict: Verdict
     test: str
     reason: str = ""
 
 
-def _judgement(full: bool, partial: bool, test: str, reason: str, *, open_: bool = False) -> Judgement:
+def _judgement(
+    full: bool, partial: bool, test: str, reason: str, *, open_: bool = False
+) -> Judgement:
     """open_: the numbers do not say; it counts where the claim is not reproduced in full."""
     if full:
         return Judgement("reproduced", test)
-    return Judgement("undecided" if open_ else "partly" if partial else "not reproduced", test, reason)
+    return Judgement(
+        "undecided" if open_ else "partly" if partial else "not reproduced", test, reason
+    )
 
 
 def ours_in_words(row: "Row") -> str:
     ours = row.ours if isinstance(row.ours, str) else f"{row.ours:.4g}"
-    return ours if row.se is None else f"{ours} ({ONE_RUN})" if row.se == math.inf else f"{ours} ± {row.se:.2g}"
+    return (
+        ours
+        if row.se is None
+        else f"{ours} ({ONE_RUN})"
+        if row.se == math.inf
+        else f"{ours} ± {row.se:.2g}"
+    )
 
 
 def _apart(gap: float, se: float) -> str:
     known = ROUNDING * abs(gap) < se < math.inf
-    return f"{gap:.3g}, {abs(gap) / se:.1f} standard errors" if known else f"{gap:.3g}, standard error {se:.2g}"
+    return (
+        f"{gap:.3g}, {abs(gap) / se:.1f} standard errors"
+        if known
+        else f"{gap:.3g}, standard error {se:.2g}"
+    )
 
 
 def _clear(gap: float, se: float, margin: float) -> bool:
-    """Whether a difference is larger than `margin` standard errors; never where there is no error to go by."""
+    """Whether a difference is larger than `margin` standard errors; never where there is no error
+    to go by."""
     return abs(gap) > margin * se
 
 
-def below(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
+def below(
+    estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN
+) -> Judgement:
     return _beyond("below", -1.0, estimate, bound, partly, margin)
 
 
-def above(estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN) -> Judgement:
+def above(
+    estimate: Estimate, bound: float = 0.0, *, partly: float | None = None, margin: float = MARGIN
+) -> Judgement:
     return _beyond("above", 1.0, estimate, bound, partly, margin)
 
 
-def _beyond(side: str, sign: float, estimate: Estimate, bound: float, partly: float | None, margin: float) -> Judgement:
-    """Reproduced: on this side of the bound by `margin` standard errors. Undecided: no further from it than that. Partly: beyond `partly`
-    by them."""
+def _beyond(
+    side: str, sign: float, estimate: Estimate, bound: float, partly: float | None, margin: float
+) -> Judgement:
+    """Reproduced: on this side of the bound by `margin` standard errors. Undecided: no further from
+    it than that. Partly: beyond `partly` by them."""
     gap = estimate.value - bound
-    test = f"{side} {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+    test = (
+        f"{side} {bound:g} by {margin:g} standard errors; undecided if no further from it than that"
+    )
     weaker = partly is not None and sign * (estimate.value - partly) > margin * estimate.se
     if partly is not None:
         test += f"; partly if {side} {partly:g} by them"
     sure = _clear(gap, estimate.se, margin) or (gap == 0.0 == estimate.se)
-    return _judgement(sure and sign * gap > 0, weaker, test, f"The distance to {bound:g} is {_apart(gap, estimate.se)}.", open_=not sure)
+    return _judgement(
+        sure and sign * gap > 0,
+        weaker,
+        test,
+        f"The distance to {bound:g} is {_apart(gap, estimate.se)}.",
+        open_=not sure,
+    )
 
 
 def near(estimate: Estimate, target: float, relative: float, margin: float = MARGIN) -> Judgement:
     """`within` a share of the target. Partly: within twice that."""
     band = relative * abs(target)
     return within(
-        estimate, target, band, partly=abs(estimate.value - target) <= 2 * band, words=f"within {2 * relative:.0%} of it", margin=margin
+        estimate,
+        target,
+        band,
+        partly=abs(estimate.value - target) <= 2 * band,
+        words=f"within {2 * relative:.0%} of it",
+        margin=margin,
     )
 
 
 def gain(estimate: Estimate, target: float, tolerance: float, margin: float = MARGIN) -> Judgement:
     """`within` a tolerance of the target. Partly: above 0 by `margin` standard errors."""
     words = f"above 0 by {margin:g} standard errors"
-    return within(estimate, target, tolerance, partly=estimate.value > margin * estimate.se, words=words, margin=margin)
+    return within(
+        estimate,
+        target,
+        tolerance,
+        partly=estimate.value > margin * estimate.se,
+        words=words,
+        margin=margin,
+    )
 
 
-def within(estimate: Estimate, target: float, band: float, *, partly: bool, words: str, margin: float = MARGIN) -> Judgement:
+def within(
+    estimate: Estimate,
+    target: float,
+    band: float,
+    *,
+    partly: bool,
+    words: str,
+    margin: float = MARGIN,
+) -> Judgement:
     """Reproduced: within the band, which is at least `margin` standard errors wide to either side.
 
     Undecided: the band is narrower than that, and the target not further away than both together.
@@ -136,22 +193,40 @@ def within(estimate: Estimate, target: float, band: float, *, partly: bool, word
     off = estimate.value - target
     wide = not margin * estimate.se <= band
     test = (
-        f"within {band:.3g} of {target:.4g}, with {margin:g} standard errors below that; else undecided if they reach it; partly if {words}"
+        f"within {band:.3g} of {target:.4g}, with {margin:g} standard "
+        f"errors below "
+        f"that; else "
+        f"undecided if they "
+        f"reach it; partly if "
+        f"{words}"
     )
-    reason = f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are {margin * estimate.se:.3g}."
+    reason = (
+        f"It differs from {target:.4g} by {off:+.3g}; {margin:g} "
+        f"standard "
+        f"errors are "
+        f"{margin * estimate.se:.3g}."
+    )
     reached = not abs(off) > band + margin * estimate.se
     return _judgement(not wide and abs(off) <= band, partly, test, reason, open_=wide and reached)
 
 
 def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgement:
-    """Two measurements of the same thing, of about this size, differ by at most `margin` standard errors of their difference.
+    """Two measurements of the same thing, of about this size, differ by at most `margin` standard
+    errors of their difference.
 
-    Undecided: they do, but so would nothing and twice the size, because the standard errors are that wide.
+    Undecided: they do, but so would nothing and twice the size, because the standard errors are
+    that wide.
     """
     known = math.isfinite(difference.se) and math.isfinite(difference.value)
     within = known and abs(difference.value) <= margin * difference.se
     blind = not known or margin * difference.se > abs(size)
-    test = f"the difference is within {margin:g} joint standard errors; undecided if these exceed {abs(size):.3g}, the number itself"
+    test = (
+        f"the difference is within {margin:g} joint standard errors; "
+        f"undecided if "
+        f"these exceed "
+        f"{abs(size):.3g}, "
+        f"the number itself"
+    )
     return _judgement(
         within and not blind,
         False,
@@ -163,12 +238,22 @@ def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgemen
 
 def at_most(value: float, bound: float, partly: float | None = None) -> Judgement:
     test = f"at most {bound:g}" + ("" if partly is None else f"; partly if at most {partly:g}")
-    return _judgement(value <= bound, partly is not None and value <= partly, test, f"{value:.3g} is above {bound:g}.")
+    return _judgement(
+        value <= bound,
+        partly is not None and value <= partly,
+        test,
+        f"{value:.3g} is above {bound:g}.",
+    )
 
 
 def at_least(value: float, bound: float, partly: float | None = None) -> Judgement:
     test = f"at least {bound:g}" + ("" if partly is None else f"; partly if at least {partly:g}")
-    return _judgement(value >= bound, partly is not None and value >= partly, test, f"{value:.3g} is below {bound:g}.")
+    return _judgement(
+        value >= bound,
+        partly is not None and value >= partly,
+        test,
+        f"{value:.3g} is below {bound:g}.",
+    )
 
 
 def never(count: int, total: int) -> Judgement:
@@ -179,41 +264,74 @@ def every(holds: Sequence[bool]) -> Judgement:
     """Reproduced: it holds in all cases. Partly: in some. Undecided: there are none."""
     count, none = sum(bool(one) for one in holds), len(holds) == 0
     reason = f"It holds in {count} of {len(holds)} cases."
-    return _judgement(not none and count == len(holds), count > 0, f"{ALL_CASES}; undecided if there are none", reason,
-                   open_=none)  # fmt: skip
+    return _judgement(
+        not none and count == len(holds),
+        count > 0,
+        f"{ALL_CASES}; undecided if there are none",
+        reason,
+        open_=none,
+    )
 
 
 def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judgement:
-    """Reproduced: the upper limit (Clopper-Pearson) of the probability is at most `bound`. Undecided: only the lower one is."""
-    upper = 1.0 if count == total else float(special.betaincinv(count + 1, total - count, confidence))
-    lower = 0.0 if count == 0 else float(special.betaincinv(count, total - count + 1, 1 - confidence))
-    test = f"the upper {confidence:.0%} limit of the probability is at most {bound:g}; undecided if only the lower limit is"
+    """Reproduced: the upper limit (Clopper-Pearson) of the probability is at most `bound`.
+    Undecided: only the lower one is."""
+    upper = (
+        1.0 if count == total else float(special.betaincinv(count + 1, total - count, confidence))
+    )
+    lower = (
+        0.0 if count == 0 else float(special.betaincinv(count, total - count + 1, 1 - confidence))
+    )
+    test = (
+        f"the upper {confidence:.0%} limit of the probability is at most "
+        f"{bound:g}; "
+        f"undecided "
+        f"if only the lower limit is"
+    )
     reason = f"{count} of {total}: between {lower:.3g} and {upper:.3g}."
     return _judgement(upper <= bound, False, test, reason, open_=lower <= bound)
 
 
 def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) -> Judgement:
-    """A curve that falls. steps: its paired differences from place to place; whole: of the last place and the first.
+    """A curve that falls. steps: its paired differences from place to place; whole: of the last
+    place and the first.
 
-    Reproduced: the whole is below 0 by `margin` standard errors and no step is above 0 by them. Partly: the whole alone is below 0.
-    Undecided: the whole is no further from 0 than that.
+    Reproduced: the whole is below 0 by `margin` standard errors and no step is above 0 by them.
+    Partly: the whole alone is below 0. Undecided: the whole is no further from 0 than that.
     """
     rising = [place for place, step in enumerate(steps, start=1) if step.value > margin * step.se]
     sure = _clear(whole.value, whole.se, margin)
     test = (
-        f"last below first by {margin:g} standard errors, and no step up by them; partly if only the first; undecided if neither is clear"
+        f"last below first by {margin:g} standard errors, and no step up "
+        f"by them; "
+        f"partly if "
+        f"only the first; "
+        f"undecided if "
+        f"neither is clear"
     )
     where = f"Steps up by them: {', '.join(map(str, rising)) or 'none'} of {len(steps)}"
     reason = f"{where}; last minus first is {_apart(whole.value, whole.se)}."
-    return _judgement(sure and whole.value < 0 and not rising, sure and whole.value < 0, test, reason, open_=not sure)
+    return _judgement(
+        sure and whole.value < 0 and not rising,
+        sure and whole.value < 0,
+        test,
+        reason,
+        open_=not sure,
+    )
 
 
 def most(count: int, total: int) -> Judgement:
-    return _judgement(2 * count > total, count > 0, "in more than half of the cases; partly if in some", f"{count} of {total}.")
+    return _judgement(
+        2 * count > total,
+        count > 0,
+        "in more than half of the cases; partly if in some",
+        f"{count} of {total}.",
+    )
 
 
 def everywhere_above(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
-    """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none below. Undecided: none is either.
+    """Reproduced: every estimate is above 0 by `margin` standard errors. Partly: one is, none
+    below. Undecided: none is either.
 
     Partly leaves a claim undecided: no place speaks against it.
     """
@@ -221,15 +339,21 @@ def everywhere_above(estimates: Sequence[Estimate], margin: float = MARGIN) -> J
     under = sum(one.value < -margin * one.se for one in estimates)
     test = f"above 0 by {margin:g} standard errors {EVERY_PLACE}; undecided if nowhere either"
     reason = f"It is above at {over} and below at {under} of {len(estimates)} places."
-    return _judgement(over == len(estimates), over > 0 and under == 0, test, reason, open_=over == under == 0)
+    return _judgement(
+        over == len(estimates), over > 0 and under == 0, test, reason, open_=over == under == 0
+    )
 
 
-def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool = False, tail: float = 0.05) -> Judgement:
+def among_draws(
+    draws: ArrayLike, target: float, noise: float, *, at_least: bool = False, tail: float = 0.05
+) -> Judgement:
     """A number that is an extreme of random worlds, beside its distribution over draws of them.
 
-    draws: one value for each. noise: the standard error of such a value, infinite where there is one run of a world. Reproduced: the
-    target is between their `tail` and 1 - `tail` quantiles (at_least, for "more than": not above the upper one). Undecided: it is, but so
-    would be 0, no effect at all, or the range is no wider than `MARGIN` times the noise, which then may have made it.
+    draws: one value for each. noise: the standard error of such a value, infinite where there is
+    one run of a world. Reproduced: the target is between their `tail` and 1 - `tail` quantiles
+    (at_least, for "more than": not above the upper one). Undecided: it is, but so would be 0, no
+    effect at all, or the range is no wider than `MARGIN` times the noise, which then may have made
+    it.
     """
     x = np.asarray(draws, dtype=np.float64)
     low, high = (float(q) for q in np.quantile(x, (tail, 1 - tail)))
@@ -238,42 +362,81 @@ def among_draws(draws: ArrayLike, target: float, noise: float, *, at_least: bool
     side = "not above" if at_least else "within"
     where = f"{side} the {tail:.0%} to {1 - tail:.0%} range over draws of worlds"
     test = f"{target:g} is {where}; undecided if 0 is in it as well, or noise as wide"
-    return _judgement(inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside)
+    return _judgement(
+        inside and not blind, False, test, f"The range is {low:.3g} to {high:.3g}.", open_=inside
+    )
 
 
 def in_most_draws(gaps: ArrayLike, noise: float, *, tail: float = 0.05) -> Judgement:
     """An order on an extreme of random worlds, over draws of them.
 
-    gaps: what should be below 0, one for each draw. noise: the standard error of such a value, infinite where there is one run of a world.
-    Reproduced: below 0 in at least a share 1 - `tail` of the draws. Partly: in at least `tail` of them. Undecided: where the noise may
-    have made that range.
+    gaps: what should be below 0, one for each draw. noise: the standard error of such a value,
+    infinite where there is one run of a world. Reproduced: below 0 in at least a share 1 - `tail`
+    of the draws. Partly: in at least `tail` of them. Undecided: where the noise may have made that
+    range.
     """
     x = np.asarray(gaps, dtype=np.float64)
     share = float((x < 0).mean())
     low, high = (float(q) for q in np.quantile(x, (tail, 1 - tail)))
-    blind = low <= MARGIN * noise if share < tail else high >= -MARGIN * noise if share > 1 - tail else high - low <= MARGIN * noise
+    blind = (
+        low <= MARGIN * noise
+        if share < tail
+        else high >= -MARGIN * noise
+        if share > 1 - tail
+        else high - low <= MARGIN * noise
+    )
     test = f"below 0 {MOST_DRAWS}; undecided if noise as wide would do it"
-    return _judgement(share >= 1 - tail and not blind, share >= tail, test, f"It is in {share:.0%} of the draws.", open_=blind)
+    return _judgement(
+        share >= 1 - tail and not blind,
+        share >= tail,
+        test,
+        f"It is in {share:.0%} of the draws.",
+        open_=blind,
+    )
 
 
 def both_signs(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgement:
-    """Reproduced: some estimates are below 0 and some above, each by `margin` standard errors. Undecided: neither."""
+    """Reproduced: some estimates are below 0 and some above, each by `margin` standard errors.
+    Undecided: neither."""
     negative = sum(one.value < -margin * one.se for one in estimates)
     positive = sum(one.value > margin * one.se for one in estimates)
-    test = f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors; undecided if nowhere either"
+    test = (
+        f"below 0 somewhere and above 0 somewhere else, each by {margin:g} "
+        f"standard "
+        f"errors; "
+        f"undecided if "
+        f"nowhere either"
+    )
     reason = f"Below at {negative}, above at {positive} of {len(estimates)} places."
-    return _judgement(negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0)
+    return _judgement(
+        negative > 0 and positive > 0, False, test, reason, open_=negative == positive == 0
+    )
 
 
 def ahead(difference: Estimate, relative: float, least: float, margin: float = MARGIN) -> Judgement:
-    """Reproduced: above 0 by `margin` standard errors, and `relative` (its share of the rival's mean) is at least `least`.
+    """Reproduced: above 0 by `margin` standard errors, and `relative` (its share of the rival's
+    mean) is at least `least`.
 
     Partly: above 0 by that margin. Undecided: no further from 0 than that.
     """
     sure = difference.value > margin * difference.se
-    test = f"above 0 by {margin:g} standard errors and at least {least:.0%}; partly if above 0 by them; undecided if no further from 0"
-    reason = f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}."
-    return _judgement(sure and relative >= least, sure, test, reason, open_=not _clear(difference.value, difference.se, margin))
+    test = (
+        f"above 0 by {margin:g} standard errors and at least {least:.0%}; "
+        f"partly if "
+        f"above 0 by "
+        f"them; undecided if "
+        f"no further from 0"
+    )
+    reason = (
+        f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}."
+    )
+    return _judgement(
+        sure and relative >= least,
+        sure,
+        test,
+        reason,
+        open_=not _clear(difference.value, difference.se, margin),
+    )
 
 
 OURS = ""  # the key of an expectation that is not the paper's
@@ -283,10 +446,11 @@ OURS = ""  # the key of an expectation that is not the paper's
 class Row:
     """One comparison of a paper's words with what we measured; several rows may judge one claim.
 
-    key: of the claim in the paper's register, or OURS. text: what is compared. paper: the paper's number, as printed. ours and se: ours
-    and its standard error. test, verdict, reason: of the rule, see `Judgement`. remark: what the paper leaves open that the number
-    depends on. figure: filled in when the figure is run. reading: which reading of the paper, by its name in `X/claims.yaml`; ""
-    is the figure's own. Only rows of the primary reading count.
+    key: of the claim in the paper's register, or OURS. text: what is compared. paper: the paper's
+    number, as printed. ours and se: ours and its standard error. test, verdict, reason: of the
+    rule, see `Judgement`. remark: what the paper leaves open that the number depends on. figure:
+    filled in when the figure is run. reading: which reading of the paper, by its name in
+    `X/claims.yaml`; "" is the figure's own. Only rows of the primary reading count.
     """
 
     key: str
@@ -308,16 +472,32 @@ class Row:
 Rows = Iterator[Row]
 
 
-def row_of(key: str, text: str, paper: str | float, ours: Estimate | str | float, judgement: Judgement, *, se: float | None = None,
-           remark: str = "") -> Row:  # fmt: skip
+def row_of(
+    key: str,
+    text: str,
+    paper: str | float,
+    ours: Estimate | str | float,
+    judgement: Judgement,
+    *,
+    se: float | None = None,
+    remark: str = "",
+) -> Row:
     value, error = ours if isinstance(ours, Estimate) else (ours, se)
-    return Row(key, text, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark)
+    return Row(
+        key, text, paper, value, error, judgement.test, judgement.verdict, judgement.reason, remark
+    )
 
 
 def judged(
-    key: str, text: str, paper: str | float, ours: Estimate | float, rule: Callable[..., Judgement], *limits: float, remark: str = "",
+    key: str,
+    text: str,
+    paper: str | float,
+    ours: Estimate | float,
+    rule: Callable[..., Judgement],
+    *limits: float,
+    remark: str = "",
     **more: float,
-) -> Row:  # fmt: skip
+) -> Row:
     """A row of an estimate and of what a rule says about it."""
     return row_of(key, text, paper, ours, rule(ours, *limits, **more), remark=remark)
 

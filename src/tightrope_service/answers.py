@@ -1,4 +1,5 @@
-"""Answers of the service, as OpenAPI shows them. Fast routes write the JSON directly; a test holds them to these models."""
+"""Answers of the service, as OpenAPI shows them. Fast routes write the JSON directly; a test holds
+them to these models."""
 
 import importlib.resources
 import json
@@ -9,7 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from tightrope.core.types import JsonObject
 
 HERE = "tightrope_service"
-EXAMPLES: JsonObject = json.loads(importlib.resources.files(HERE).joinpath("examples.json").read_text("utf-8"))
+EXAMPLES: JsonObject = json.loads(
+    importlib.resources.files(HERE).joinpath("examples.json").read_text("utf-8")
+)
 
 
 def add_example(schema: JsonObject, model: type[BaseModel]) -> None:
@@ -35,8 +38,8 @@ class ArmsAnswer(Answer):
 
 
 class ExperimentAnswer(Answer):
-    """An experiment and how far it has come. spec: as it was given. policy: with every parameter that it plays by. seq, digest: of the last
-    event of its log."""
+    """An experiment and how far it has come. spec: as it was given. policy: with every parameter
+    that it plays by. seq, digest: of the last event of its log."""
 
     name: str
     status: Literal["running", "paused", "archived"]
@@ -74,8 +77,9 @@ class ExperimentsAnswer(Answer):
 
 
 class DecisionAnswer(Answer):
-    """A decision. arm: an id, or those of a set. draws: how many random draws the propensity was sampled by; null: it is exact. event: its
-    place in the log. policy_version: rewards that the policy had learned."""
+    """A decision. arm: an id, or those of a set. draws: how many random draws the propensity was
+    sampled by; null: it is exact. event: its place in the log. policy_version: rewards that the
+    policy had learned."""
 
     id: str
     arm: str | int | list[str] | list[int]
@@ -132,7 +136,8 @@ class StateAnswer(ExperimentAnswer):
 
 
 class ExplanationAnswer(Answer):
-    """Lists have one number per arm, in the order of `arms`; null: nothing is known. event: the decision's."""
+    """Lists have one number per arm, in the order of `arms`; null: nothing is known. event: the
+    decision's."""
 
     arms: list[str]
     decision: str | None
@@ -141,8 +146,9 @@ class ExplanationAnswer(Answer):
 
 
 class RecommendationAnswer(Answer):
-    """gap_bound: with probability 1 - delta the arm is at most that much worse than the best. error: estimated chance that it is worse by
-    more than epsilon. samples_remaining: a forecast; samples_range: its lowest and highest. null: nothing is known yet."""
+    """gap_bound: with probability 1 - delta the arm is at most that much worse than the best.
+    error: estimated chance that it is worse by more than epsilon. samples_remaining: a forecast;
+    samples_range: its lowest and highest. null: nothing is known yet."""
 
     arm: str
     status: Literal["certified", "not certified yet"]
@@ -185,8 +191,9 @@ class EvaluationAnswer(Answer):
 
 
 class AuditLine(Answer):
-    """Somebody changed something. key: its number in `tightrope keys list`; null: none was needed, as on the command line. note: whose key
-    it is. experiment: null where it was not about one. detail: what was done; `event` in it is the event of the log that says so."""
+    """Somebody changed something. key: its number in `tightrope keys list`; null: none was needed,
+    as on the command line. note: whose key it is. experiment: null where it was not about one.
+    detail: what was done; `event` in it is the event of the log that says so."""
 
     id: int
     time: str
@@ -224,8 +231,8 @@ class Lift(Answer):
 
 
 class SegmentArm(Answer):
-    """An arm in one segment. low, high: of its mean; null where arms have no one mean, or there is no reward. lift: its mean less that of
-    the baseline in the same segment."""
+    """An arm in one segment. low, high: of its mean; null where arms have no one mean, or there is
+    no reward. lift: its mean less that of the baseline in the same segment."""
 
     segment: str
     value: str
@@ -239,7 +246,8 @@ class SegmentArm(Answer):
 
 
 class SegmentPromise(Answer):
-    """A value of `promise_by`, which has a promise of its own. bound: its budget is at least that."""
+    """A value of `promise_by`, which has a promise of its own. bound: its budget is at least
+    that."""
 
     segment: str
     value: str
@@ -247,7 +255,8 @@ class SegmentPromise(Answer):
 
 
 class SegmentsAnswer(Answer):
-    """Results by segment, as of an event. error: of all intervals together. note: how to read them. promises: of `promise_by`."""
+    """Results by segment, as of an event. error: of all intervals together. note: how to read them.
+    promises: of `promise_by`."""
 
     event: int
     error: float
@@ -258,8 +267,8 @@ class SegmentsAnswer(Answer):
 
 
 class WebhookAnswer(Answer):
-    """A webhook. experiments: names and patterns; null: all. waiting, failed: messages that are still to be delivered, and that are not any
-    more. secret: shown once, to who creates it."""
+    """A webhook. experiments: names and patterns; null: all. waiting, failed: messages that are
+    still to be delivered, and that are not any more. secret: shown once, to who creates it."""
 
     id: int
     url: str
@@ -284,7 +293,8 @@ class WebhooksAnswer(Answer):
 
 
 class DeliveryLine(Answer):
-    """A message. id: the receiver's `webhook-id`. next_attempt: while it waits. error: of the last attempt."""
+    """A message. id: the receiver's `webhook-id`. next_attempt: while it waits. error: of the last
+    attempt."""
 
     id: str
     experiment: str
@@ -309,9 +319,10 @@ class RetryAnswer(Answer):
 
 
 class ErasureAnswer(Answer):
-    """erased: how many events were blanked. event: where the log says so. rewritten: whether SQLite's file was written anew, which takes
-    copies out of its unused bytes; false where nothing was blanked, where it is owed, and for PostgreSQL. owed: whether it is still to be
-    done, as the file has more than 16 MiB: once a day up to 128 MiB, or by `tightrope log rewrite`."""
+    """erased: how many events were blanked. event: where the log says so. rewritten: whether
+    SQLite's file was written anew, which takes copies out of its unused bytes; false where nothing
+    was blanked, where it is owed, and for PostgreSQL. owed: whether it is still to be done, as the
+    file has more than 16 MiB: once a day up to 128 MiB, or by `tightrope log rewrite`."""
 
     erased: int
     event: int | None
@@ -335,8 +346,8 @@ class OpenAnswer(Answer):
 
 
 class RolloutAnswer(Answer):
-    """mode: what is served. share: of the policy's choices. held: it was sent back, and rules wait for a command. estimate: what the policy
-    and the baseline earn, in modes that can tell."""
+    """mode: what is served. share: of the policy's choices. held: it was sent back, and rules wait
+    for a command. estimate: what the policy and the baseline earn, in modes that can tell."""
 
     mode: Literal["apprentice", "shadow", "capped", "full"]
     share: float
@@ -349,8 +360,9 @@ class RolloutAnswer(Answer):
 
 
 class AssumptionAnswer(Answer):
-    """An assumption, and what the log says about it. holds: the service sees to it. agrees: the log shows nothing against it. contradicted:
-    the log shows that it is wrong. unseen: no log can show it."""
+    """An assumption, and what the log says about it. holds: the service sees to it. agrees: the log
+    shows nothing against it. contradicted: the log shows that it is wrong. unseen: no log can show
+    it."""
 
     says: str
     verdict: Literal["holds", "agrees", "contradicted", "unseen"]
@@ -358,8 +370,9 @@ class AssumptionAnswer(Answer):
 
 
 class CertificateAnswer(Answer):
-    """public_key: SHA-256 of the key (in DER) that GET /v1/public-key answers. sha256, ed25519: digest and signature of all other fields as
-    JSON with names in order and without spaces. `tightrope certificate FILE` checks both, and the log's head."""
+    """public_key: SHA-256 of the key (in DER) that GET /v1/public-key answers. sha256, ed25519:
+    digest and signature of all other fields as JSON with names in order and without spaces.
+    `tightrope certificate FILE` checks both, and the log's head."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -49,7 +49,8 @@ ROUTERS = (
 
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
-    """The application of a service. service: one that is running already; else it is opened and closed with the application."""
+    """The application of a service. service: one that is running already; else it is opened and
+    closed with the application."""
     served = Service(settings) if service is None else service
 
     @contextlib.asynccontextmanager
@@ -69,8 +70,14 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         if service is None:
             served.close()
 
-    app = FastAPI(title="tightrope", version=version("tightrope"), lifespan=lifespan, docs_url=None, redoc_url=None,
-                  description="Decisions by structured bandits, with a log that is the truth.")  # fmt: skip
+    app = FastAPI(
+        title="tightrope",
+        version=version("tightrope"),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        description="Decisions by structured bandits, with a log that is the truth.",
+    )
     app.state.service = served
     for router in ROUTERS:
         app.include_router(router)
@@ -86,12 +93,17 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
 
 
 async def _rewrite_daily(service: Service) -> None:
-    """Write SQLite's file anew once a day where erasures left that owed; others wait for up to a second then."""
+    """Write SQLite's file anew once a day where erasures left that owed; others wait for up to a
+    second then."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        with contextlib.suppress(Refused, sa.exc.SQLAlchemyError, OSError):  # tried again with the next look
+        with contextlib.suppress(
+            Refused, sa.exc.SQLAlchemyError, OSError
+        ):  # tried again with the next look
             before = service.settings.clock() - DAY
-            await service.in_thread("scrubbing", rewrite_owed, service.database, MOST_REWRITTEN, before)
+            await service.in_thread(
+                "scrubbing", rewrite_owed, service.database, MOST_REWRITTEN, before
+            )
 
 
 async def _home() -> Response:
@@ -105,15 +117,21 @@ async def _answer_refused(request: Request, error: Exception) -> Response:
 
 async def _not_valid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return refusal(not_valid([item | {"loc": item["loc"][1:] or item["loc"]} for item in error.errors()]))
+    return refusal(
+        not_valid([item | {"loc": item["loc"][1:] or item["loc"]} for item in error.errors()])
+    )
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, Refused):  # by `Limits`, while the body was read: FastAPI calls that a bad request
+    if isinstance(
+        error.__cause__, Refused
+    ):  # by `Limits`, while the body was read: FastAPI calls that a bad request
         return refusal(error.__cause__)
-    words = {404: f"{request.url.path[:200]!r} is not an address of this service; see /openapi.json.",
-             405: f"{request.method} is not a method of {request.url.path[:200]!r}."}  # fmt: skip
+    words = {
+        404: f"{request.url.path[:200]!r} is not an address of this service; see /openapi.json.",
+        405: f"{request.method} is not a method of {request.url.path[:200]!r}.",
+    }
     answer = refusal(Refused(error.status_code, words.get(error.status_code, str(error.detail))))
     for name, value in (error.headers or {}).items():
         answer.headers[name] = value
@@ -121,8 +139,14 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _outage(request: Request, error: Exception) -> Response:
-    logger().error("database failed", error=type(error).__name__, reason=str(getattr(error, "orig", None) or type(error)))
-    return refusal(Refused(503, "The database could not be read; send the same request again.", retry_after=1))
+    logger().error(
+        "database failed",
+        error=type(error).__name__,
+        reason=str(getattr(error, "orig", None) or type(error)),
+    )
+    return refusal(
+        Refused(503, "The database could not be read; send the same request again.", retry_after=1)
+    )
 
 
 async def _internal(request: Request, error: Exception) -> Response:
@@ -153,16 +177,33 @@ def serve(settings: Settings) -> None:
             print(f"Admin key: in {settings.admin_key_file}", flush=True)
         elif first is not None:
             print(f"Admin key, shown only now: {first}", flush=True)
-        print(f"Serving {service.database.url.render_as_string(hide_password=True)} on http://{settings.host}:{settings.port}", flush=True)
-        for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends its requests first, then calls these
+        print(
+            f"Serving "
+            f"{service.database.url.render_as_string(hide_password=True)} on "
+            f"http://{settings.host}:{settings.port}",
+            flush=True,
+        )
+        for number in (
+            signal.SIGTERM,
+            signal.SIGINT,
+        ):  # uvicorn ends its requests first, then calls these
             signal.signal(number, lambda *_: None)
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
         config = uvicorn.Config(
-            create_app(settings, service), host=settings.host, port=settings.port, loop="uvloop", http=LimitedProtocol, log_config=None,
-            access_log=False, timeout_graceful_shutdown=GRACE,
-            timeout_keep_alive=KEEP, forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
-            server_header=False, date_header=False, backlog=4096,
-        )  # fmt: skip
+            create_app(settings, service),
+            host=settings.host,
+            port=settings.port,
+            loop="uvloop",
+            http=LimitedProtocol,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=KEEP,
+            forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
+            server_header=False,
+            date_header=False,
+            backlog=4096,
+        )
         server = uvicorn.Server(config)
         service.ending = lambda: server.should_exit
         server.run()
@@ -172,8 +213,8 @@ def serve(settings: Settings) -> None:
 
 
 def first_key(database: Database, path: str | None = None) -> str | None:
-    """An admin key for a database that has no keys yet. path: of a new file that it is written to, for its owner alone. Raises ValueError
-    where there cannot be one."""
+    """An admin key for a database that has no keys yet. path: of a new file that it is written to,
+    for its owner alone. Raises ValueError where there cannot be one."""
     with database.write() as connection:
         database.alone(connection)
         if keys.all_keys(connection):
@@ -185,6 +226,10 @@ def first_key(database: Database, path: str | None = None) -> str | None:
                     file.write(key + "\n")
             except OSError as error:
                 raise ValueError(
-                    f"admin_key_file = {path!r} cannot be written ({error.strerror}); give the path of a file that is not there yet."
+                    f"admin_key_file = {path!r} cannot be written "
+                    f"({error.strerror}); "
+                    f"give the "
+                    f"path of a file that "
+                    f"is not there yet."
                 ) from None
         return key

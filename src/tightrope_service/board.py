@@ -1,4 +1,5 @@
-"""Addresses of the board. They are not part of the interface for programs, so OpenAPI does not list them."""
+"""Addresses of the board. They are not part of the interface for programs, so OpenAPI does not list
+them."""
 
 import asyncio
 import functools
@@ -46,7 +47,8 @@ def address_of(request: Request) -> str:
 
 
 async def key_of_form(service: Service, request: Request, text: str) -> Key:
-    """The key that somebody signs in with. Refused where it is not known, which the audit trail notes, or after too many of those."""
+    """The key that somebody signs in with. Refused where it is not known, which the audit trail
+    notes, or after too many of those."""
     service.keys.check_tries(address_of(request))
     await service.in_thread("keys", service.keys.refresh)
     try:
@@ -58,16 +60,25 @@ async def key_of_form(service: Service, request: Request, text: str) -> Key:
 
 
 async def sign_in(service: Service, request: Request, response: Response, key: Key) -> None:
-    cookie, secure = await service.in_thread("keys", service.keys.sign_in, key), request.url.scheme == "https"
-    response.set_cookie(COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict")
+    cookie, secure = (
+        await service.in_thread("keys", service.keys.sign_in, key),
+        request.url.scheme == "https",
+    )
+    response.set_cookie(
+        COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict"
+    )
     if not secure and request.headers.get("x-forwarded-proto") == "https":
         remedy = f"start with --proxy {address_of(request)} if that is your proxy"
-        logger().warning("cookie not secure: X-Forwarded-Proto is not of a trusted proxy", address=address_of(request), remedy=remedy)
+        logger().warning(
+            "cookie not secure: X-Forwarded-Proto is not of a trusted proxy",
+            address=address_of(request),
+            remedy=remedy,
+        )
 
 
 async def signed_in(service: Service, request: Request, role: str = "read") -> Key:
-    """The key of a browser. Refused with 401 where it has not signed in, or not lately, and with 403 where its key may not do this, or not
-    with the experiment of the page."""
+    """The key of a browser. Refused with 401 where it has not signed in, or not lately, and with
+    403 where its key may not do this, or not with the experiment of the page."""
     cookie = request.cookies.get(COOKIE, "")
     if service.keys.stale():
         await service.refresh_keys(service.keys.knows_session(cookie))
@@ -75,7 +86,8 @@ async def signed_in(service: Service, request: Request, role: str = "read") -> K
 
 
 def token(request: Request) -> str:
-    """The token that a form must send along: another page, which does not know the cookie, cannot know it."""
+    """The token that a form must send along: another page, which does not know the cookie, cannot
+    know it."""
     return hashlib.sha256(b"form " + request.cookies.get(COOKIE, "").encode()).hexdigest()
 
 
@@ -85,7 +97,8 @@ def check_token(request: Request, form_token: str) -> None:
         raise Refused(403, "The form is not one of this page; load the page again.")
 
 
-# The spec of a new experiment as it is typed: JSON that begins with a template, and is refused in the API's words.
+# The spec of a new experiment as it is typed: JSON that begins with a template, and is refused in
+# the API's words.
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -108,23 +121,44 @@ WAITING = {"window": "7d", "default_reward": 0}
 TEMPLATES = {
     "safe": Template(
         "Which is best, safely?",
-        "Thompson sampling within a promise: of what the baseline would have earned, at most the share alpha is lost, at any time.",
-        {"name": "", "policy": "BetaThompson", "arms": ARMS, "baseline": "9.90", "alpha": 0.05} | WAITING,
+        "Thompson sampling within a promise: of what the baseline would have "
+        "earned, at "
+        "most the "
+        "share alpha is "
+        "lost, at any time.",
+        {"name": "", "policy": "BetaThompson", "arms": ARMS, "baseline": "9.90", "alpha": 0.05}
+        | WAITING,
     ),
     "whom": Template(
         "Which is best for whom?",
         "Every decision brings features of the visitor, and the arm follows from them.",
         {
-            "name": "", "policy": "LinTS", "arms": [{"id": "sale"}, {"id": "news"}],
-            "features": {"country": {"kind": "category", "levels": ["de", "fr"]}, "age": {"kind": "number", "range": [18, 80]}},
-        } | WAITING,
+            "name": "",
+            "policy": "LinTS",
+            "arms": [{"id": "sale"}, {"id": "news"}],
+            "features": {
+                "country": {"kind": "category", "levels": ["de", "fr"]},
+                "age": {"kind": "number", "range": [18, 80]},
+            },
+        }
+        | WAITING,
     ),
     "test": Template(
         "I only want to test",
-        "A test that says when it knows the best arm (within epsilon, wrong with probability delta at most), and then has an answer.",
-        {"name": "", "policy": {"policy": "UGapE", "epsilon": 0.02, "delta": 0.05}, "arms": ARMS, "rewards": [0, 1]} | WAITING,
+        "A test that says when it knows the best arm (within epsilon, "
+        "wrong with "
+        "probability "
+        "delta at most), and "
+        "then has an answer.",
+        {
+            "name": "",
+            "policy": {"policy": "UGapE", "epsilon": 0.02, "delta": 0.05},
+            "arms": ARMS,
+            "rewards": [0, 1],
+        }
+        | WAITING,
     ),
-}  # fmt: skip
+}
 
 
 def spec_of(text: str) -> ExperimentSpec:
@@ -134,8 +168,14 @@ def spec_of(text: str) -> ExperimentSpec:
     except RepeatedName as error:
         raise Refused(422, f"spec: {error}", "spec") from None
     except (ValueError, RecursionError) as error:
-        where = f": {error.msg} at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise Refused(422, f'spec is not JSON{where}; it must be an object such as {{"name": ..}}.', "spec") from None
+        where = (
+            f": {error.msg} at line {error.lineno}, column {error.colno}"
+            if isinstance(error, json.JSONDecodeError)
+            else ""
+        )
+        raise Refused(
+            422, f'spec is not JSON{where}; it must be an object such as {{"name": ..}}.', "spec"
+        ) from None
     if not isinstance(value, dict):
         raise Refused(422, 'spec must be a JSON object such as {"name": ..}.', "spec")
     return read_as(ExperimentSpec, value)
@@ -148,7 +188,14 @@ def arms_request(text: str) -> ArmsRequest:
         try:
             arms.append(json.loads(one) if one.startswith("{") else {"id": one})
         except (ValueError, RecursionError):
-            raise Refused(422, f"arms has the line {one[:100]!r}, which begins like JSON and is not; give an id a line.", "arms") from None
+            raise Refused(
+                422,
+                f"arms has the line {one[:100]!r}, which begins like JSON and "
+                f"is not; "
+                f"give an id "
+                f"a line.",
+                "arms",
+            ) from None
     return read_as(ArmsRequest, {"arms": arms})
 
 
@@ -166,10 +213,16 @@ BEAT = 1.0  # seconds between two looks at an experiment that is watched
 QUIET = 15.0  # seconds after which a stream says that it lives
 STREAMS = 100  # at once
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src "
+    "'self'; "
+    "img-src "
+    "'self'; connect-src "
+    "'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-}  # fmt: skip
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
 SECTIONS = (
     "warnings",
@@ -190,14 +243,22 @@ _streams: set[int] = set()
 @functools.cache
 def templates() -> jinja2.Environment:
     loader = jinja2.PackageLoader("tightrope_service")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"short": short, "signed": signed, "quoted": lambda text: quote(str(text), safe="")}
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {
+        "short": short,
+        "signed": signed,
+        "quoted": lambda text: quote(str(text), safe=""),
+    }
     return environment
 
 
 def page(template: str, status: int = 200, /, **variables: object) -> Response:
     """A page with the headers that keep others' scripts out."""
-    return HTMLResponse(templates().get_template(template).render(path=PATH, **variables), status, HEADERS)
+    return HTMLResponse(
+        templates().get_template(template).render(path=PATH, **variables), status, HEADERS
+    )
 
 
 def service_of(request: Request) -> Service:
@@ -209,7 +270,9 @@ async def form(request: Request) -> dict[str, str]:
     try:
         fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
     except ValueError:
-        raise Refused(413, "The form has more fields than any of this service; send its own.") from None
+        raise Refused(
+            413, "The form has more fields than any of this service; send its own."
+        ) from None
     return {name: values[0] for name, values in fields.items()}
 
 
@@ -219,7 +282,8 @@ def to_login(request: Request) -> Response:
 
 
 def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
-    """A page for those who have signed in; others sign in first. A refusal is shown on a page. request.state.key: the reader's."""
+    """A page for those who have signed in; others sign in first. A refusal is shown on a page.
+    request.state.key: the reader's."""
 
     @functools.wraps(show)
     async def wrapper(request: Request, **arguments: object) -> Response:
@@ -243,7 +307,9 @@ async def static(file: str) -> Response:
     if file not in STATIC:
         raise Refused(404, f"{file[:100]!r} is not a file of the board.")
     content = (importlib.resources.files("tightrope_service") / "static" / file).read_bytes()
-    return Response(content, media_type=STATIC[file], headers=HEADERS | {"Cache-Control": "no-cache"})
+    return Response(
+        content, media_type=STATIC[file], headers=HEADERS | {"Cache-Control": "no-cache"}
+    )
 
 
 @router.get("/login")
@@ -302,20 +368,36 @@ async def all_experiments(request: Request) -> Response:
             listed.append(one)
     may = request.state.key.role == "admin"
     hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
-    return page("experiments.html", experiments=listed, archived=archived, asked=with_archived, may=may, hooks=hooks, token=token(request))
+    return page(
+        "experiments.html",
+        experiments=listed,
+        archived=archived,
+        asked=with_archived,
+        may=may,
+        hooks=hooks,
+        token=token(request),
+    )
 
 
 def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
-    """The webhooks that a key may see, and why the last message of each did not arrive. Addresses may be secrets: only their hosts."""
+    """The webhooks that a key may see, and why the last message of each did not arrive. Addresses
+    may be secrets: only their hosts."""
     with service.database.read() as connection:
         counts, lines = outbox.counts(connection), []
         for hook in outbox.all_webhooks(connection):
             if key.covers_all(hook.experiments):
                 mine, troubled = counts.get(hook.id, {}), outbox.last_error(connection, hook.id)
-                lines.append({
-                    "host": parts_of(hook.url)[1], "note": hook.note, "events": hook.events, "experiments": hook.experiments,
-                    "waiting": mine.get(outbox.WAITING_STATUS, 0), "failed": mine.get(outbox.FAILED_STATUS, 0), "error": troubled,
-                })  # fmt: skip
+                lines.append(
+                    {
+                        "host": parts_of(hook.url)[1],
+                        "note": hook.note,
+                        "events": hook.events,
+                        "experiments": hook.experiments,
+                        "waiting": mine.get(outbox.WAITING_STATUS, 0),
+                        "failed": mine.get(outbox.FAILED_STATUS, 0),
+                        "error": troubled,
+                    }
+                )
     return lines
 
 
@@ -325,16 +407,26 @@ async def new_page(request: Request) -> Response:
     key = await signed_in(service_of(request), request, "admin")
     chosen = request.query_params.get("template", "safe")
     if chosen not in TEMPLATES:
-        raise Refused(404, f"template = {chosen[:100]!r} is none of {', '.join(TEMPLATES)}.", "template")
+        raise Refused(
+            404, f"template = {chosen[:100]!r} is none of {', '.join(TEMPLATES)}.", "template"
+        )
     return spec_page(request, key, TEMPLATES[chosen].text, chosen)
 
 
-def spec_page(request: Request, key: Key, typed: str, chosen: str = "", refused: Refused | None = None) -> Response:
+def spec_page(
+    request: Request, key: Key, typed: str, chosen: str = "", refused: Refused | None = None
+) -> Response:
     """The spec as it was typed. refused: why there is no experiment of it."""
     return page(
-        "new.html", 200 if refused is None else refused.status, typed=typed, chosen=chosen, templates=TEMPLATES,
-        refused=None if refused is None else refused.message, experiments=key.experiments, token=token(request),
-    )  # fmt: skip
+        "new.html",
+        200 if refused is None else refused.status,
+        typed=typed,
+        chosen=chosen,
+        templates=TEMPLATES,
+        refused=None if refused is None else refused.message,
+        experiments=key.experiments,
+        token=token(request),
+    )
 
 
 @router.post("/new")
@@ -364,23 +456,32 @@ async def experiment(request: Request, name: str) -> Response:
     return await experiment_page(request, name, request.state.key)
 
 
-async def experiment_page(request: Request, name: str, key: Key, refused: Refused | None = None, typed: str = "") -> Response:
+async def experiment_page(
+    request: Request, name: str, key: Key, refused: Refused | None = None, typed: str = ""
+) -> Response:
     """The page of an experiment. refused: why arms were not added; typed: those arms."""
     service = service_of(request)
     variables, status = await look(service, name, key), 200 if refused is None else refused.status
     message = None if refused is None else refused.message
-    return page("experiment.html", status, **variables, token=token(request), refused=message, typed=typed)
+    return page(
+        "experiment.html", status, **variables, token=token(request), refused=message, typed=typed
+    )
 
 
 async def look(service: Service, name: str, key: Key) -> JsonObject:
     """The page's contents for the holder of a key, as of now."""
     standing = await service.ask(name, commands.describe_standing)
-    variables: JsonObject = await with_history(service, name, standing, functools.partial(page_of, standing))
+    variables: JsonObject = await with_history(
+        service, name, standing, functools.partial(page_of, standing)
+    )
     return variables | {"may": key.role == "admin" and standing["status"] != "archived"}
 
 
-async def with_history(service: Service, name: str, standing: JsonObject, read: Callable[[History], T]) -> T:
-    """The value of a function of an experiment's history up to an event at least, computed in a thread for reading."""
+async def with_history(
+    service: Service, name: str, standing: JsonObject, read: Callable[[History], T]
+) -> T:
+    """The value of a function of an experiment's history up to an event at least, computed in a
+    thread for reading."""
 
     def work() -> T:
         lock, history = service.histories.until(name, standing["seq"])
@@ -396,7 +497,14 @@ async def stream(request: Request, name: str) -> Response:
     service = service_of(request)
     key = await signed_in(service, request)
     if len(_streams) >= STREAMS:
-        raise Refused(503, f"{STREAMS} pages are being kept up to date already; load this one again from time to time.", retry_after=60)
+        raise Refused(
+            503,
+            f"{STREAMS} pages are being kept up to date already; load this one "
+            f"again from "
+            f"time to "
+            f"time.",
+            retry_after=60,
+        )
     mark = id(request)
     _streams.add(mark)  # before anything is awaited, so that the limit holds
     try:
@@ -434,7 +542,9 @@ class CountedStream(StreamingResponse):
     """A stream that counts until its connection ends, in whatever way."""
 
     def __init__(self, changes: AsyncIterator[str], mark: int) -> None:
-        super().__init__(changes, media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"})
+        super().__init__(
+            changes, media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"}
+        )
         self.mark = mark
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -445,7 +555,10 @@ class CountedStream(StreamingResponse):
 
 
 def rendered(variables: JsonObject) -> dict[str, str]:
-    return {part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables) for part in SECTIONS}
+    return {
+        part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables)
+        for part in SECTIONS
+    }
 
 
 @router.get("/experiments/{name}/certificate")
@@ -453,7 +566,12 @@ def rendered(variables: JsonObject) -> dict[str, str]:
 async def certificate_page(request: Request, name: str) -> Response:
     service = service_of(request)
     certificate = await issue(service, name)
-    return page("certificate.html", certificate=certificate, picture=certificate_chart(certificate), token=token(request))
+    return page(
+        "certificate.html",
+        certificate=certificate,
+        picture=certificate_chart(certificate),
+        token=token(request),
+    )
 
 
 @router.get("/experiments/{name}/certificate.json")
@@ -471,59 +589,109 @@ async def confirm(request: Request, name: str) -> Response:
     """Say what a change will do, and ask whether it is meant."""
     service, query = service_of(request), dict(request.query_params)
     await signed_in(service, request, "admin")
-    return page("confirm.html", name=name, token=token(request), **await proposal(service, name, query))
+    return page(
+        "confirm.html", name=name, token=token(request), **await proposal(service, name, query)
+    )
 
 
 async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonObject:
-    """The question that a change is: what it will do, and the form that does it. Raises Refused where it may not be."""
+    """The question that a change is: what it will do, and the form that does it. Raises Refused
+    where it may not be."""
     action = query.get("action", "")
     if action == "mode":
-        change, changes_it, standing = await service.ask(name, functools.partial(mode_as_of_now, change=mode_change(query)))
+        change, changes_it, standing = await service.ask(
+            name, functools.partial(mode_as_of_now, change=mode_change(query))
+        )
         fields = {"mode": change.mode, "why": change.why, "seen": standing["rollout"]["mode"]}
         if change.share is not None:
             fields["share"] = f"{100 * change.share:.10g}"
-        question, button, sentences = f"Go to mode {change.mode}?", f"Go to {change.mode}", board_view.of_mode(change, standing)
+        question, button, sentences = (
+            f"Go to mode {change.mode}?",
+            f"Go to {change.mode}",
+            board_view.of_mode(change, standing),
+        )
     elif action == "arm":
         arm, arm_to = query.get("arm", ""), arm_change(query)
-        ask_arm = lambda at: (commands.check_arm_change(at, arm, arm_to), commands.describe_standing(at))  # noqa: E731
+        ask_arm = lambda at: (  # noqa: E731
+            commands.check_arm_change(at, arm, arm_to),
+            commands.describe_standing(at),
+        )
         changes_it, standing = await service.ask(name, ask_arm)
         verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[arm_to.status]
-        fields, question, button = {"arm": arm, "status": arm_to.status}, f"{verb} the arm {arm}?", f"{verb} the arm"
-        sentences = await with_history(service, name, standing, lambda history: board_view.of_arm(arm, arm_to, standing, history))
+        fields, question, button = (
+            {"arm": arm, "status": arm_to.status},
+            f"{verb} the arm {arm}?",
+            f"{verb} the arm",
+        )
+        sentences = await with_history(
+            service,
+            name,
+            standing,
+            lambda history: board_view.of_arm(arm, arm_to, standing, history),
+        )
     elif action in commands.STATUS_CHANGES:
-        ask_status = lambda at: (commands.check_status_change(at, action), commands.describe_standing(at))  # noqa: E731
+        ask_status = lambda at: (  # noqa: E731
+            commands.check_status_change(at, action),
+            commands.describe_standing(at),
+        )
         changes_it, standing = await service.ask(name, ask_status)
         fields, question = {}, f"{action.capitalize()} the experiment {name}?"
-        button, sentences = f"{action.capitalize()} the experiment", board_view.of_status(action, standing)
+        button, sentences = (
+            f"{action.capitalize()} the experiment",
+            board_view.of_status(action, standing),
+        )
     else:
         raise Refused(404, f"{action[:100]!r} is not something the board can do.")
-    return {"action": action, "fields": fields, "question": question, "button": button, "sentences": sentences, "changes": changes_it}
+    return {
+        "action": action,
+        "fields": fields,
+        "question": question,
+        "button": button,
+        "sentences": sentences,
+        "changes": changes_it,
+    }
 
 
-def mode_as_of_now(transaction: Transaction, change: ModeChange) -> tuple[ModeChange, bool, JsonObject]:
-    """A change of the mode with the share that it would have, whether it changes anything, and how things stand."""
+def mode_as_of_now(
+    transaction: Transaction, change: ModeChange
+) -> tuple[ModeChange, bool, JsonObject]:
+    """A change of the mode with the share that it would have, whether it changes anything, and how
+    things stand."""
     if change.mode == "capped" and change.share is None:
         change = change.model_copy(update={"share": transaction.experiment.rollout.share})
-    return change, commands.check_mode_change(transaction, change), commands.describe_standing(transaction)
+    return (
+        change,
+        commands.check_mode_change(transaction, change),
+        commands.describe_standing(transaction),
+    )
 
 
 @router.post("/experiments/{name}/{action}")
 async def act(request: Request, name: str, action: str) -> Response:
-    """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from the board's own form."""
+    """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from
+    the board's own form."""
     service, fields = service_of(request), await form(request)
     try:
         who = (await signed_in(service, request, "admin")).author
         check_token(request, fields.get("token", ""))
         if action == "mode":
             change = mode_change(fields)
-            await service.ask(name, lambda transaction: commands.change_mode(transaction, change, fields.get("seen")), author=who)
+            await service.ask(
+                name,
+                lambda transaction: commands.change_mode(transaction, change, fields.get("seen")),
+                author=who,
+            )
         elif action == "arm":
             arm, arm_to = fields.get("arm", ""), arm_change(fields)
-            await service.ask(name, lambda transaction: commands.change_arm(transaction, arm, arm_to), author=who)
+            await service.ask(
+                name, lambda transaction: commands.change_arm(transaction, arm, arm_to), author=who
+            )
         elif action == "arms":
             return await new_arms(request, name, fields)
         elif action in commands.STATUS_CHANGES:
-            await service.ask(name, lambda transaction: commands.change_status(transaction, action), author=who)
+            await service.ask(
+                name, lambda transaction: commands.change_status(transaction, action), author=who
+            )
         else:
             raise Refused(404, f"{action[:100]!r} is not something the board can do.")
     except Refused as error:
@@ -558,4 +726,8 @@ def mode_change(texts: dict[str, str]) -> ModeChange:
             fields["share"] = float(texts["share"]) / 100.0
         return ModeChange.model_validate(fields)
     except ValueError:
-        raise Refused(422, "mode must be one of the four, and its share a percentage above 0 and below 100.", "mode") from None
+        raise Refused(
+            422,
+            "mode must be one of the four, and its share a percentage above 0 and below 100.",
+            "mode",
+        ) from None

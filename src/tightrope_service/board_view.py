@@ -1,4 +1,5 @@
-"""The contents of an experiment's page: numbers, pictures and sentences, from the live experiment and the history of its log."""
+"""The contents of an experiment's page: numbers, pictures and sentences, from the live experiment
+and the history of its log."""
 
 import datetime
 import itertools
@@ -30,7 +31,8 @@ from .history import (
 from .requests import ArmChange, ModeChange
 from .rollout import JUDGED, MODES, PLAYED
 
-# Charts as SVG, without a library: lines, stacked areas, intervals, bars. Colours come from the style sheet, by class.
+# Charts as SVG, without a library: lines, stacked areas, intervals, bars. Colours come from the
+# style sheet, by class.
 
 
 WIDTH, HEIGHT = 360, 210
@@ -82,16 +84,42 @@ SECOND = 1e6  # microseconds
 HOUR, DAY = 3600.0, 86_400.0  # seconds
 MINUTE = 60
 TIMES = (
-    1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
-    HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY, 14 * DAY,
-)  # seconds between ticks  # fmt: skip
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    MINUTE,
+    2 * MINUTE,
+    5 * MINUTE,
+    10 * MINUTE,
+    15 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    2 * HOUR,
+    3 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    DAY,
+    2 * DAY,
+    3 * DAY,
+    7 * DAY,
+    14 * DAY,
+)  # seconds between ticks
 
 
 def calendar(first: float, last: float, most: int = 5) -> list[tuple[float, str]]:
     """Ticks of a time axis, UTC: microseconds since 1970, with a date or a time of the day."""
     span = max(last - first, SECOND) / SECOND
-    step = next((float(one) for one in TIMES if span / one <= most), math.ceil(span / most / (30 * DAY)) * 30 * DAY)
-    ticks = [k * step * SECOND for k in range(math.ceil(first / SECOND / step), math.floor(last / SECOND / step) + 1)]
+    step = next(
+        (float(one) for one in TIMES if span / one <= most),
+        math.ceil(span / most / (30 * DAY)) * 30 * DAY,
+    )
+    ticks = [
+        k * step * SECOND
+        for k in range(math.ceil(first / SECOND / step), math.floor(last / SECOND / step) + 1)
+    ]
     return [(at, moment(at, step, span)) for at in ticks]
 
 
@@ -104,17 +132,28 @@ def moment(at: float, step: float, span: float) -> str:
 
 def time_words(first: float, last: float) -> str:
     """The name of a time axis: the days that it covers."""
-    days = [datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC).strftime("%Y-%m-%d") for at in (first, last)]
+    days = [
+        datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC).strftime("%Y-%m-%d")
+        for at in (first, last)
+    ]
     return f"time (UTC), {days[0]}" + ("" if days[0] == days[1] else f" to {days[1]}")
 
 
 class Frame:
     """Axes: from data to places in the picture."""
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, height: int = HEIGHT) -> None:
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, height: int = HEIGHT
+    ) -> None:
         self.x0, self.x1 = x[0], x[1] if x[1] > x[0] else x[0] + 1.0
         self.y0, self.y1 = y[0], y[1] if y[1] > y[0] else y[0] + 1.0
-        self.left, self.right, self.top, self.bottom, self.height = left, WIDTH - RIGHT, TOP, height - BOTTOM, height
+        self.left, self.right, self.top, self.bottom, self.height = (
+            left,
+            WIDTH - RIGHT,
+            TOP,
+            height - BOTTOM,
+            height,
+        )
 
     def px(self, x: float) -> float:
         return self.left + (x - self.x0) / (self.x1 - self.x0) * (self.right - self.left)
@@ -127,23 +166,51 @@ class Frame:
         out = []
         for value in ticks(self.y0, self.y1, 5):
             y = self.py(value)
-            out.append(f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            out.append(f'<text class="tick" x="{self.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{escape(y_text(value))}</text>')
-        along = calendar(self.x0, self.x1) if time else [(value, short(value)) for value in ticks(self.x0, self.x1, 6, True)]
+            out.append(
+                f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            )
+            out.append(
+                f'<text class="tick" '
+                f'x="{self.left - 6}" '
+                f'y="{y + 3.5:.1f}" '
+                f'text-anchor="end">{escape(y_text(value))}</text>'
+            )
+        along = (
+            calendar(self.x0, self.x1)
+            if time
+            else [(value, short(value)) for value in ticks(self.x0, self.x1, 6, True)]
+        )
         for value, text in along:
-            out.append(f'<text class="tick" x="{self.px(value):.1f}" y="{self.bottom + 14}" text-anchor="middle">{escape(text)}</text>')
-        out.append(f'<line class="axis" x1="{self.left}" x2="{self.right}" y1="{self.bottom}" y2="{self.bottom}"/>')
+            out.append(
+                f'<text class="tick" '
+                f'x="{self.px(value):.1f}" '
+                f'y="{self.bottom + 14}" '
+                f'text-anchor="middle">{escape(text)}</text>'
+            )
+        out.append(
+            f'<line class="axis" x1="{self.left}" '
+            f'x2="{self.right}" '
+            f'y1="{self.bottom}" '
+            f'y2="{self.bottom}"/>'
+        )
         name = time_words(self.x0, self.x1) if time else "decisions"
         middle = (self.left + self.right) / 2
-        out.append(f'<text class="name" x="{middle:.1f}" y="{self.height - 4}" text-anchor="middle">{escape(name)}</text>')
+        out.append(
+            f'<text class="name" '
+            f'x="{middle:.1f}" '
+            f'y="{self.height - 4}" '
+            f'text-anchor="middle">{escape(name)}</text>'
+        )
         return out
 
 
 def svg(body: list[str], words: str, height: int = HEIGHT) -> Markup:
     return Markup(
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(words)}" preserveAspectRatio="xMidYMid meet">'
-        + "".join(body) + "</svg>"
-    )  # fmt: skip
+        f'<svg viewBox="0 0 {WIDTH} {height}" '
+        f'role="img" '
+        f'aria-label="{escape(words)}" '
+        f'preserveAspectRatio="xMidYMid meet">' + "".join(body) + "</svg>"
+    )
 
 
 def path(frame: Frame, points: Pairs) -> str:
@@ -151,9 +218,14 @@ def path(frame: Frame, points: Pairs) -> str:
 
 
 def lines(
-    curves: Sequence[Line], words: str, level: float | None = None, marks: Sequence[tuple[float, str]] = (), time: bool = True
+    curves: Sequence[Line],
+    words: str,
+    level: float | None = None,
+    marks: Sequence[tuple[float, str]] = (),
+    time: bool = True,
 ) -> Markup | None:
-    """Lines over time, or over decisions. level: a dashed line. marks: dotted lines, with words. None where there is nothing to draw."""
+    """Lines over time, or over decisions. level: a dashed line. marks: dotted lines, with words.
+    None where there is nothing to draw."""
     points = [point for line in curves for point in line.points]
     if len(points) < 2:
         return None
@@ -164,13 +236,25 @@ def lines(
     frame = Frame((min(along) if time else 0.0, max(along)), (low - room * (low < 0), high + room))
     out = frame.axes(time=time)
     if frame.y0 < 0 < frame.y1:
-        out.append(f'<line class="axis" x1="{frame.left}" x2="{frame.right}" y1="{frame.py(0):.1f}" y2="{frame.py(0):.1f}"/>')
+        out.append(
+            f'<line class="axis" x1="{frame.left}" '
+            f'x2="{frame.right}" '
+            f'y1="{frame.py(0):.1f}" '
+            f'y2="{frame.py(0):.1f}"/>'
+        )
     if level is not None:
         y = frame.py(level)
-        out.append(f'<line class="level" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        out.append(
+            f'<line class="level" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
     for x, words in marks:
         at = f"{frame.px(x):.1f}"
-        out.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{frame.top}" y2="{frame.bottom}"><title>{escape(words)}</title></line>')
+        out.append(
+            f'<line class="mark" x1="{at}" '
+            f'x2="{at}" '
+            f'y1="{frame.top}" '
+            f'y2="{frame.bottom}"><title>{escape(words)}</title></line>'
+        )
     for line in curves:
         if len(line.points) > 1:
             out.append(f'<path class="line {line.style}" d="{path(frame, line.points)}"/>')
@@ -178,9 +262,14 @@ def lines(
 
 
 def areas(
-    edges: Sequence[float], shares: Sequence[Sequence[float]], styles: Sequence[str], names: Sequence[str], words: str
+    edges: Sequence[float],
+    shares: Sequence[Sequence[float]],
+    styles: Sequence[str],
+    names: Sequence[str],
+    words: str,
 ) -> Markup | None:
-    """Shares that add up to 1, as areas over time; shares[i] belongs to the stretch from edges[i] to edges[i + 1]."""
+    """Shares that add up to 1, as areas over time; shares[i] belongs to the stretch from edges[i]
+    to edges[i + 1]."""
     if not shares:
         return None
     frame = Frame((edges[0], edges[-1]), (0.0, 1.0))
@@ -190,7 +279,11 @@ def areas(
         top = [b + row[k] for b, row in zip(base, shares, strict=True)]
         upper = [(edges[i + side], y) for i, y in enumerate(top) for side in (0, 1)]
         lower = [(edges[i + side], y) for i, y in enumerate(base) for side in (0, 1)]
-        out.append(f'<path class="area {style}" d="{path(frame, upper + lower[::-1])}Z"><title>{escape(names[k])}</title></path>')
+        out.append(
+            f'<path class="area '
+            f'{style}" '
+            f'd="{path(frame, upper + lower[::-1])}Z"><title>{escape(names[k])}</title></path>'
+        )
         base = top
     return svg([*frame.axes(y_text=lambda v: f"{v:.0%}"), *out], words)
 
@@ -215,10 +308,14 @@ def wrapped(label: str, width: int = 13) -> list[str]:
     return [label[:cut], rest if len(rest) <= width else rest[: width - 1] + "…"]
 
 
-def draw_intervals(rows: Sequence[Interval], words: str, x_label: str, level: float | None = None) -> Markup | None:
+def draw_intervals(
+    rows: Sequence[Interval], words: str, x_label: str, level: float | None = None
+) -> Markup | None:
     if not rows:
         return None
-    finite = [v for row in rows for v in (row.low, row.high) if math.isfinite(v)] + ([] if level is None else [level])
+    finite = [v for row in rows for v in (row.low, row.high) if math.isfinite(v)] + (
+        [] if level is None else [level]
+    )
     if not finite:
         return None
     height = TOP + 22 * len(rows) + BOTTOM + 12
@@ -226,26 +323,50 @@ def draw_intervals(rows: Sequence[Interval], words: str, x_label: str, level: fl
     out = []
     for value in ticks(frame.x0, frame.x1, 4):
         x = frame.px(value)
-        out.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>')
-        out.append(f'<text class="tick" x="{x:.1f}" y="{frame.bottom + 14}" text-anchor="middle">{escape(short(value))}</text>')
+        out.append(
+            f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>'
+        )
+        out.append(
+            f'<text class="tick" '
+            f'x="{x:.1f}" '
+            f'y="{frame.bottom + 14}" '
+            f'text-anchor="middle">{escape(short(value))}</text>'
+        )
     out.append(
-        f'<text class="name" x="{(frame.left + frame.right) / 2:.1f}" y="{height - 4}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text class="name" '
+        f'x="{(frame.left + frame.right) / 2:.1f}" '
+        f'y="{height - 4}" '
+        f'text-anchor="middle">{escape(x_label)}</text>'
     )
     if level is not None:
         x = frame.px(level)
-        out.append(f'<line class="level" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>')
+        out.append(
+            f'<line class="level" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>'
+        )
     for k, row in enumerate(rows):
         y = frame.top + 22 * k + 16
         low, high = (frame.px(min(max(v, frame.x0), frame.x1)) for v in (row.low, row.high))
         parts = wrapped(row.label)
         for n, part in enumerate(parts):
             at = y + 3.5 + 11 * (n - (len(parts) - 1) / 2)
-            out.append(f'<text class="tick" x="{frame.left - 8}" y="{at:.1f}" text-anchor="end">{escape(part)}</text>')
+            out.append(
+                f'<text class="tick" '
+                f'x="{frame.left - 8}" '
+                f'y="{at:.1f}" '
+                f'text-anchor="end">{escape(part)}</text>'
+            )
         words = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
         out.append(f"<g><title>{escape(words)}</title>")
-        out.append(f'<line class="bar {row.style}" x1="{low:.1f}" x2="{max(high, low + 1):.1f}" y1="{y}" y2="{y}"/>')
+        out.append(
+            f'<line class="bar {row.style}" x1="{low:.1f}" '
+            f'x2="{max(high, low + 1):.1f}" '
+            f'y1="{y}" '
+            f'y2="{y}"/>'
+        )
         if row.mean is not None and frame.x0 <= row.mean <= frame.x1:
-            out.append(f'<circle class="dot {row.style}" cx="{frame.px(row.mean):.1f}" cy="{y}" r="4.5"/>')
+            out.append(
+                f'<circle class="dot {row.style}" cx="{frame.px(row.mean):.1f}" cy="{y}" r="4.5"/>'
+            )
         out.append("</g>")
     return svg(out, words, height)
 
@@ -257,21 +378,47 @@ def bars(labels: Sequence[str], counts: Sequence[int], words: str, x_label: str)
     out = []
     for value in ticks(0.0, frame.y1, 4, whole=True):
         y = frame.py(value)
-        out.append(f'<line class="grid" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        out.append(f'<text class="tick" x="{frame.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{escape(short(value))}</text>')
+        out.append(
+            f'<line class="grid" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        out.append(
+            f'<text class="tick" '
+            f'x="{frame.left - 6}" '
+            f'y="{y + 3.5:.1f}" '
+            f'text-anchor="end">{escape(short(value))}</text>'
+        )
     for k, (label, count) in enumerate(zip(labels, counts, strict=True)):
         left, right, y = frame.px(k + 0.1), frame.px(k + 0.9), frame.py(count)
-        out.append(f'<rect class="column" x="{left:.1f}" y="{y:.1f}" width="{right - left:.1f}" height="{frame.bottom - y:.1f}">'
-                   f"<title>{escape(label)}: {count}</title></rect>")  # fmt: skip
-        out.append(f'<text class="tick" x="{(left + right) / 2:.1f}" y="{frame.bottom + 14}" text-anchor="middle">{escape(label)}</text>')
-    out.append(f'<line class="axis" x1="{frame.left}" x2="{frame.right}" y1="{frame.bottom}" y2="{frame.bottom}"/>')
+        out.append(
+            f'<rect class="column" x="{left:.1f}" '
+            f'y="{y:.1f}" '
+            f'width="{right - left:.1f}" '
+            f'height="{frame.bottom - y:.1f}">'
+            f"<title>{escape(label)}: {count}</title></rect>"
+        )
+        out.append(
+            f'<text class="tick" '
+            f'x="{(left + right) / 2:.1f}" '
+            f'y="{frame.bottom + 14}" '
+            f'text-anchor="middle">{escape(label)}</text>'
+        )
     out.append(
-        f'<text class="name" x="{(frame.left + frame.right) / 2:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<line class="axis" x1="{frame.left}" '
+        f'x2="{frame.right}" '
+        f'y1="{frame.bottom}" '
+        f'y2="{frame.bottom}"/>'
+    )
+    out.append(
+        f'<text class="name" '
+        f'x="{(frame.left + frame.right) / 2:.1f}" '
+        f'y="{HEIGHT - 4}" '
+        f'text-anchor="middle">{escape(x_label)}</text>'
     )
     return svg(out, words)
 
 
-# The first card: which arm leads, by how much, how sure that is, what it has cost, and when it will be known, in one sentence.
+# The first card: which arm leads, by how much, how sure that is, what it has cost, and when it will
+# be known, in one sentence.
 
 
 SPANS = ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
@@ -304,7 +451,13 @@ def no_leader(history: History) -> str:
         return "decisions play sets of arms, so no single arm leads"
     contrast = history.telling_masks()
     if contrast is not None:
-        return f"the arm {contrast[0]} earns something else where other arms may not be played, so that arms are not compared"
+        return (
+            f"the arm {contrast[0]} earns something else where other arms "
+            f"may not be "
+            f"played, "
+            f"so that arms are "
+            f"not compared"
+        )
     return "what an arm earns depends on the round, so no single arm leads"
 
 
@@ -314,10 +467,19 @@ def against(estimate: JsonObject | None) -> str:
         return ""
     if estimate["difference"] is None:
         return f"of policy and baseline nothing can be said yet ({estimate['verdict'].rstrip('.')})"
-    gap = BoundedDifference(estimate["policy"]["value"] - estimate["baseline"]["value"], *estimate["difference"])
+    gap = BoundedDifference(
+        estimate["policy"]["value"] - estimate["baseline"]["value"], *estimate["difference"]
+    )
     sure = "sure" if estimate["verdict"] in ("better", "worse") else "not sure yet"
     chance = f"{100 * (1 - estimate['error']):.4g} %"
-    return f"a decision of the policy earns {more(gap)} than one of the baseline ({between(gap)}); which is better is {sure} at {chance}"
+    return (
+        f"a decision of the policy earns {more(gap)} than "
+        f"one of the "
+        f"baseline "
+        f"({between(gap)}); "
+        f"which is better is "
+        f"{sure} at {chance}"
+    )
 
 
 def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]:
@@ -335,28 +497,56 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
     gap = lead.against_baseline(history, bounds, arm)
     than = f"the baseline {baseline}"
     if gap is None:
-        gap, than = lead.difference(history, bounds, arm, leader.next), f"{leader.next}, which is next"
+        gap, than = (
+            lead.difference(history, bounds, arm, leader.next),
+            f"{leader.next}, which is next",
+        )
     assert gap is not None
     mean = short(lead.mean_of(history.arms[arm]))
     if gap.value < 0:
-        first = f"no arm earns more than {than}: of those that are played {arm} earns most, {mean} a decision, {more(gap)} ({between(gap)})"
+        first = (
+            f"no arm earns more than {than}: of those that are "
+            f"played {arm} "
+            f"earns most, "
+            f"{mean} a decision, "
+            f"{more(gap)} "
+            f"({between(gap)})"
+        )
         return [first, *sureness(standing, history, leader)]
-    first = f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, {more(gap)} than {than} ({between(gap)})"
+    first = (
+        f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with "
+        f"{mean} a "
+        f"decision, "
+        f"{more(gap)} than "
+        f"{than} ({between(gap)})"
+    )
     return [first, *sureness(standing, history, leader)]
 
 
 def sureness(standing: JsonObject, history: History, leader: lead.Lead) -> list[str]:
-    best = "that it is the best of the arms that are played" if history.unplayed else "that it is the best arm"
+    best = (
+        "that it is the best of the arms that are played"
+        if history.unplayed
+        else "that it is the best arm"
+    )
     drift, delays = history.observed.drift(), history.observed.telling_delays()
     if drift is not None:
         return [f"how sure that is cannot be said, because the mean of {drift[0]} has changed"]
     waiting = f"{len(history.open):,} open decisions"
     if delays is not None and history.open:
-        return [f"how sure that is cannot be said: there are {waiting}, and rewards of {delays[0]} depend on how long they take"]
+        return [
+            f"how sure that is cannot be said: there are {waiting}, and "
+            f"rewards of "
+            f"{delays[0]} "
+            f"depend on how long "
+            f"they take"
+        ]
     if leader.best:
         return [f"{best} is sure {SURE}, and known now"]
     if leader.best_if_alike:
-        return [f"{best} is sure {SURE} only if the {waiting} are like the others, so wait for them"]
+        return [
+            f"{best} is sure {SURE} only if the {waiting} are like the others, so wait for them"
+        ]
     sure = f"{best} is not sure yet {SURE}"
     if standing["status"] != "running":
         return [sure, f"more will not be known while the experiment is {standing['status']}"]
@@ -369,7 +559,9 @@ def when(forecast: Forecast) -> str:
     time = "" if forecast.seconds is None else f", {span(forecast.seconds)} at the rate of late"
     return (
         "if the lead stays as it is and arms are played as lately, it will be known after about "
-        f"{two_digits(forecast.decisions)} more decisions ({limits(forecast.low, forecast.high)}){time}"
+        f"{two_digits(forecast.decisions)} more "
+        f"decisions "
+        f"({limits(forecast.low, forecast.high)}){time}"
     )
 
 
@@ -380,10 +572,21 @@ def cost(history: History, bounds: Bounds) -> str:
         if regret is None:
             return ""
         most = f"against the best arm it has cost at most {short(regret)}"
-        return f"{most}: no more would the best arm alone have earned in {n} decisions, with probability 90 %"
+        return (
+            f"{most}: no more would the best arm alone have "
+            f"earned in {n} "
+            f"decisions, with "
+            f"probability 90 %"
+        )
     has_mean = history.spec is not None and history.spec.baseline_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
-    said = f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, with probability 90 %)"
+    said = (
+        f"in {n} decisions it has earned {more(gain)} "
+        f"than {than} "
+        f"(without luck "
+        f"{between(gain)}, "
+        f"with probability 90 %)"
+    )
     if gain.low >= 0:
         return f"against the baseline it has cost nothing so far: {said}"
     if gain.high < 0:
@@ -395,7 +598,13 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
     """An identification policy's answer, by its own stopping rule."""
     arm, gap, left = identified["arm"], identified["gap_bound"], identified["samples_remaining"]
     if identified["status"] == "certified":
-        return [f"the arm {arm} is the best, as far as the policy was asked to know; its stopping rule is met, and it is known now"]
+        return [
+            f"the arm {arm} is the best, as far as the policy was asked to "
+            f"know; its "
+            f"stopping "
+            f"rule is met, and it "
+            f"is known now"
+        ]
     behind = "" if gap is None else f", at most {short(gap)} behind the best by the policy's bounds"
     said = f"the arm {arm} is the policy's choice so far{behind}, which is not sure yet"
     if status != "running":
@@ -407,11 +616,15 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
     return [said, f"about {two_digits(left)} more rewards are needed{ends}"]
 
 
-# Words ---------------------------------------------------------------------------------------------------------------------
+# Words --------------------------------------------------------------------------------------------
 
 
 def more(gap: BoundedDifference) -> str:
-    return "as much" if gap.value == 0 else f"{short(abs(gap.value))} {'more' if gap.value > 0 else 'less'}"
+    return (
+        "as much"
+        if gap.value == 0
+        else f"{short(abs(gap.value))} {'more' if gap.value > 0 else 'less'}"
+    )
 
 
 def between(gap: BoundedDifference) -> str:
@@ -420,7 +633,9 @@ def between(gap: BoundedDifference) -> str:
 
 def limits(low: float, high: float) -> str:
     return (
-        f"at least {two_digits(low)}, without an upper limit" if math.isinf(high) else f"between {two_digits(low)} and {two_digits(high)}"
+        f"at least {two_digits(low)}, without an upper limit"
+        if math.isinf(high)
+        else f"between {two_digits(low)} and {two_digits(high)}"
     )
 
 
@@ -446,26 +661,50 @@ SERVED = {
 REFUSED = "Requests for decisions are refused (409)"
 
 
-def open_now(number: int, what: str = ": their arms and probabilities stay, and their rewards are learned as before.") -> str:
+def open_now(
+    number: int,
+    what: str = ": their arms and probabilities stay, and their rewards are learned as before.",
+) -> str:
     if not number:
         return "No decision is open."
-    return f"1 decision is open{what.replace('their', 'its')}" if number == 1 else f"{number:,} decisions are open{what}"
+    return (
+        f"1 decision is open{what.replace('their', 'its')}"
+        if number == 1
+        else f"{number:,} decisions are open{what}"
+    )
 
 
 def of_mode(change: ModeChange, standing: JsonObject) -> list[str]:
     rollout, spec, after = standing["rollout"], standing["spec"], change.mode
     before, rule = rollout["mode"], rollout["rules"].get(after)
-    share = f"{100 * (change.share or 0.0):.4g} % of the decisions are the policy's, the others are production's."
-    said = [share if after == "capped" else SERVED[after], open_now(standing["open"]), guarantee_in(after, standing)]
+    share = (
+        f"{100 * (change.share or 0.0):.4g} % of the decisions are the "
+        f"policy's, "
+        f"the others "
+        f"are production's."
+    )
+    said = [
+        share if after == "capped" else SERVED[after],
+        open_now(standing["open"]),
+        guarantee_in(after, standing),
+    ]
     if after in JUDGED:
         said.append("The comparison of policy and baseline begins anew.")
     if rule:
         after_rewards = f" {rule['after']:,} rewards have come" if rule.get("after") else ""
         better = " the policy is surely better than the baseline" if rule.get("better") else ""
-        said.append(f"A rule goes on to {MODES[MODES.index(after) + 1]} as soon as{' and'.join(filter(None, (after_rewards, better)))}.")
+        said.append(
+            f"A rule goes on to "
+            f"{MODES[MODES.index(after) + 1]} "
+            f"as soon "
+            f"as{' and'.join(filter(None, (after_rewards, better)))}."
+        )
     if spec.get("sticky") and MODES.index(after) < MODES.index(before):
         said.append("Subjects lose their arms and are decided for anew.")
-    return [*said, f"You can go back to {before} at any time. What is served until then cannot be taken back."]
+    return [
+        *said,
+        f"You can go back to {before} at any time. What is served until then cannot be taken back.",
+    ]
 
 
 def guarantee_in(mode: str, standing: JsonObject) -> str:
@@ -474,19 +713,44 @@ def guarantee_in(mode: str, standing: JsonObject) -> str:
     if holdings is None and mode not in PLAYED:
         return "No promise is kept, and none is needed: only production is served."
     if holdings is None:
-        limit = "" if mode == "full" else f" If the log shows that the policy is worse than the baseline, {back}."
-        return f"No promise is kept (there is no alpha): nothing bounds what the policy's decisions may lose.{limit}"
-    limit = f" If that falls below {least:g}, {back}." if mode in PLAYED and least is not None else ""
-    return f"{promised(holdings, standing['spec'])} The budget is at least {short(holdings['budget_bound'])} now.{limit}"
+        limit = (
+            ""
+            if mode == "full"
+            else f" If the log shows that the policy is worse than the baseline, {back}."
+        )
+        return (
+            f"No promise is kept (there is no alpha): nothing bounds "
+            f"what the "
+            f"policy's "
+            f"decisions may lose.{limit}"
+        )
+    limit = (
+        f" If that falls below {least:g}, {back}." if mode in PLAYED and least is not None else ""
+    )
+    return (
+        f"{promised(holdings, standing['spec'])} The "
+        f"budget is "
+        f"at least "
+        f"{short(holdings['budget_bound'])} now.{limit}"
+    )
 
 
 def of_status(what: str, standing: JsonObject) -> list[str]:
     if what == "pause":
-        return [f"{REFUSED} until the experiment is resumed, so callers need an answer of their own.", open_now(standing["open"])]
+        return [
+            f"{REFUSED} until the experiment is resumed, so callers need an answer of their own.",
+            open_now(standing["open"]),
+        ]
     if what == "resume":
-        return [f"Decisions are made again. {SERVED[standing['rollout']['mode']]}", open_now(standing["open"])]
+        return [
+            f"Decisions are made again. {SERVED[standing['rollout']['mode']]}",
+            open_now(standing["open"]),
+        ]
     return [
-        f"This cannot be undone: an archived experiment is never resumed. {REFUSED}, and so are rewards.",
+        f"This cannot be undone: an archived experiment is never resumed. "
+        f"{REFUSED}, "
+        f"and so are "
+        f"rewards.",
         open_now(standing["open"], ": the rewards are refused from then on."),
         "The log, this page and the certificate can be read for ever.",
     ]
@@ -498,8 +762,13 @@ def of_arm(arm: str, change: ArmChange, standing: JsonObject, history: History) 
     if change.status == "active":
         return [f"{arm} is played from the next decision on, with all that was learned of it."]
     return [
-        f"{arm} is not played any more, from the next decision on; {left:,} other arm{'s are' if left != 1 else ' is'} played.",
-        open_now(waiting, " that played it: rewards are still learned.") if waiting else "None of its decisions is open.",
+        f"{arm} is not played any more, from the next "
+        f"decision on; "
+        f"{left:,} other "
+        f"arm{'s are' if left != 1 else ' is'} played.",
+        open_now(waiting, " that played it: rewards are still learned.")
+        if waiting
+        else "None of its decisions is open.",
         "It can be restored at any time, and nothing learned of it is lost.",
     ]
 
@@ -513,12 +782,16 @@ Marks = list[tuple[float, str]]  # times at which the mode changed
 
 
 def style_of(history: History) -> list[str]:
-    """A class for each arm: one colour per arm, the most played first come first served in the order of the spec."""
+    """A class for each arm: one colour per arm, the most played first come first served in the
+    order of the spec."""
     if len(history.arms) <= COLOURS:
         return [f"c{k}" for k in range(len(history.arms))]
     plays = [arm.plays for arm in history.arms.values()]
     most = sorted(range(len(plays)), key=lambda k: (-plays[k], k))[:COLOURED_ARMS]
-    return [f"c{sorted(most).index(k)}" if k in most else f"c{COLOURED_ARMS}" for k in range(len(history.arms))]
+    return [
+        f"c{sorted(most).index(k)}" if k in most else f"c{COLOURED_ARMS}"
+        for k in range(len(history.arms))
+    ]
 
 
 def slices(points: list[Point]) -> list[tuple[Point, Point]]:
@@ -528,11 +801,19 @@ def slices(points: list[Point]) -> list[tuple[Point, Point]]:
     if points and (not ends or ends[-1] is not points[-1]):
         ends.append(points[-1])
     first = Point(0, 0, 0, 0.0, 0, None, (), None)
-    return [(before, after) for before, after in itertools.pairwise([first, *ends]) if after.decisions > before.decisions]
+    return [
+        (before, after)
+        for before, after in itertools.pairwise([first, *ends])
+        if after.decisions > before.decisions
+    ]
 
 
 def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
-    stretches = [(float(b.time), (b.total - a.total) / (b.rewards - a.rewards)) for a, b in slices(points) if b.rewards > a.rewards]
+    stretches = [
+        (float(b.time), (b.total - a.total) / (b.rewards - a.rewards))
+        for a, b in slices(points)
+        if b.rewards > a.rewards
+    ]
     means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
@@ -544,46 +825,77 @@ def regret_chart(points: list[Point]) -> Markup | None:
     curve = [(float(p.time), p.regret) for p in points if p.regret is not None]
     if len(curve) < 2:
         return None
-    return lines([Line("at most", curve, "c1")], f"Regret is at most {short(curve[-1][1])} after {points[-1].decisions} decisions.")
+    return lines(
+        [Line("at most", curve, "c1")],
+        f"Regret is at most {short(curve[-1][1])} after {points[-1].decisions} decisions.",
+    )
 
 
 def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Markup | None:
     curve = [(float(p.time), p.budget) for p in points if p.budget is not None]
     if len(curve) < 2:
         return None
-    return lines([Line("at least", curve, "c2")], f"The budget is at least {short(curve[-1][1])} rewards.", least, marks)
+    return lines(
+        [Line("at least", curve, "c2")],
+        f"The budget is at least {short(curve[-1][1])} rewards.",
+        least,
+        marks,
+    )
 
 
-def share_chart(history: History, points: list[Point], styles: list[str]) -> tuple[Markup | None, list[tuple[str, str]]]:
+def share_chart(
+    history: History, points: list[Point], styles: list[str]
+) -> tuple[Markup | None, list[tuple[str, str]]]:
     """Shares of arms over time, and the legend (class, name)."""
     groups: dict[str, list[int]] = {}
     for k, style in enumerate(styles):
         groups.setdefault(style, []).append(k)
     ids = list(history.arms)
     order = sorted(groups)
-    names = [ids[groups[style][0]] if len(groups[style]) == 1 else f"{len(groups[style])} others" for style in order]
+    names = [
+        ids[groups[style][0]] if len(groups[style]) == 1 else f"{len(groups[style])} others"
+        for style in order
+    ]
     edges, shares = [float(history.first or 0)], []
     for a, b in slices(points):
-        counts = [sum((b.plays[k] if k < len(b.plays) else 0) - (a.plays[k] if k < len(a.plays) else 0) for k in groups[style])
-                  for style in order]  # fmt: skip
+        counts = [
+            sum(
+                (b.plays[k] if k < len(b.plays) else 0) - (a.plays[k] if k < len(a.plays) else 0)
+                for k in groups[style]
+            )
+            for style in order
+        ]
         total = sum(counts)
         if total:
             edges.append(float(b.time))
             shares.append([count / total for count in counts])
     words = "Share of each arm in the last decisions: " + (
-        ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares[-1], strict=True)) if shares else "none yet")  # fmt: skip
+        ", ".join(f"{name} {share:.0%}" for name, share in zip(names, shares[-1], strict=True))
+        if shares
+        else "none yet"
+    )
     return areas(edges, shares, order, names, words), list(zip(order, names, strict=True))
 
 
-def arm_rows(history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None) -> list[JsonObject]:
+def arm_rows(
+    history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None
+) -> list[JsonObject]:
     rows, compared = [], history.comparable and history.telling_masks() is None
     for k, (id, arm) in enumerate(history.arms.items()):
-        rows.append({
-            "id": id, "style": styles[k], "status": statuses.get(id, ""), "plays": arm.plays, "rewards": arm.rewards,
-            "mean": arm.total / arm.rewards if arm.rewards else None, "ess": arm.effective_sample_size,
-            "low": bounds[id][0] if bounds else None, "high": bounds[id][1] if bounds else None,
-            "lift": against_baseline(history, bounds, id) if bounds and compared else None,
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": id,
+                "style": styles[k],
+                "status": statuses.get(id, ""),
+                "plays": arm.plays,
+                "rewards": arm.rewards,
+                "mean": arm.total / arm.rewards if arm.rewards else None,
+                "ess": arm.effective_sample_size,
+                "low": bounds[id][0] if bounds else None,
+                "high": bounds[id][1] if bounds else None,
+                "lift": against_baseline(history, bounds, id) if bounds and compared else None,
+            }
+        )
     return rows
 
 
@@ -592,15 +904,26 @@ def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | N
     if not bounded_rows:
         return None
     intervals = [
-        Interval(row["id"], row["low"], row["high"], row["mean"], row["style"], f" from {row['rewards']} rewards")
+        Interval(
+            row["id"],
+            row["low"],
+            row["high"],
+            row["mean"],
+            row["style"],
+            f" from {row['rewards']} rewards",
+        )
         for row in bounded_rows[:20]
     ]
-    words = "Bounds of the mean reward of each arm: " + "; ".join(f"{d.label} {short(d.low)} to {short(d.high)}" for d in intervals)
+    words = "Bounds of the mean reward of each arm: " + "; ".join(
+        f"{d.label} {short(d.low)} to {short(d.high)}" for d in intervals
+    )
     return draw_intervals(intervals, words, "mean reward", baseline)
 
 
 def delay_chart(delays: list[int]) -> Markup | None:
-    words = ", ".join(f"{label} {count}" for label, count in zip(BARS, delays, strict=True) if count)
+    words = ", ".join(
+        f"{label} {count}" for label, count in zip(BARS, delays, strict=True) if count
+    )
     return bars(BARS, delays, f"How long rewards took: {words}", "from decision to reward")
 
 
@@ -610,7 +933,12 @@ def difference_chart(estimate: JsonObject | None) -> Markup | None:
     low, high = estimate["difference"]
     gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
     row = Interval("difference", low, high, gap, "c4")
-    return draw_intervals([row], f"Policy minus baseline: {short(low)} to {short(high)}.", "policy minus baseline, per decision", 0.0)
+    return draw_intervals(
+        [row],
+        f"Policy minus baseline: {short(low)} to {short(high)}.",
+        "policy minus baseline, per decision",
+        0.0,
+    )
 
 
 def bounds_of_arms(standing: JsonObject, history: History) -> list[tuple[float, float]] | None:
@@ -618,56 +946,94 @@ def bounds_of_arms(standing: JsonObject, history: History) -> list[tuple[float, 
     identified = standing.get("identified")
     if identified is None:
         return history.intervals()
-    return [(identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf)) for id in history.arms]
+    return [
+        (identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf))
+        for id in history.arms
+    ]
 
 
 def sentence_of(standing: JsonObject, history: History) -> str:
     bounds = bounds_of_arms(standing, history)
-    return answer_of(standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True)))
+    return answer_of(
+        standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True))
+    )
 
 
 def page_of(standing: JsonObject, history: History) -> JsonObject:
-    """Everything that the templates need. standing: of the live experiment, see `commands.describe_standing`."""
+    """Everything that the templates need. standing: of the live experiment, see
+    `commands.describe_standing`."""
     points, styles = history.curve(), style_of(history)
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
     identified = standing.get("identified")
     bounds = bounds_of_arms(standing, history)
     source = (
-        f"They hold at all times and for all arms at once, with probability 95 %; {OPEN_AT_WORST}." if identified is None
+        f"They hold at all times and for all arms at once, with probability 95 %; {OPEN_AT_WORST}."
+        if identified is None
         else "These are the bounds of the policy's stopping rule."
-    )  # fmt: skip
+    )
     by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))
     rows = arm_rows(history, statuses, styles, by_arm)
     shares, legend = share_chart(history, points, styles)
     rollout, holdings = standing["rollout"], standing["holdings"]
-    marks = [(float(one["time"]), f"mode {one['mode']}") for one in history.modes[1:] if one["time"] >= (history.first or math.inf)]
+    marks = [
+        (float(one["time"]), f"mode {one['mode']}")
+        for one in history.modes[1:]
+        if one["time"] >= (history.first or math.inf)
+    ]
     spec = standing["spec"]
-    warnings = [one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED]
+    warnings = [
+        one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
+    ]
     return {
-        "name": standing["name"], "status": standing["status"], "spec": spec, "rollout": rollout, "about": SERVED[rollout["mode"]],
-        "answer": answer_of(standing, history, by_arm), "tiles": tiles(standing, history), "rows": rows,
-        "lifts": any(row["lift"] for row in rows), "base": baseline_level(history),
-        "legend": legend, "source": source, "identified": identified,
+        "name": standing["name"],
+        "status": standing["status"],
+        "spec": spec,
+        "rollout": rollout,
+        "about": SERVED[rollout["mode"]],
+        "answer": answer_of(standing, history, by_arm),
+        "tiles": tiles(standing, history),
+        "rows": rows,
+        "lifts": any(row["lift"] for row in rows),
+        "base": baseline_level(history),
+        "legend": legend,
+        "source": source,
+        "identified": identified,
         "pictures": {
-            "reward": reward_chart(points, marks), "regret": regret_chart(points), "shares": shares,
-            "intervals": interval_chart(rows, spec.get("baseline_mean")), "budget": budget_chart(points, rollout["least_budget"], marks),
+            "reward": reward_chart(points, marks),
+            "regret": regret_chart(points),
+            "shares": shares,
+            "intervals": interval_chart(rows, spec.get("baseline_mean")),
+            "budget": budget_chart(points, rollout["least_budget"], marks),
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "segments": segment_groups(history, standing), "segments_note": note_of(history.spec),
+        "segments": segment_groups(history, standing),
+        "segments_note": note_of(history.spec),
         "promise_by": standing["spec"].get("promise_by"),
-        "warnings": warnings, "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
-        "holdings": holdings, "charged": charge(holdings), "open": standing["open"],
+        "warnings": warnings,
+        "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
+        "holdings": holdings,
+        "charged": charge(holdings),
+        "open": standing["open"],
         "rewarded": history.rewarded,
-        "why_no_bounds": why_no_bounds(history), "expired": history.expired, "late": history.late, "cancelled": history.cancelled,
-        "last": [(line, history.outcomes.get(line.id, ""), clock(line.time)) for line in reversed(history.last)],
-        "modes": [one | {"time": timestamp(one["time"])} for one in history.modes], "seq": standing["seq"], "digest": standing["digest"],
+        "why_no_bounds": why_no_bounds(history),
+        "expired": history.expired,
+        "late": history.late,
+        "cancelled": history.cancelled,
+        "last": [
+            (line, history.outcomes.get(line.id, ""), clock(line.time))
+            for line in reversed(history.last)
+        ],
+        "modes": [one | {"time": timestamp(one["time"])} for one in history.modes],
+        "seq": standing["seq"],
+        "digest": standing["digest"],
         "time": timestamp(history.time),
-    }  # fmt: skip
+    }
 
 
 def segment_groups(history: History, standing: JsonObject) -> list[JsonObject]:
-    """The tables by segment: a name, its lines, and the bound of each promise where its values have one."""
+    """The tables by segment: a name, its lines, and the bound of each promise where its values have
+    one."""
     if not history.segments:
         return []
     rows = segment_report(history)["arms"]
@@ -690,7 +1056,11 @@ def why_no_bounds(history: History) -> str:
     """Why arms have no bounds on the page; empty where they have."""
     if history.comparable:
         return ""
-    why = "rewards are outside the declared range" if history.outside else "what an arm earns depends on the round"
+    why = (
+        "rewards are outside the declared range"
+        if history.outside
+        else "what an arm earns depends on the round"
+    )
     return f"No bounds of arms are shown, nor regret: {why}."
 
 
@@ -711,20 +1081,36 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"
     came = f"{history.rewarded:,} rewards came, {history.defaulted:,} are the default"
     numbers = [
-        ("Decisions", f"{history.decisions:,}", f"{history.cancelled:,} cancelled, {history.unrewarded:,} ended without a reward"),
+        (
+            "Decisions",
+            f"{history.decisions:,}",
+            f"{history.cancelled:,} cancelled, {history.unrewarded:,} ended without a reward",
+        ),
         ("Rewarded", f"{history.rewarded + history.defaulted:,}", came),
         ("Open", f"{len(history.open):,}", "wait for a reward"),
         ("Mean reward", short(history.total / rewards) if rewards else "–", of_what),
-        ("Baseline", f"{history.baseline_decisions / history.decisions:.0%}" if history.decisions else "–", "of all decisions"),
+        (
+            "Baseline",
+            f"{history.baseline_decisions / history.decisions:.0%}" if history.decisions else "–",
+            "of all decisions",
+        ),
     ]
     if standing["holdings"] is not None:
         holdings = standing["holdings"]
         by = standing["spec"].get("promise_by")
         where = "rewards in hand" if by is None else f"rewards in hand in the {by} with the least"
-        numbers.append(("Budget", "≥ " + short(holdings["budget_bound"]), f"{where}, alpha {holdings['alpha']:g}"))
+        numbers.append(
+            (
+                "Budget",
+                "≥ " + short(holdings["budget_bound"]),
+                f"{where}, alpha {holdings['alpha']:g}",
+            )
+        )
     if standing.get("identified") is not None:
         left = standing["identified"]["samples_remaining"]
-        numbers.append(("Samples left", "–" if left is None else short(left), standing["identified"]["status"]))
+        numbers.append(
+            ("Samples left", "–" if left is None else short(left), standing["identified"]["status"])
+        )
     return numbers
 
 
@@ -732,5 +1118,10 @@ def certificate_chart(certificate: JsonObject) -> Markup | None:
     if certificate["budget"] is None or len(certificate["budget"]["over_time"]) < 2:
         return None
     points = [(float(decisions), bound) for decisions, bound in certificate["budget"]["over_time"]]
-    words = f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below {short(certificate['budget']['lowest_bound'])}."
+    words = (
+        f"Lower bound of the budget over {points[-1][0]:.0f} "
+        f"decisions, "
+        f"never below "
+        f"{short(certificate['budget']['lowest_bound'])}."
+    )
     return lines([Line("at least", points, "c2")], words, 0.0, time=False)

@@ -1,4 +1,5 @@
-"""The certificate: what an experiment promises, what it rests on, and how it stands, bound to the head of the log by a signature."""
+"""The certificate: what an experiment promises, what it rests on, and how it stands, bound to the
+head of the log by a signature."""
 
 import hashlib
 import hmac
@@ -15,11 +16,21 @@ from tightrope.evaluation.estimators import bounds_of
 
 from . import events
 from .errors import timestamp
-from .history import ASSUMING, BARS, OBSERVATION_ERROR, History, SegmentHistory, at_worst, promised_bounds, winner
+from .history import (
+    ASSUMING,
+    BARS,
+    OBSERVATION_ERROR,
+    History,
+    SegmentHistory,
+    at_worst,
+    promised_bounds,
+    winner,
+)
 from .rounds import baselines_of
 from .spec import ExperimentSpec
 
-# The assumptions behind a certificate's numbers, in words, each with what the log of the experiment says about it.
+# The assumptions behind a certificate's numbers, in words, each with what the log of the experiment
+# says about it.
 
 
 HOLDS, AGREES, CONTRADICTED, NO_EVIDENCE = "holds", "agrees", "contradicted", "unseen"
@@ -27,8 +38,9 @@ ROUNDING = 1.0 + 1e-9
 
 
 class Assumption(NamedTuple):
-    """says: what is assumed. verdict: "holds" (the service sees to it), "agrees" (the log shows nothing against it), "contradicted" (the
-    log shows that it is wrong), "unseen" (no log can show it). why: a sentence."""
+    """says: what is assumed. verdict: "holds" (the service sees to it), "agrees" (the log shows
+    nothing against it), "contradicted" (the log shows that it is wrong), "unseen" (no log can show
+    it). why: a sentence."""
 
     says: str
     verdict: str
@@ -39,7 +51,9 @@ def unseen(says: str, why: str = "No log can show this.") -> Assumption:
     return Assumption(says, NO_EVIDENCE, why)
 
 
-def assumptions(holdings: JsonObject | None, history: History, rollout: JsonObject) -> list[Assumption]:
+def assumptions(
+    holdings: JsonObject | None, history: History, rollout: JsonObject
+) -> list[Assumption]:
     spec, observations = history.spec, history.observed
     assert spec is not None
     premises = [] if holdings is None else guarantees(holdings, spec, history)
@@ -50,18 +64,37 @@ def assumptions(holdings: JsonObject | None, history: History, rollout: JsonObje
             Assumption(
                 "The difference between policy and baseline is bounded at all times at once, "
                 f"each side with error {rollout['estimate']['error']:.3g}.",
-                HOLDS, "The service computes it so.",
+                HOLDS,
+                "The service computes it so.",
             ),
-        ]  # fmt: skip
+        ]
     if spec.default_reward is not None:
         premises.append(default_is_earned(holdings, rollout, spec, history))
     if observations.clipped:
         low, high = history.reward_range
-        says = f"A reward outside [{low:g}, {high:g}] is worth as much as the end that is nearer to it."
-        premises.append(unseen(says, f"{plural(observations.clipped, 'decision')} had such a reward, which was clipped."))
+        says = (
+            f"A reward outside [{low:g}, {high:g}] is worth as much as the "
+            f"end that "
+            f"is nearer "
+            f"to it."
+        )
+        premises.append(
+            unseen(
+                says,
+                f"{plural(observations.clipped, 'decision')} had such a reward, which was clipped.",
+            )
+        )
     if history.cancelled:
         premises.append(cancellations(history))
-    return [*premises, unseen("Each decision was carried out as it was answered, and each reward was reported once and truly.")]
+    return [
+        *premises,
+        unseen(
+            "Each decision was carried out as it was answered, and each "
+            "reward was "
+            "reported once "
+            "and truly."
+        ),
+    ]
 
 
 def plural(count: int, what: str) -> str:
@@ -71,12 +104,21 @@ def plural(count: int, what: str) -> str:
 def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> list[Assumption]:
     """The assumptions behind the budget; docs/explanation/conservative-guarantee.md says why."""
     premises, (least, most) = [], holdings["rewards"]
-    if not holdings["bernoulli"] or holdings["norms"] is not None:  # the ellipsoid rests on the noise
+    if (
+        not holdings["bernoulli"] or holdings["norms"] is not None
+    ):  # the ellipsoid rests on the noise
         premises.append(noise(holdings["sigma"], least, spec, history))
     if holdings["bernoulli"]:
         premises.append(in_range(spec, history))
         if holdings["sets"]:
-            premises.append(unseen("Rewards of the arms of a set depend on each other by what they earn on average alone."))
+            premises.append(
+                unseen(
+                    "Rewards of the arms of a set depend on each other by "
+                    "what they "
+                    "earn on "
+                    "average alone."
+                )
+            )
     else:
         if holdings["freedman"]:
             premises.append(deviations(most - least, spec, history))
@@ -86,7 +128,12 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         pass  # the bound asks nothing of the arms
     elif holdings["norms"] is None:
         where = "" if spec.promise_by is None else f" in a {spec.promise_by}"
-        premises.append(steady(f"What an arm earns on average{where} does not change during the experiment.", history))
+        premises.append(
+            steady(
+                f"What an arm earns on average{where} does not change during the experiment.",
+                history,
+            )
+        )
         if holdings["learned"] and not holdings["bernoulli"]:
             premises.append(at_most(most, spec, history))
     else:
@@ -95,46 +142,77 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
     if holdings["lower"] or (holdings["norms"] is not None and spec.apply != "in order"):
         premises.append(delays(history))
     elif holdings["norms"] is not None and spec.default_reward is None:
-        premises.append(whether_it_comes("Whether a reward arrives does not depend on what it is.", history))
+        premises.append(
+            whether_it_comes("Whether a reward arrives does not depend on what it is.", history)
+        )
     premises.append(masks(history))
     premises.append(baseline_is_there(history))
-    premises.append(baseline_mean(holdings, spec, history) if spec.promise_by is None else means_by_segment(spec, history))
+    premises.append(
+        baseline_mean(holdings, spec, history)
+        if spec.promise_by is None
+        else means_by_segment(spec, history)
+    )
     return premises
 
 
 def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
-    """By arm, bounds on what it earns on average that hold at all times and for all arms at once; none where arms have no one mean."""
+    """By arm, bounds on what it earns on average that hold at all times and for all arms at once;
+    none where arms have no one mean."""
     bounds = history.observed.mean_bounds() if history.comparable else {}
     return {id: history.in_units(*shares) for id, shares in bounds.items()}
 
 
-# Rewards -------------------------------------------------------------------------------------------------------------------
+# Rewards ------------------------------------------------------------------------------------------
 
 
 def seen_range(history: History) -> str:
     observations = history.observed
     if not history.rewards:
         return "There is no reward yet."
-    return f"The {plural(history.rewards, 'reward')} of the log are from {observations.lowest:.6g} to {observations.highest:.6g}."
+    return (
+        f"The {plural(history.rewards, 'reward')} of "
+        f"the log "
+        f"are from "
+        f"{observations.lowest:.6g} to {observations.highest:.6g}."
+    )
 
 
 def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) -> Assumption:
     says = (
-        f"Rewards are at least {least:g}, and their noise is sub-Gaussian with scale sigma = {sigma:.6g} "
+        f"Rewards are at least {least:g}, and their noise is sub-Gaussian "
+        f"with scale "
+        f"sigma = "
+        f"{sigma:.6g} "
         "(1/2 is enough for any reward between 0 and 1)."
     )
     observations, declared = history.observed, spec.reward_range
     if observations.lowest < least:
         return Assumption(says, CONTRADICTED, f"The log has a reward of {observations.lowest:.6g}.")
-    if declared is not None and declared[0] >= least and sigma * ROUNDING >= (declared[1] - declared[0]) / 2:
+    if (
+        declared is not None
+        and declared[0] >= least
+        and sigma * ROUNDING >= (declared[1] - declared[0]) / 2
+    ):
         return Assumption(
-            says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned, and half of that is at most sigma."
+            says,
+            HOLDS,
+            f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not "
+            f"learned, and "
+            f"half of "
+            f"that is at most sigma.",
         )
     low, high = history.reward_range
     for where, observed in history.alike.items() if history.comparable else ():
         for arm, variance in observed.least_variance().items():
             if (high - low) ** 2 * variance > sigma**2 * ROUNDING:
-                return Assumption(says, CONTRADICTED, f"The rewards of arm {arm!r}{where} vary by more than sigma = {sigma:.6g} allows.")
+                return Assumption(
+                    says,
+                    CONTRADICTED,
+                    f"The rewards of arm {arm!r}{where} vary by more than "
+                    f"sigma = "
+                    f"{sigma:.6g} "
+                    f"allows.",
+                )
     return Assumption(says, AGREES, seen_range(history))
 
 
@@ -145,10 +223,19 @@ def deviations(span: float, spec: ExperimentSpec, history: History) -> Assumptio
         spec.reward_range,
     )
     if declared is not None and declared[1] - declared[0] <= span * ROUNDING:
-        return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
+        return Assumption(
+            says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned."
+        )
     for arm, (least, most) in mean_bounds(history).items():
-        if max(history.arms[arm].highest - most, least - history.arms[arm].lowest) > span * ROUNDING:
-            return Assumption(says, CONTRADICTED, f"A reward of arm {arm!r} is further from its mean than {span:g}.")
+        if (
+            max(history.arms[arm].highest - most, least - history.arms[arm].lowest)
+            > span * ROUNDING
+        ):
+            return Assumption(
+                says,
+                CONTRADICTED,
+                f"A reward of arm {arm!r} is further from its mean than {span:g}.",
+            )
     return (
         Assumption(says, AGREES, seen_range(history))
         if observations.highest - observations.lowest <= span * ROUNDING
@@ -157,45 +244,69 @@ def deviations(span: float, spec: ExperimentSpec, history: History) -> Assumptio
 
 
 def means_in_range(low: float, high: float, spec: ExperimentSpec, history: History) -> Assumption:
-    says, declared = f"What an arm earns on average is between {low:g} and {high:g}.", spec.reward_range
+    says, declared = (
+        f"What an arm earns on average is between {low:g} and {high:g}.",
+        spec.reward_range,
+    )
     if declared is not None and declared[0] >= low and declared[1] <= high:
-        return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
+        return Assumption(
+            says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned."
+        )
     for arm, (least, most) in mean_bounds(history).items():
         if least > high or most < low:
-            return Assumption(says, CONTRADICTED, f"Arm {arm!r} earns between {least:.6g} and {most:.6g} on average.")
+            return Assumption(
+                says,
+                CONTRADICTED,
+                f"Arm {arm!r} earns between {least:.6g} and {most:.6g} on average.",
+            )
     return Assumption(says, AGREES, seen_range(history))
 
 
 def at_most(high: float, spec: ExperimentSpec, history: History) -> Assumption:
     says, declared = f"Rewards are at most {high:g}.", spec.reward_range
     if history.observed.highest > high:
-        return Assumption(says, CONTRADICTED, f"The log has a reward of {history.observed.highest:.6g}.")
+        return Assumption(
+            says, CONTRADICTED, f"The log has a reward of {history.observed.highest:.6g}."
+        )
     if declared is not None and declared[1] <= high:
-        return Assumption(says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned.")
+        return Assumption(
+            says, HOLDS, f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned."
+        )
     return Assumption(says, AGREES, seen_range(history))
 
 
 def in_range(spec: ExperimentSpec, history: History) -> Assumption:
     says = "Every reward is within the declared range."
     if history.outside:
-        return Assumption(says, CONTRADICTED, f"{plural(history.outside, 'reward')} of the log are outside.")
+        return Assumption(
+            says, CONTRADICTED, f"{plural(history.outside, 'reward')} of the log are outside."
+        )
     return Assumption(says, HOLDS if spec.reward_range is not None else AGREES, seen_range(history))
 
 
-# Time and delays -----------------------------------------------------------------------------------------------------------
+# Time and delays ----------------------------------------------------------------------------------
 
 
 def steady(says: str, history: History) -> Assumption:
     if not history.comparable:
-        return unseen(says, "What an arm earns depends on the round here, so that the log does not show it.")
+        return unseen(
+            says, "What an arm earns depends on the round here, so that the log does not show it."
+        )
     for where, observed in history.alike.items():
         drift = observed.drift()
         if drift is not None:
             arm, (more, least, less, most) = drift
             least, most = history.in_units(least, most)
-            values = f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those from {less} on"
+            values = (
+                f"at least {least:.4g} in decisions from {more} on, "
+                f"at most "
+                f"{most:.4g} in "
+                f"those from {less} on"
+            )
             return Assumption(says, CONTRADICTED, f"Arm {arm!r} earned{where} {values}.")
-    return Assumption(says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ.")
+    return Assumption(
+        says, AGREES, "Stretches of the log, compared arm by arm, do not surely differ."
+    )
 
 
 def delays(history: History) -> Assumption:
@@ -205,8 +316,17 @@ def delays(history: History) -> Assumption:
         if contrast is not None:
             arm, (more, least, less, most) = contrast
             least, most = history.in_units(least, most)
-            values = f"at least {least:.4g} on average where they took {more}, at most {most:.4g} where {less}"
-            return Assumption(says, CONTRADICTED, f"Rewards of arm {arm!r}{where} are {values} (upper ends of {', '.join(BARS)}).")
+            values = (
+                f"at least {least:.4g} on average where they took {more}, "
+                f"at most "
+                f"{most:.4g} "
+                f"where {less}"
+            )
+            return Assumption(
+                says,
+                CONTRADICTED,
+                f"Rewards of arm {arm!r}{where} are {values} (upper ends of {', '.join(BARS)}).",
+            )
     return whether_it_comes(says, history)
 
 
@@ -214,23 +334,39 @@ def whether_it_comes(says: str, history: History) -> Assumption:
     missing = history.observed.without_reward
     if not missing:
         return Assumption(says, AGREES, "Every decision that has ended has a reward.")
-    return unseen(says, f"{plural(missing, 'decision')} ended without a reward; nobody knows what those would have been.")
+    return unseen(
+        says,
+        f"{plural(missing, 'decision')} ended without a reward; nobody "
+        f"knows what "
+        f"those would "
+        f"have been.",
+    )
 
 
-def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: ExperimentSpec, history: History) -> Assumption:
+def default_is_earned(
+    holdings: JsonObject | None, rollout: JsonObject, spec: ExperimentSpec, history: History
+) -> Assumption:
     """The assumption about the default reward, against the rewards that came too late.
 
-    Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from it, or the policy is compared with it:
-    else it only makes the bound lower.
+    Too much is wrong for every arm. Too little is wrong where the baseline's mean is learned from
+    it, or the policy is compared with it: else it only makes the bound lower.
     """
     assert spec.default_reward is not None
-    says = f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
+    says = (
+        f"A decision without a reward when its window closes has earned {spec.default_reward:.6g}."
+    )
     low, high = history.reward_range
     taken = min(max((spec.default_reward - low) / (high - low), 0.0), 1.0)
-    late = {f"arm {arm!r}": (arm, observations.late) for arm, observations in history.observed.arms.items() if observations.late.rounds}
+    late = {
+        f"arm {arm!r}": (arm, observations.late)
+        for arm, observations in history.observed.arms.items()
+        if observations.late.rounds
+    }
     own = baselines_of({}, spec.baseline)
     compared = rollout["estimate"] is not None or (holdings is not None and holdings["learned"])
-    bounds = bounds_of([sequence for _, sequence in late.values()], OBSERVATION_ERROR / max(len(late), 1))
+    bounds = bounds_of(
+        [sequence for _, sequence in late.values()], OBSERVATION_ERROR / max(len(late), 1)
+    )
     for (name, (arm, sequence)), (least, most) in zip(late.items(), bounds, strict=True):
         least, most = history.in_units(least, most)
         rewards = f"{plural(sequence.rounds, 'reward')} of {name} that came later"
@@ -238,7 +374,13 @@ def default_is_earned(holdings: JsonObject | None, rollout: JsonObject, spec: Ex
             return Assumption(says, CONTRADICTED, f"{rewards} are at most {most:.4g} on average.")
         if least > low + (high - low) * taken and compared and (arm in own or not own):
             return Assumption(says, CONTRADICTED, f"{rewards} are at least {least:.4g} on average.")
-    return unseen(says, f"{plural(history.expired, 'window')} closed without a reward; {plural(history.late, 'reward')} came later.")
+    return unseen(
+        says,
+        f"{plural(history.expired, 'window')} closed "
+        f"without a "
+        f"reward; "
+        f"{plural(history.late, 'reward')} came later.",
+    )
 
 
 def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
@@ -248,7 +390,10 @@ def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
 def cancellations(history: History) -> Assumption:
     one = history.cancelled == 1
     says = (
-        f"{plural(history.cancelled, 'cancelled decision')} {'counts' if one else 'count'} for nothing: none was shown, and whether one is "
+        f"{plural(history.cancelled, 'cancelled decision')} "
+        f"{'counts' if one else 'count'} for "
+        f"nothing: none was "
+        f"shown, and whether one is "
         "cancelled does not depend on its arm or its reward."
     )
     for where, observed in history.alike.items():
@@ -256,21 +401,46 @@ def cancellations(history: History) -> Assumption:
         if uneven is not None:
             more, least, less, most = uneven
             return Assumption(
-                says, CONTRADICTED, f"Of arm {more!r}{where} at least {least:.1%} are cancelled, of arm {less!r} at most {most:.1%}."
+                says,
+                CONTRADICTED,
+                f"Of arm {more!r}{where} at least {least:.1%} are "
+                f"cancelled, of arm "
+                f"{less!r} at "
+                f"most {most:.1%}.",
             )
         if observed.late_cancellation():
-            return Assumption(says, CONTRADICTED, f"Most cancellations{where} come later than most rewards, when a reward may be known.")
+            return Assumption(
+                says,
+                CONTRADICTED,
+                f"Most cancellations{where} come later than most "
+                f"rewards, when a "
+                f"reward may be "
+                f"known.",
+            )
     share = history.cancelled / max(history.decisions, 1)
-    return unseen(says, f"They are {share:.1%} of all decisions, and no arm surely has a larger share of them than another.")
+    return unseen(
+        says,
+        f"They are {share:.1%} of all decisions, and no arm surely has a "
+        f"larger share "
+        f"of them "
+        f"than another.",
+    )
 
 
-# The baseline and features -------------------------------------------------------------------------------------------------
+# The baseline and features ------------------------------------------------------------------------
 
 
 def linear(coefficients: float, longest: float, history: History) -> Assumption:
     says = (
-        "What an arm earns on average is a linear function of its features, which does not change during the experiment; the norm of "
-        f"its coefficients is at most {coefficients:.6g} (theta_bound), that of features at most {longest:.6g} (arm_bound)."
+        "What an arm earns on average is a linear function of its features, "
+        "which does "
+        "not change "
+        "during the "
+        "experiment; the norm of "
+        f"its coefficients is at most {coefficients:.6g} (theta_bound), that of "
+        f"features "
+        f"at most "
+        f"{longest:.6g} (arm_bound)."
     )
     spec = history.spec
     assert spec is not None
@@ -281,7 +451,13 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
     drift = steady("", history) if history.comparable else None
     if drift is not None and drift.verdict == CONTRADICTED:
         return Assumption(says, CONTRADICTED, drift.why)
-    return unseen(says, f"The longest features have the norm {norm:.6g}; whether what they explain is linear is not checked.")
+    return unseen(
+        says,
+        f"The longest features have the norm {norm:.6g}; whether what they "
+        f"explain is "
+        f"linear is "
+        f"not checked.",
+    )
 
 
 def masks(history: History) -> Assumption:
@@ -291,15 +467,27 @@ def masks(history: History) -> Assumption:
     if contrast is not None:
         arm, where, (more, least, less, most) = contrast
         least, most = history.in_units(least, most)
-        more, less = (f"where {mask} may not be played" if mask else "where every arm may be played" for mask in (more, less))
-        return Assumption(says, CONTRADICTED, f"Arm {arm!r} earns{where} at least {least:.4g} {more}, at most {most:.4g} {less}.")
+        more, less = (
+            f"where {mask} may not be played" if mask else "where every arm may be played"
+            for mask in (more, less)
+        )
+        return Assumption(
+            says,
+            CONTRADICTED,
+            f"Arm {arm!r} earns{where} at least {least:.4g} {more}, at most {most:.4g} {less}.",
+        )
     if not history.observed.limited:
         return Assumption(says, HOLDS, "No decision has left an arm out.")
     return unseen(says, f"For {plural(history.observed.limited, 'decision')} arms were left out.")
 
 
 def baseline_is_there(history: History) -> Assumption:
-    says = "The baseline can be played in every round; where it could not, a decision's reason says so."
+    says = (
+        "The baseline can be played in every round; where it "
+        "could not, a "
+        "decision's reason "
+        "says so."
+    )
     missing = history.observed.without_baseline
     if missing:
         return Assumption(says, CONTRADICTED, f"It was not eligible in {plural(missing, 'round')}.")
@@ -310,51 +498,80 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
     stated = holdings["baseline_mean"]
     if stated is None:
         if holdings["learned"]:
-            return Assumption("The baseline's mean is learned.", HOLDS, "Its rewards are data like any other.")
+            return Assumption(
+                "The baseline's mean is learned.", HOLDS, "Its rewards are data like any other."
+            )
         return unseen("A round's baseline earns on average what the round said.")
     says = f"The baseline earns {stated:.6g} on average, or what a round said that it earns."
     if not isinstance(spec.baseline, str) or not history.comparable:
-        return unseen(says, "The baseline is not one arm with one mean here, so that the log does not show what it earns.")
+        return unseen(
+            says,
+            "The baseline is not one arm with one mean here, so that the log "
+            "does not "
+            "show what "
+            "it earns.",
+        )
     bounds = mean_bounds(history).get(spec.baseline)
     if bounds is None:
         return unseen(says, "The log has no reward of the baseline to compare it with.")
     least, most = bounds
     if not least <= stated <= most:
-        return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}.")
+        return Assumption(
+            says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g}."
+        )
     return Assumption(says, AGREES, f"By the log it earns between {least:.6g} and {most:.6g}.")
 
 
 def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
     by, values, stated = str(spec.promise_by), spec.promised_values or [], spec.baseline_means
     if stated is None and spec.baseline_mean is None:
-        return Assumption(f"The baseline's mean is learned in every {by} by itself.", HOLDS, "Its rewards are data like any other.")
-    means = {value: float(spec.baseline_mean or 0.0) for value in values} if stated is None else stated
-    says = f"The baseline earns on average, by {by}: {', '.join(f'{value} {means[value]:.6g}' for value in values)}."
+        return Assumption(
+            f"The baseline's mean is learned in every {by} by itself.",
+            HOLDS,
+            "Its rewards are data like any other.",
+        )
+    means = (
+        {value: float(spec.baseline_mean or 0.0) for value in values} if stated is None else stated
+    )
+    says = (
+        f"The baseline earns on "
+        f"average, "
+        f"by {by}: "
+        f"{', '.join(f'{value} {means[value]:.6g}' for value in values)}."
+    )
     bounds: dict[str, tuple[float, float]] = {}
     if history.comparable:
         for value in values:
-            least, most = open_mean_bounds(history.segments[by][value], str(spec.baseline), OBSERVATION_ERROR / len(values))
+            least, most = open_mean_bounds(
+                history.segments[by][value], str(spec.baseline), OBSERVATION_ERROR / len(values)
+            )
             bounds |= {value: history.in_units(least, most)} if least > 0.0 or most < 1.0 else {}
     if not bounds:
         return unseen(says, "The log has no reward of the baseline to compare them with.")
     for value, (least, most) in bounds.items():
         if not least <= means[value] <= most:
-            return Assumption(says, CONTRADICTED, f"By the log it earns between {least:.6g} and {most:.6g} in {by} {value}.")
-    intervals = ", ".join(f"{value} {least:.6g} to {most:.6g}" for value, (least, most) in bounds.items())
+            return Assumption(
+                says,
+                CONTRADICTED,
+                f"By the log it earns between {least:.6g} and {most:.6g} in {by} {value}.",
+            )
+    intervals = ", ".join(
+        f"{value} {least:.6g} to {most:.6g}" for value, (least, most) in bounds.items()
+    )
     return Assumption(says, AGREES, f"By the log it earns: {intervals}.")
 
 
 def open_mean_bounds(segment: SegmentHistory, arm: str, error: float) -> tuple[float, float]:
-    """Bounds on the mean of an arm in a segment, scaled to [0, 1], whatever its open decisions will bring: what comes first may be what
-    comes quickly."""
+    """Bounds on the mean of an arm in a segment, scaled to [0, 1], whatever its open decisions will
+    bring: what comes first may be what comes quickly."""
     arm_history = segment.arms.get(arm)
     if arm_history is None or not arm_history.rewards:
         return 0.0, 1.0
     return bounds_of([at_worst(arm_history.mean, arm_history.open)], error)[0]
 
 
-# Signatures: of cookies and forms with a secret of the service, which checks them itself; of certificates with a private key,
-# so that others check them with the public one.
+# Signatures: of cookies and forms with a secret of the service, which checks them itself; of
+# certificates with a private key, so that others check them with the public one.
 
 
 def signature(key: bytes, text: bytes) -> str:
@@ -368,7 +585,11 @@ def agrees(key: bytes, text: bytes, candidate: str) -> bool:
 
 
 def public_key(private: bytes) -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return (
+        Ed25519PrivateKey.from_private_bytes(private)
+        .public_key()
+        .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
 
 
 def sign(private: bytes, text: bytes) -> str:
@@ -377,7 +598,8 @@ def sign(private: bytes, text: bytes) -> str:
 
 
 def signed_with(public: bytes, text: bytes, candidate: str) -> bool:
-    """Whether a signature is that of the text by the private key that belongs to a public one. Raises ValueError where that is none."""
+    """Whether a signature is that of the text by the private key that belongs to a public one.
+    Raises ValueError where that is none."""
     key = read_public(public)
     try:
         key.verify(bytes.fromhex(candidate), text)
@@ -388,7 +610,9 @@ def signed_with(public: bytes, text: bytes, candidate: str) -> bool:
 
 def fingerprint(public: bytes) -> str:
     """SHA-256 of a public key in DER, which people compare. Raises ValueError where it is none."""
-    return hashlib.sha256(read_public(public).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
+    return hashlib.sha256(
+        read_public(public).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    ).hexdigest()
 
 
 def read_public(public: bytes) -> Ed25519PublicKey:
@@ -398,20 +622,30 @@ def read_public(public: bytes) -> Ed25519PublicKey:
     except Exception:  # ValueError, UnsupportedAlgorithm, and others for what OpenSSL cannot read
         key = None
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError("public_key is not a public key for Ed25519 in PEM; give the text that GET /v1/public-key answers.")
+        raise ValueError(
+            "public_key is not a public key for Ed25519 in PEM; give "
+            "the text "
+            "that GET "
+            "/v1/public-key answers."
+        )
     return key
 
 
 KIND = "tightrope certificate 1"
 BELOW_ZERO = (
-    "A bound below 0 does not say that the promise was broken: at that time the log alone could not show that it was kept, because rewards "
+    "A bound below 0 does not say that the promise was broken: at that time "
+    "the log "
+    "alone could "
+    "not show that it "
+    "was kept, because rewards "
     "that had just come were bad ones, or the baseline's mean was not known well yet."
 )
 
 
 def certificate(standing: JsonObject, history: History, key: bytes, issued: int) -> JsonObject:
-    """A certificate of an experiment. standing: of the live one, see `commands.describe_standing`; history: up to the same event.
-    key: the private one that signs it. issued: microseconds since 1970."""
+    """A certificate of an experiment. standing: of the live one, see `commands.describe_standing`;
+    history: up to the same event. key: the private one that signs it. issued: microseconds since
+    1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
     assumed = assumptions(holdings, history, standing["rollout"])
@@ -419,18 +653,37 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         budget = {
             "bound": holdings["budget_bound"],
             "bound_if_cancelled_were_shown": bound_if_shown(holdings, history),
-            "lowest_bound": min(bound for bound in (holdings["budget_bound"], history.lowest_budget) if bound is not None),
-            **({"lowest_bound_means": BELOW_ZERO} if holdings["budget_bound"] < 0 or (history.lowest_budget or 0.0) < 0 else {}),
-            "over_time": [[point.decisions, point.budget] for point in history.curve() if point.budget is not None],
+            "lowest_bound": min(
+                bound
+                for bound in (holdings["budget_bound"], history.lowest_budget)
+                if bound is not None
+            ),
+            **(
+                {"lowest_bound_means": BELOW_ZERO}
+                if holdings["budget_bound"] < 0 or (history.lowest_budget or 0.0) < 0
+                else {}
+            ),
+            "over_time": [
+                [point.decisions, point.budget]
+                for point in history.curve()
+                if point.budget is not None
+            ],
             **({"segments": promised_bounds(standing)} if "segments" in holdings else {}),
-            "alpha": holdings["alpha"], "delta": holdings["delta"], "sigma": holdings["sigma"],
-            "rewards": holdings["rewards"], "failure": holdings["failure"],
-        }  # fmt: skip
+            "alpha": holdings["alpha"],
+            "delta": holdings["delta"],
+            "sigma": holdings["sigma"],
+            "rewards": holdings["rewards"],
+            "failure": holdings["failure"],
+        }
     body = {
         "kind": KIND,
         "experiment": standing["name"],
         "issued": timestamp(issued),
-        "log": {"events": standing["seq"], "digest": standing["digest"], "time": timestamp(history.time)},
+        "log": {
+            "events": standing["seq"],
+            "digest": standing["digest"],
+            "time": timestamp(history.time),
+        },
         "policy": standing["policy"],
         "baseline": spec.get("baseline"),
         "baseline_mean": spec.get("baseline_mean", spec.get("baseline_means")),
@@ -438,7 +691,9 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "open": {"decisions": standing["open"], "charged": charge(holdings)},
         "decisions": history.decisions,
         "cancelled": history.cancelled,
-        "baseline_share": history.baseline_decisions / history.decisions if history.decisions else None,
+        "baseline_share": history.baseline_decisions / history.decisions
+        if history.decisions
+        else None,
         "mode": standing["rollout"]["mode"],
         "modes": [mode | {"time": timestamp(mode["time"])} for mode in history.modes],
         "estimate": standing["rollout"]["estimate"],
@@ -457,7 +712,8 @@ def canonical(body: JsonObject) -> bytes:
 
 
 def read(text: str) -> JsonObject:
-    """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands twice, of which readers may take either."""
+    """A certificate from a file. Raises ValueError where it is not JSON, or where a name stands
+    twice, of which readers may take either."""
 
     def once(pairs: list[tuple[str, object]]) -> JsonObject:
         items = dict(pairs)
@@ -472,7 +728,8 @@ def read(text: str) -> JsonObject:
 
 
 def check(certificate: JsonObject, public: bytes) -> list[str]:
-    """The errors of a certificate; none: it is one of this service, and nothing of it was changed. public: the service's key in PEM."""
+    """The errors of a certificate; none: it is one of this service, and nothing of it was changed.
+    public: the service's key in PEM."""
     if certificate.get("kind") != KIND or not isinstance(certificate.get("ed25519"), str):
         return ["It is not a certificate of this kind."]
     body = {name: value for name, value in certificate.items() if name not in ("sha256", "ed25519")}
@@ -481,7 +738,12 @@ def check(certificate: JsonObject, public: bytes) -> list[str]:
     if hashlib.sha256(text).hexdigest() != certificate.get("sha256"):
         errors.append("Its digest is not that of its content: it was changed.")
     if body.get("public_key") != fingerprint(public):
-        errors.append(f"It names another public key than this one, whose fingerprint is {fingerprint(public)}.")
+        errors.append(
+            f"It names another public key than this "
+            f"one, whose "
+            f"fingerprint is "
+            f"{fingerprint(public)}."
+        )
     elif not signed_with(public, text, certificate["ed25519"]):
         errors.append("Its signature is not by the private key that belongs to this public one.")
     return errors
@@ -491,51 +753,107 @@ def charge(holdings: JsonObject | None) -> str:
     if holdings is None:
         return "Nothing: this policy keeps no budget."
     open, charged = holdings["open"], holdings["open"]["charged"]
-    how = "as whatever is worst for the policy" if holdings["learned"] else "as having earned its mean"
+    how = (
+        "as whatever is worst for the policy"
+        if holdings["learned"]
+        else "as having earned its mean"
+    )
     if holdings["sets"]:
-        return f"The rewards of {open['arms']} arms are open: those of the policy's sets count as nothing, a set of the baseline {how}."
+        return (
+            f"The rewards of {open['arms']} arms are open: those of the "
+            f"policy's sets "
+            f"count as "
+            f"nothing, a set of "
+            f"the baseline {how}."
+        )
     if charged != charged:
-        return f"{open['decisions']} open decisions of the policy are bounded together with all others by the regression's confidence set."
+        return (
+            f"{open['decisions']} open decisions of the policy are bounded "
+            f"together "
+            f"with all "
+            f"others by the "
+            f"regression's "
+            f"confidence set."
+        )
     if charged == 0.0:
         own, others = open["decisions"], open["baseline"]
-        return f"{own} open decisions of the policy count as having earned nothing, {others} of the baseline {how}."
-    return f"{open['decisions']} open decisions of the policy count as having earned at least {charged:.6g}."
+        return (
+            f"{own} open decisions of the policy count as having earned "
+            f"nothing, "
+            f"{others} of "
+            f"the baseline {how}."
+        )
+    return (
+        f"{open['decisions']} open decisions of the policy count as "
+        f"having earned "
+        f"at least "
+        f"{charged:.6g}."
+    )
 
 
 def bound_if_shown(holdings: JsonObject, history: History) -> float:
-    """The lower bound of the budget if every cancelled decision was shown after all and earned nothing."""
+    """The lower bound of the budget if every cancelled decision was shown after all and earned
+    nothing."""
     spec = history.spec
-    most = history.reward_range[1] * (len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1)
-    would_earn = history.cancelled_means + history.cancelled_unknown * most  # a baseline earns at most the most that there can be
+    most = history.reward_range[1] * (
+        len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1
+    )
+    would_earn = (
+        history.cancelled_means + history.cancelled_unknown * most
+    )  # a baseline earns at most the most that there can be
     return float(holdings["budget_bound"] - (1.0 - holdings["alpha"]) * would_earn)
 
 
 def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumption]) -> str:
-    """The promise, in sentences, with what it does not cover and whether the log contradicts an assumption of it."""
+    """The promise, in sentences, with what it does not cover and whether the log contradicts an
+    assumption of it."""
     broken = [one for one in assumed if one.verdict == CONTRADICTED]
     said = promised(holdings, spec)
     if holdings is None or not broken:
         return said
-    return f"{said} But the log contradicts what this rests on, so do not rely on it: " + " ".join(one.why for one in broken)
+    return f"{said} But the log contradicts what this rests on, so do not rely on it: " + " ".join(
+        one.why for one in broken
+    )
 
 
 def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
     if holdings is None:
-        return "None: the policy keeps no budget. Create the experiment with a baseline and alpha for a promise."
+        return (
+            "None: the policy keeps no budget. Create the experiment with a "
+            "baseline "
+            "and alpha "
+            "for a promise."
+        )
     alpha, delta, others = holdings["alpha"], holdings["failure"], unguarded(spec)
     where = rounds(holdings["checkpoint"], holdings["min_gap"])
     if others:
-        where = ("whenever" if where == EVERY else f"{where}, where") + " the policy itself has played an arm other than the baseline,"
+        where = (
+            "whenever" if where == EVERY else f"{where}, where"
+        ) + " the policy itself has played an arm other than the baseline,"
     by = spec.get("promise_by")
-    whose = "of all decisions so far" if by is None else f"of the decisions so far in every {by} by itself, and in other together,"
+    whose = (
+        "of all decisions so far"
+        if by is None
+        else f"of the decisions so far in every {by} by itself, and in other together,"
+    )
     sure = (
-        f"With probability at least {1 - delta:.6g}, {where} the expected reward {whose} is at least "
-        f"{1 - alpha:.6g} times what the baseline alone would have earned{'' if by is None else ' there'}."
+        f"With probability at least {1 - delta:.6g}, {where} the "
+        f"expected reward "
+        f"{whose} is at "
+        f"least "
+        f"{1 - alpha:.6g} times what the "
+        f"baseline alone "
+        f"would have "
+        f"earned{'' if by is None else ' there'}."
     )
     if not others:
         return sure
     return (
-        f"{sure} The promise covers what the policy decides. What production plays besides the baseline ({', '.join(others)}; "
+        f"{sure} The promise covers what the policy decides. What "
+        f"production plays "
+        f"besides the "
+        f"baseline "
+        f"({', '.join(others)}; "
         "rollout.production) is counted but not guarded: while it is served the reward may be less."
     )
 
@@ -544,14 +862,17 @@ EVERY = "in every round"
 
 
 def rounds(checkpoint: list[int], min_gap: int) -> str:
-    """When the promise holds. checkpoint: [-T] for every T-th round, else those that were listed; after the last one it holds always."""
+    """When the promise holds. checkpoint: [-T] for every T-th round, else those that were listed;
+    after the last one it holds always."""
     if checkpoint[0] == -1 and min_gap <= 0:
         return EVERY
     if min_gap > 0:
         return f"at every checkpoint, of which two are at least {min_gap} rounds apart,"
     if checkpoint[0] < 0:
         return f"at checkpoints, after every {-checkpoint[0]} decisions,"
-    listed = ", ".join(map(str, checkpoint[:10])) + (f", .., {checkpoint[-1]}" if len(checkpoint) > 10 else "")
+    listed = ", ".join(map(str, checkpoint[:10])) + (
+        f", .., {checkpoint[-1]}" if len(checkpoint) > 10 else ""
+    )
     return f"at checkpoints, after {listed} decisions and always after the last of them,"
 
 
@@ -560,7 +881,8 @@ def unguarded(spec: JsonObject) -> list[str]:
     return [arm for arm in production if arm != spec.get("baseline")]
 
 
-# Notices: what webhooks tell of an experiment. Some follow from an event of the log, others from a look at all of it.
+# Notices: what webhooks tell of an experiment. Some follow from an event of the log, others from a
+# look at all of it.
 
 
 NoticeKind = Literal["mode.changed", "promise.at_risk", "winner.known", "experiment.stopped"]
@@ -568,7 +890,8 @@ NOTICE_KINDS: tuple[str, ...] = get_args(NoticeKind)
 
 
 class Notice(NamedTuple):
-    """Something to tell. seq, time: of the event behind which it is so. what: a sentence. data: the same for programs."""
+    """Something to tell. seq, time: of the event behind which it is so. what: a sentence. data: the
+    same for programs."""
 
     kind: NoticeKind
     seq: int
@@ -580,8 +903,19 @@ class Notice(NamedTuple):
 def of_event(event: object, seq: int, time: int) -> Notice | None:
     if isinstance(event, events.ModeChanged):
         why = event.why.rstrip(".")
-        what = f"The mode changed from {event.before} to {event.mode}, by {event.by}{f': {why}' if why else ''}."
-        data = {"mode": event.mode, "before": event.before, "share": event.share, "by": event.by, "why": event.why}
+        what = (
+            f"The mode changed from "
+            f"{event.before} to "
+            f"{event.mode}, by "
+            f"{event.by}{f': {why}' if why else ''}."
+        )
+        data = {
+            "mode": event.mode,
+            "before": event.before,
+            "share": event.share,
+            "by": event.by,
+            "why": event.why,
+        }
         return Notice("mode.changed", seq, time, what, data)
     if isinstance(event, events.Paused):
         what = "It was paused: it decides no more until it is resumed."
@@ -599,7 +933,8 @@ def of_bound(bound: float, least: float, seq: int, time: int) -> Notice:
 
 
 def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
-    """The assumptions of the promise that the log contradicts. standing: see `commands.describe_standing`."""
+    """The assumptions of the promise that the log contradicts. standing: see
+    `commands.describe_standing`."""
     found: dict[str, Notice] = {}
     if standing["holdings"] is not None:
         for one in assumptions(standing["holdings"], history, standing["rollout"]):
@@ -611,7 +946,8 @@ def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
 
 
 def known_winner(standing: JsonObject, history: History) -> dict[str, Notice]:
-    """The arm that is known to be the best: by the stopping rule of an identification policy, else by the intervals of the arms."""
+    """The arm that is known to be the best: by the stopping rule of an identification policy, else
+    by the intervals of the arms."""
     identified, arm = standing["identified"], None
     if identified is not None:
         arm = str(identified["arm"]) if identified["status"] == "certified" else None

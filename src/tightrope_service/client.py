@@ -1,7 +1,7 @@
 """`Client`: the methods of a session, over HTTP. Needs httpx only.
 
-Ids are made here before anything is sent, so that a request whose answer was lost can be sent again: the service answers an id it
-knows with what it answered before.
+Ids are made here before anything is sent, so that a request whose answer was lost can be sent
+again: the service answers an id it knows with what it answered before.
 """
 
 import base64
@@ -30,11 +30,14 @@ JUDGING_SECONDS = 180.0  # that one attempt to judge a policy may take
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds
 MOST_ITEMS = 10_000  # items of one batch
 
-Features = ArrayLike | Mapping[str, object] | Sequence[Mapping[str, object]]  # numbers or values by name; rows, or rows by arm
+Features = (
+    ArrayLike | Mapping[str, object] | Sequence[Mapping[str, object]]
+)  # numbers or values by name; rows, or rows by arm
 
 
 class Rejected(ValueError):
-    """The service refused a request, in one sentence. status: HTTP's. code: for programs. field: what it is about."""
+    """The service refused a request, in one sentence. status: HTTP's. code: for programs. field:
+    what it is about."""
 
     def __init__(self, status: int, code: str, message: str, field: str | None) -> None:
         super().__init__(message)
@@ -47,8 +50,9 @@ class Unavailable(ConnectionError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemoteDecision:
-    """A decision of the service. arm: the id of an arm, or a list of ids. event: its place in the log. policy_version: rewards that the
-    policy had learned. expires_at: when its window closes, as text in UTC. draws: that the propensity was sampled by; None: it is exact."""
+    """A decision of the service. arm: the id of an arm, or a list of ids. event: its place in the
+    log. policy_version: rewards that the policy had learned. expires_at: when its window closes, as
+    text in UTC. draws: that the propensity was sampled by; None: it is exact."""
 
     id: str
     arm: Any
@@ -69,28 +73,40 @@ class RemoteDecision:
 class Client:
     """One experiment of a service.
 
-    url: such as "http://127.0.0.1:8080"; several, for processes on one database: where one does not answer, or
-    another one serves the experiment, that one is asked.
-    key: one that may decide; what changes an experiment needs one that may admin. experiment: its name. timeout: seconds for one
+    url: such as "http://127.0.0.1:8080"; several, for processes on one database: where one does not
+    answer, or another one serves the experiment, that one is asked. key: one that may decide; what
+    changes an experiment needs one that may admin. experiment: its name. timeout: seconds for one
     attempt. attempts: how often a request is sent before `Unavailable` is raised.
 
-    A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share between threads.
+    A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share
+    between threads.
 
-    Some methods of a session have no counterpart. `close` closes the connections: the service closes decisions by the experiment's
-    window, so neither is there `expire`; `is_open`, `known` and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`.
-    `select` and `update` have no id, by which a request can be sent again, so that `played` would count nothing; `waiting` is the length
-    of `open`, and `decided` and `rounds` are `decisions` and `rewards` of `describe`. `encoder` is the spec's `features`.
-    `stopped` is the status of `recommend`, and `explain` has the `probability` of `propensities`. `learn`, `merge`, `adopt`, `follow`,
-    `decide_beside` and `forget_round` would change a state that the log does not explain. `fork`, `save`, `load`, `to_bytes`,
-    `from_bytes`, `state`, `view`, `point` and `arm_at` need the session itself: `tightrope log replay --save` writes it.
+    Some methods of a session have no counterpart. `close` closes the connections: the service
+    closes decisions by the experiment's window, so neither is there `expire`; `is_open`, `known`
+    and `answered` are in `open` and `log`, `arms` and `catalogue` in `describe`. `select` and
+    `update` have no id, by which a request can be sent again, so that `played` would count nothing;
+    `waiting` is the length of `open`, and `decided` and `rounds` are `decisions` and `rewards` of
+    `describe`. `encoder` is the spec's `features`. `stopped` is the status of `recommend`, and
+    `explain` has the `probability` of `propensities`. `learn`, `merge`, `adopt`, `follow`,
+    `decide_beside` and `forget_round` would change a state that the log does not explain. `fork`,
+    `save`, `load`, `to_bytes`, `from_bytes`, `state`, `view`, `point` and `arm_at` need the session
+    itself: `tightrope log replay --save` writes it.
     """
 
     def __init__(
-        self, url: str | Sequence[str], key: str, experiment: str | None = None, *, timeout: float = 5.0, attempts: int = 6
+        self,
+        url: str | Sequence[str],
+        key: str,
+        experiment: str | None = None,
+        *,
+        timeout: float = 5.0,
+        attempts: int = 6,
     ) -> None:
         self.urls = [url.rstrip("/")] if isinstance(url, str) else [one.rstrip("/") for one in url]
         if not self.urls or attempts < 1:
-            raise ValueError("url and attempts are empty; give at least one address and one attempt.")
+            raise ValueError(
+                "url and attempts are empty; give at least one address and one attempt."
+            )
         self.experiment, self.attempts, self.timeout = experiment, attempts, timeout
         self._http = httpx.Client(headers={"Authorization": f"Bearer {key}"})
         self._random = random.Random(secrets.randbits(128))
@@ -100,21 +116,29 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
 
-    # Experiments ------------------------------------------------------------------------------------------------------------
+    # Experiments ----------------------------------------------------------------------------------
 
     def create(self, spec: Mapping[str, object]) -> JsonObject:
-        """Create the experiment of a spec and talk about it from now on; the same spec again changes nothing.
+        """Create the experiment of a spec and talk about it from now on; the same spec again
+        changes nothing.
 
         Waits while the service compiles the policy, which may take a minute or two.
         """
-        while (created := self._send("POST", "/v1/experiments", dict(spec)))["status"] == "compiling":
+        while (created := self._send("POST", "/v1/experiments", dict(spec)))[
+            "status"
+        ] == "compiling":
             time.sleep(FIRST_PAUSE)
         self.experiment, self._arms = created["name"], None
         return created
@@ -139,20 +163,34 @@ class Client:
         """End the experiment for good."""
         self._send("POST", self._path("/archive"))
 
-    # Webhooks ---------------------------------------------------------------------------------------------------------------
+    # Webhooks -------------------------------------------------------------------------------------
 
     def create_webhook(
-        self, url: str, events: Sequence[str] | None = None, experiments: Sequence[str] | None = None, note: str = ""
-    ) -> JsonObject:  # fmt: skip
-        """Tell an address what happens in experiments from now on. events: "mode.changed", "promise.at_risk", "winner.known" and
-        "experiment.stopped"; None: all. experiments: names and patterns such as "shop-*"; None: all that the key is for. The `secret` of
-        the answer, which messages are signed with, is shown only this once."""
-        fields = {"url": url, "events": None if events is None else list(events),
-                 "experiments": None if experiments is None else list(experiments), "note": note}  # fmt: skip
-        return self._send("POST", "/v1/webhooks", {name: value for name, value in fields.items() if value is not None})
+        self,
+        url: str,
+        events: Sequence[str] | None = None,
+        experiments: Sequence[str] | None = None,
+        note: str = "",
+    ) -> JsonObject:
+        """Tell an address what happens in experiments from now on. events: "mode.changed",
+        "promise.at_risk", "winner.known" and "experiment.stopped"; None: all. experiments: names
+        and patterns such as "shop-*"; None: all that the key is for. The `secret` of the answer,
+        which messages are signed with, is shown only this once."""
+        fields = {
+            "url": url,
+            "events": None if events is None else list(events),
+            "experiments": None if experiments is None else list(experiments),
+            "note": note,
+        }
+        return self._send(
+            "POST",
+            "/v1/webhooks",
+            {name: value for name, value in fields.items() if value is not None},
+        )
 
     def webhooks(self) -> list[JsonObject]:
-        """All webhooks that the key is for, with how many of their messages wait and have failed."""
+        """All webhooks that the key is for, with how many of their messages wait and have
+        failed."""
         return list(self._send("GET", "/v1/webhooks")["webhooks"])
 
     def remove_webhook(self, id: int) -> None:
@@ -161,13 +199,17 @@ class Client:
 
     def deliveries(self, webhook: int, limit: int = 100) -> list[JsonObject]:
         """The last messages of a webhook, the newest first, and what became of them."""
-        return list(self._send("GET", f"/v1/webhooks/{webhook}/deliveries", params={"limit": limit})["deliveries"])
+        return list(
+            self._send("GET", f"/v1/webhooks/{webhook}/deliveries", params={"limit": limit})[
+                "deliveries"
+            ]
+        )
 
     def retry_deliveries(self, webhook: int) -> int:
         """Try the messages of a webhook that have failed for another day; returns how many."""
         return int(self._send("POST", f"/v1/webhooks/{webhook}/retry")["retried"])
 
-    # Arms -------------------------------------------------------------------------------------------------------------------
+    # Arms -----------------------------------------------------------------------------------------
 
     @property
     def names(self) -> list[str]:
@@ -181,8 +223,15 @@ class Client:
 
     def add_arms(self, names: Sequence[str], features: ArrayLike | None = None) -> None:
         """Add arms, 10,000 a commit. features: (n, d), where arms have fixed ones."""
-        rows = [None] * len(names) if features is None else np.asarray(features, dtype=np.float64).tolist()
-        arms = [{"id": name} if row is None else {"id": name, "features": row} for name, row in zip(names, rows, strict=True)]
+        rows = (
+            [None] * len(names)
+            if features is None
+            else np.asarray(features, dtype=np.float64).tolist()
+        )
+        arms = [
+            {"id": name} if row is None else {"id": name, "features": row}
+            for name, row in zip(names, rows, strict=True)
+        ]
         for first in range(0, len(arms), MOST_ITEMS):
             self._send("POST", self._path("/arms"), {"arms": arms[first : first + MOST_ITEMS]})
         self._arms = None
@@ -202,40 +251,71 @@ class Client:
     def _change(self, arm: str, status: str) -> None:
         self._send("PATCH", self._path(f"/arms/{quoted(arm)}"), {"status": status})
 
-    # Decisions and rewards --------------------------------------------------------------------------------------------------
+    # Decisions and rewards ------------------------------------------------------------------------
 
     def decide(
-        self, context: Features | None = None, eligible: Iterable[str] | np.ndarray | None = None, id: str | None = None, *,
-        excluded: Iterable[str] | None = None, deferred: bool = False, subject: str | None = None, baseline: str | None = None,
-        baseline_mean: float | None = None, segments: Mapping[str, str] | None = None,
-    ) -> RemoteDecision:  # fmt: skip
-        """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,) for one row that all arms are shown.
-        Where the spec has features, a row is a dict of values by name; None and NaN are missing. eligible: ids, or a mask of all arms.
-        excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
-        subject: whose data it is. segments: values by the names of the spec."""
+        self,
+        context: Features | None = None,
+        eligible: Iterable[str] | np.ndarray | None = None,
+        id: str | None = None,
+        *,
+        excluded: Iterable[str] | None = None,
+        deferred: bool = False,
+        subject: str | None = None,
+        baseline: str | None = None,
+        baseline_mean: float | None = None,
+        segments: Mapping[str, str] | None = None,
+    ) -> RemoteDecision:
+        """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,)
+        for one row that all arms are shown. Where the spec has features, a row is a dict of values
+        by name; None and NaN are missing. eligible: ids, or a mask of all arms. excluded: ids. id:
+        your own; else made here. deferred: counts only after `activate`. subject: whose data it is.
+        segments: values by the names of the spec."""
         question = self._question(
-            id, context, eligible, excluded, segments, deferred, subject=subject, baseline=baseline, baseline_mean=baseline_mean
+            id,
+            context,
+            eligible,
+            excluded,
+            segments,
+            deferred,
+            subject=subject,
+            baseline=baseline,
+            baseline_mean=baseline_mean,
         )
         return RemoteDecision(**self._send("POST", self._path("/decisions"), question))
 
     def decide_many(self, number: int, **arguments: Any) -> list[RemoteDecision]:
-        """So many decisions of the same question, 10,000 a commit; the arguments of `decide` but id."""
+        """So many decisions of the same question, 10,000 a commit; the arguments of `decide` but
+        id."""
         decisions: list[RemoteDecision] = []
         for first in range(0, number, MOST_ITEMS):
-            questions = [self._question(id=None, **arguments) for _ in range(min(MOST_ITEMS, number - first))]
-            results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})["results"]
+            questions = [
+                self._question(id=None, **arguments) for _ in range(min(MOST_ITEMS, number - first))
+            ]
+            results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})[
+                "results"
+            ]
             decisions += [RemoteDecision(**taken(result)) for result in results]
         return decisions
 
     def _question(
-        self, id: str | None, context: Features | None = None, eligible: Iterable[str] | np.ndarray | None = None,
-        excluded: Iterable[str] | None = None, segments: Mapping[str, str] | None = None, deferred: bool = False, **plain: object,
-    ) -> JsonObject:  # fmt: skip
+        self,
+        id: str | None,
+        context: Features | None = None,
+        eligible: Iterable[str] | np.ndarray | None = None,
+        excluded: Iterable[str] | None = None,
+        segments: Mapping[str, str] | None = None,
+        deferred: bool = False,
+        **plain: object,
+    ) -> JsonObject:
         fields = plain | {
-            "id": new_id() if id is None else id, "context": features(context), "eligible": self._ids(eligible),
-            "excluded": None if excluded is None else list(excluded), "deferred": deferred or None,
+            "id": new_id() if id is None else id,
+            "context": features(context),
+            "eligible": self._ids(eligible),
+            "excluded": None if excluded is None else list(excluded),
+            "deferred": deferred or None,
             "segments": None if segments is None else dict(segments),
-        }  # fmt: skip
+        }
         return {name: value for name, value in fields.items() if value is not None}
 
     def _ids(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
@@ -246,22 +326,45 @@ class Client:
             return [name for name, yes in zip(self._arms, eligible.tolist(), strict=True) if yes]
         return None if eligible is None else list(eligible)
 
-    def reward(self, id: str, value: float | Mapping[str, float], reward_id: str | None = None) -> bool:
-        """Report the reward of a decision; a set's by arm. Returns False where the same was taken in before."""
-        body: JsonObject = {"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)}
+    def reward(
+        self, id: str, value: float | Mapping[str, float], reward_id: str | None = None
+    ) -> bool:
+        """Report the reward of a decision; a set's by arm. Returns False where the same was taken
+        in before."""
+        body: JsonObject = {
+            "decision_id": id,
+            "value": dict(value) if isinstance(value, Mapping) else float(value),
+        }
         if reward_id is not None:
             body["reward_id"] = reward_id
         return bool(self._send("POST", self._path("/rewards"), body)["learned"])
 
-    def reward_many(self, rewards: Mapping[str, float | Mapping[str, float]]) -> dict[str, bool | Rejected]:
-        """Many rewards by decision, 10,000 a commit. Returns for each what `reward` would return, or the error it would raise."""
+    def reward_many(
+        self, rewards: Mapping[str, float | Mapping[str, float]]
+    ) -> dict[str, bool | Rejected]:
+        """Many rewards by decision, 10,000 a commit. Returns for each what `reward` would return,
+        or the error it would raise."""
         answers: dict[str, bool | Rejected] = {}
         items = list(rewards.items())
         for first in range(0, len(items), MOST_ITEMS):
             part = items[first : first + MOST_ITEMS]
-            body = [{"decision_id": id, "value": dict(value) if isinstance(value, Mapping) else float(value)} for id, value in part]
-            for (id, _), result in zip(part, self._send("POST", self._path("/rewards:batch"), {"rewards": body})["results"], strict=True):
-                answers[id] = bool(result["answer"]["learned"]) if result["status"] == 200 else rejected(result["status"], result)
+            body = [
+                {
+                    "decision_id": id,
+                    "value": dict(value) if isinstance(value, Mapping) else float(value),
+                }
+                for id, value in part
+            ]
+            for (id, _), result in zip(
+                part,
+                self._send("POST", self._path("/rewards:batch"), {"rewards": body})["results"],
+                strict=True,
+            ):
+                answers[id] = (
+                    bool(result["answer"]["learned"])
+                    if result["status"] == 200
+                    else rejected(result["status"], result)
+                )
         return answers
 
     def cancel(self, id: str) -> None:
@@ -277,15 +380,21 @@ class Client:
         """Ids of decisions that wait for rewards, the first to expire first; at most 10,000."""
         return [one["id"] for one in self._send("GET", self._path("/open"))["open"]]
 
-    # Reading ----------------------------------------------------------------------------------------------------------------
+    # Reading --------------------------------------------------------------------------------------
 
     def explain(self, decision: str | None = None) -> JsonObject:
-        """Per-arm arrays as `Session.explain` gives them, now or just before a decision; `arms` are their ids."""
-        answer = self._send("GET", self._path("/explain"), params={} if decision is None else {"decision": decision})
-        return {"arms": answer["arms"]} | {name: arrays(value) for name, value in answer["explanation"].items()}
+        """Per-arm arrays as `Session.explain` gives them, now or just before a decision; `arms` are
+        their ids."""
+        answer = self._send(
+            "GET", self._path("/explain"), params={} if decision is None else {"decision": decision}
+        )
+        return {"arms": answer["arms"]} | {
+            name: arrays(value) for name, value in answer["explanation"].items()
+        }
 
     def recommend(self) -> JsonObject:
-        """The arm that an identification policy names, and what supports it, as `Session.recommend` tells; `arm` is its id."""
+        """The arm that an identification policy names, and what supports it, as `Session.recommend`
+        tells; `arm` is its id."""
         return self._send("GET", self._path("/recommendation"))
 
     def state(self, seq: int | None = None) -> JsonObject:
@@ -293,8 +402,8 @@ class Client:
         return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
 
     def segments(self) -> JsonObject:
-        """Results by segment: counts in `segments`, and in `arms` a line for every arm in each, with mean, interval and lift; in
-        `promises` the budget of each value of `promise_by`."""
+        """Results by segment: counts in `segments`, and in `arms` a line for every arm in each,
+        with mean, interval and lift; in `promises` the budget of each value of `promise_by`."""
         return self._send("GET", self._path("/segments"))
 
     def log(self, first: int = 1) -> Iterator[JsonObject]:
@@ -306,7 +415,8 @@ class Client:
             at = part["next"]
 
     def evaluate(self, arm: str, **options: str | float | None) -> JsonObject:
-        """The estimated reward of always playing an arm; options: baseline, estimator, lowest, highest, alpha."""
+        """The estimated reward of always playing an arm; options: baseline, estimator, lowest,
+        highest, alpha."""
         return self._send("GET", self._path("/evaluate"), params={"arm": arm} | options)
 
     def evaluate_policy(
@@ -318,9 +428,10 @@ class Client:
     ) -> JsonObject:
         """The estimated reward of any policy.
 
-        policy: as in a policy file of `tightrope evaluate`, such as {"policy": "LinTS"} with a method, or {"probabilities": [0.5, 0.5]}.
-        session: what Session.to_bytes wrote, judged at its present state. method: "replay" or "simulate", for a policy that learns.
-        options: baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two minutes.
+        policy: as in a policy file of `tightrope evaluate`, such as {"policy": "LinTS"} with a
+        method, or {"probabilities": [0.5, 0.5]}. session: what Session.to_bytes wrote, judged at
+        its present state. method: "replay" or "simulate", for a policy that learns. options:
+        baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two minutes.
         """
         body: JsonObject = {} if policy is None else {"policy": dict(policy)}
         if session is not None:
@@ -333,11 +444,13 @@ class Client:
         """Blank what the log knows of a subject; returns how many events."""
         return int(self._send("POST", self._path("/erase"), {"subject": subject})["erased"])
 
-    # Sending ----------------------------------------------------------------------------------------------------------------
+    # Sending --------------------------------------------------------------------------------------
 
     def _path(self, rest: str = "") -> str:
         if self.experiment is None:
-            raise ValueError("experiment is missing; name it in Client(.., experiment=..), or create one.")
+            raise ValueError(
+                "experiment is missing; name it in Client(.., experiment=..), or create one."
+            )
         return f"/v1/experiments/{quoted(self.experiment)}{rest}"
 
     def _send(
@@ -356,7 +469,13 @@ class Client:
                 time.sleep(pause * (0.5 + self._random.random() / 2))
                 pause = min(2 * pause, LONGEST_PAUSE)
             try:
-                answer = self._http.request(method, self.urls[self._at % len(self.urls)] + path, json=body, params=params, timeout=limit)
+                answer = self._http.request(
+                    method,
+                    self.urls[self._at % len(self.urls)] + path,
+                    json=body,
+                    params=params,
+                    timeout=limit,
+                )
             except httpx.TransportError as error:
                 why = f"{type(error).__name__}: {error}"
                 self._at += 1
@@ -377,7 +496,9 @@ class Client:
             if answer.is_success:
                 return content
             raise rejected(answer.status_code, content)
-        raise Unavailable(f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why}).")
+        raise Unavailable(
+            f"{self.urls[0]} did not answer {method} {path} after {self.attempts} attempts ({why})."
+        )
 
 
 def read(answer: httpx.Response) -> JsonObject:
@@ -389,10 +510,16 @@ def read(answer: httpx.Response) -> JsonObject:
     if isinstance(body, dict):
         return body
     raise Rejected(
-        answer.status_code, "not_json",
-        f"url = {str(answer.request.url)!r} answered with status {answer.status_code} and no JSON of this service; give the address of "
-        "`tightrope serve`, and look at what stands between.", None,
-    )  # fmt: skip
+        answer.status_code,
+        "not_json",
+        f"url = {str(answer.request.url)!r} answered with status "
+        f"{answer.status_code} and "
+        f"no JSON "
+        f"of this service; "
+        f"give the address of "
+        "`tightrope serve`, and look at what stands between.",
+        None,
+    )
 
 
 def quoted(part: str) -> str:
@@ -424,7 +551,11 @@ def arrays(value: object) -> object:
     """Lists of numbers as arrays, where null is NaN."""
     if isinstance(value, dict):
         return {name: arrays(item) for name, item in value.items()}
-    if isinstance(value, list) and value and all(item is None or isinstance(item, bool | int | float) for item in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(item is None or isinstance(item, bool | int | float) for item in value)
+    ):
         return np.array([np.nan if item is None else item for item in value])
     return value
 

@@ -1,4 +1,5 @@
-"""Commands of clients to an experiment, run in the writer's thread within a group's transaction. Every one is safe to repeat."""
+"""Commands of clients to an experiment, run in the writer's thread within a group's transaction.
+Every one is safe to repeat."""
 
 import asyncio
 import dataclasses
@@ -29,18 +30,23 @@ from .service import Service, check_growth, common_specs, grows_large, warm_up
 from .spec import ArmSpec, ExperimentSpec
 from .writer import UNFINISHED, Transaction, Unfinished
 
-CHUNK = 200  # items of a batch whose ids are looked up together, and decisions that are blanked together
+# items of a batch whose ids are looked up together, and decisions that are blanked together
+CHUNK = 200
 SLACK = MICROSECONDS  # by which a time server may set a clock back
 
 T = TypeVar("T")
 
 
-# Experiments ---------------------------------------------------------------------------------------------------------------
+# Experiments --------------------------------------------------------------------------------------
 
 
 def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonObject]:
     if not transaction.experiment.is_of(spec):
-        raise Refused(409, f"experiment = {spec.name!r} exists with another spec; choose another name.", "name")
+        raise Refused(
+            409,
+            f"experiment = {spec.name!r} exists with another spec; choose another name.",
+            "name",
+        )
     new = any(entry.kind == "created" for entry in transaction.owned.new)
     return new, describe(transaction)
 
@@ -66,7 +72,9 @@ def summary(journal: ExperimentJournal) -> JsonObject:
     }
 
 
-STATUS_CHANGES: dict[str, tuple[events.Event, str, str]] = {  # event, the status it leads to, the only status before it ("": any)
+STATUS_CHANGES: dict[
+    str, tuple[events.Event, str, str]
+] = {  # event, the status it leads to, the only status before it ("": any)
     "pause": (events.Paused(), "paused", "running"),
     "resume": (events.Resumed(), "running", "paused"),
     "archive": (events.Archived(), "archived", ""),
@@ -83,12 +91,20 @@ def check_status_change(transaction: Transaction, what: str) -> bool:
     _, after, before = STATUS_CHANGES[what]
     experiment = transaction.experiment
     if experiment.status != after and before and experiment.status != before:
-        raise Refused(409, f"experiment = {experiment.name!r} is {experiment.status}; {what} it only while it is {before}.", "experiment")
+        raise Refused(
+            409,
+            f"experiment = {experiment.name!r} is {experiment.status}; {what} "
+            f"it only "
+            f"while it is "
+            f"{before}.",
+            "experiment",
+        )
     return experiment.status != after
 
 
 def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
-    """Add arms; those that are there already with the same features are left alone, so that a retry is safe."""
+    """Add arms; those that are there already with the same features are left alone, so that a retry
+    is safe."""
     transaction.experiment.check_alive()
     numbers = transaction.experiment.numbers
     for arm in request.arms:
@@ -105,25 +121,44 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
 def added_arms(experiment: Experiment) -> list[ArmSpec]:
     first, rows = len(experiment.spec.arms or ()), experiment.session.arms.features
     ids = list(experiment.numbers)[first:]
-    return [ArmSpec(id=id, features=None if rows is None else rows[first + k].tolist()) for k, id in enumerate(ids)]
+    return [
+        ArmSpec(id=id, features=None if rows is None else rows[first + k].tolist())
+        for k, id in enumerate(ids)
+    ]
 
 
 def check_same(experiment: Experiment, arm: ArmSpec) -> None:
     k, arms = experiment.number("arms", arm.id), experiment.session.arms
-    for what, vector, own in (("features", arm.features, arms.features), ("point", arm.point, arms.points)):
-        if not np.array_equal(np.ravel([] if vector is None else vector), np.ravel([] if own is None else own[k])):
+    for what, vector, own in (
+        ("features", arm.features, arms.features),
+        ("point", arm.point, arms.points),
+    ):
+        if not np.array_equal(
+            np.ravel([] if vector is None else vector), np.ravel([] if own is None else own[k])
+        ):
             raise Refused(
                 409,
-                f"arms has {arm.id!r} with other {what} than it was made with; say the same again, or give the new arm a new id.",
+                f"arms has {arm.id!r} with other {what} than it was made "
+                f"with; say "
+                f"the same "
+                f"again, or give the "
+                f"new arm a new id.",
                 "arms",
             )
 
 
 def check_point(experiment: Experiment, arm: ArmSpec) -> None:
-    """Refuse a position where arms have none; where they have some, the session refuses any new arm."""
+    """Refuse a position where arms have none; where they have some, the session refuses any new
+    arm."""
     if arm.point is not None and experiment.session.arms.points is None:
         raise Refused(
-            422, f"arms has a point for {arm.id!r}, but the arms of experiment {experiment.name!r} have no positions; leave it out.", "arms"
+            422,
+            f"arms has a point for {arm.id!r}, but the arms of "
+            f"experiment "
+            f"{experiment.name!r} "
+            f"have no positions; "
+            f"leave it out.",
+            "arms",
         )
 
 
@@ -137,33 +172,52 @@ def check_arm_change(transaction: Transaction, arm: str, change: ArmChange) -> b
     transaction.experiment.check_alive()
     known_arm = next((one for one in transaction.experiment.arms() if one["id"] == arm), None)
     if known_arm is None:
-        raise Refused(404, f"arm = {arm!r} is not an arm of experiment {transaction.experiment.name!r}.", "arm")
+        raise Refused(
+            404,
+            f"arm = {arm!r} is not an arm of experiment {transaction.experiment.name!r}.",
+            "arm",
+        )
     baseline = transaction.experiment.spec.baseline
-    if change.status != "active" and arm in ([baseline] if isinstance(baseline, str) else baseline or ()):
-        raise Refused(409, f"arm = {arm!r} is the baseline, which the experiment falls back to; it must stay.", "arm")
+    if change.status != "active" and arm in (
+        [baseline] if isinstance(baseline, str) else baseline or ()
+    ):
+        raise Refused(
+            409,
+            f"arm = {arm!r} is the baseline, which the experiment falls back to; it must stay.",
+            "arm",
+        )
     production = transaction.experiment.rollout.spec.production or {}
     if change.status != "active" and arm in production:
         active = {one["id"] for one in transaction.experiment.arms() if one["status"] == "active"}
         if not active & (production.keys() - {arm}):
             raise Refused(
-                409, f"arm = {arm!r} is the last arm of rollout.production that is played, which the experiment falls back to; restore "
-                "another one first.", "arm",
-            )  # fmt: skip
+                409,
+                f"arm = {arm!r} is the last arm of rollout.production that is "
+                f"played, "
+                f"which the "
+                f"experiment falls "
+                f"back to; restore "
+                "another one first.",
+                "arm",
+            )
     return bool(known_arm["status"] != change.status)
 
 
 def record(transaction: Transaction, event: events.Event, status: int = 422) -> LogEntry:
-    """Make an event happen that the session may refuse, with nothing changed. status: of the refusal."""
+    """Make an event happen that the session may refuse, with nothing changed. status: of the
+    refusal."""
     try:
         return transaction.record(event)
     except ValueError as error:
-        added = [str(arm["id"]) for arm in event.arms] if isinstance(event, events.ArmsAdded) else []
+        added = (
+            [str(arm["id"]) for arm in event.arms] if isinstance(event, events.ArmsAdded) else []
+        )
         refused = invalid(error, [*transaction.experiment.numbers, *added])
         refused.status = status
         raise refused from None
 
 
-# Decisions -----------------------------------------------------------------------------------------------------------------
+# Decisions ----------------------------------------------------------------------------------------
 
 
 def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
@@ -173,9 +227,20 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
             event = entry_before.event
             assert isinstance(event, events.Decided)
             if entry_before.blanked:
-                raise Refused(410, f"id = {id!r} was decided, and the data of its subject was erased since; its answer is gone.", "id")
+                raise Refused(
+                    410,
+                    f"id = {id!r} was decided, and the data of its subject "
+                    f"was erased "
+                    f"since; its "
+                    f"answer is gone.",
+                    "id",
+                )
             if event.asked != transaction.experiment.question(request):
-                raise Refused(409, f"id = {id!r} was decided for another request; an id belongs to one decision.", "id")
+                raise Refused(
+                    409,
+                    f"id = {id!r} was decided for another request; an id belongs to one decision.",
+                    "id",
+                )
             return decision_answer(event, entry_before.seq)
     sticky_answer = assigned(transaction, request)
     if sticky_answer is not None:
@@ -189,8 +254,8 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
 
 
 def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject | None:
-    """The answer of the decision that a request's subject goes on with; None where it is decided for anew: the first time, after its time,
-    and where its arm cannot be played."""
+    """The answer of the decision that a request's subject goes on with; None where it is decided
+    for anew: the first time, after its time, and where its arm cannot be played."""
     experiment, subject = transaction.experiment, request.subject
     if experiment.spec.sticky is None or subject is None:
         return None
@@ -198,23 +263,39 @@ def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject |
     if assignment is None:
         return None
     experiment.check_running()
-    round, number = experiment.round(experiment.question(request)), experiment.numbers[assignment.arm]
-    if number in experiment.retired_numbers() or not (round.eligible is None or round.eligible[number]):
+    round, number = (
+        experiment.round(experiment.question(request)),
+        experiment.numbers[assignment.arm],
+    )
+    if number in experiment.retired_numbers() or not (
+        round.eligible is None or round.eligible[number]
+    ):
         return None
-    entry, waits = decision_entry(transaction.entries(assignment.decision)), experiment.open.get(assignment.decision)
+    entry, waits = (
+        decision_entry(transaction.entries(assignment.decision)),
+        experiment.open.get(assignment.decision),
+    )
     assert entry is not None and isinstance(entry.event, events.Decided)
     if waits is not None and waits.deferred and not request.deferred:  # now it is shown
-        transaction.record(events.Activated(assignment.decision, experiment.deadline(transaction.now)))
+        transaction.record(
+            events.Activated(assignment.decision, experiment.deadline(transaction.now))
+        )
     return decision_answer(entry.event, entry.seq)
 
 
 class Each(Generic[T]):
-    """An act, done in parts: the items of a batch, each done or refused by itself; some were refused when they were read.
+    """An act, done in parts: the items of a batch, each done or refused by itself; some were
+    refused when they were read.
 
-    items: pairs of an id, under which the log may know the decision (None: it is new), and what `do` takes.
+    items: pairs of an id, under which the log may know the decision (None: it is new), and what
+    `do` takes.
     """
 
-    def __init__(self, items: Sequence[tuple[str | None, T | Refused]], do: Callable[[Transaction, T], JsonObject]) -> None:
+    def __init__(
+        self,
+        items: Sequence[tuple[str | None, T | Refused]],
+        do: Callable[[Transaction, T], JsonObject],
+    ) -> None:
         self.items, self.do = items, do
         self.results: list[JsonObject] = []
         self.written = 0  # items whose events are on disk
@@ -224,7 +305,9 @@ class Each(Generic[T]):
         self.written = len(results)
         while len(results) < len(self.items):
             chunk = self.items[len(results) : len(results) + CHUNK]
-            transaction.look_up(id for id, _ in chunk if id is not None and id not in transaction.experiment.open)
+            transaction.look_up(
+                id for id, _ in chunk if id is not None and id not in transaction.experiment.open
+            )
             for _, item in chunk:
                 results.append(self._one(transaction, item))
                 if transaction.over and len(results) < len(self.items):
@@ -243,7 +326,12 @@ class Each(Generic[T]):
         if not self.written:
             return refused
         left = len(self.items) - self.written
-        return {"results": [*self.results[: self.written], *[{"status": refused.status, **refused.body()}] * left]}
+        return {
+            "results": [
+                *self.results[: self.written],
+                *[{"status": refused.status, **refused.body()}] * left,
+            ]
+        }
 
 
 def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
@@ -267,8 +355,14 @@ def decision_answer(event: events.Decided, seq: int) -> JsonObject:
 def open_decision(transaction: Transaction, id: str) -> OpenDecision | None:
     """The open decision of an id; one whose window has just closed is closed first."""
     decision = transaction.experiment.open.get(id)
-    if decision is not None and decision.deadline is not None and decision.deadline <= transaction.now:
-        transaction.record(transaction.experiment.close(id))  # those before it may be many: they have their own turn
+    if (
+        decision is not None
+        and decision.deadline is not None
+        and decision.deadline <= transaction.now
+    ):
+        transaction.record(
+            transaction.experiment.close(id)
+        )  # those before it may be many: they have their own turn
         decision = None
     return decision
 
@@ -284,7 +378,11 @@ def ending(entries: list[LogEntry]) -> LogEntry:
 def entries_about(transaction: Transaction, id: str) -> list[LogEntry]:
     entries = transaction.entries(id)
     if decision_entry(entries) is None:
-        raise Refused(404, f"id = {id!r} is not a decision of experiment {transaction.experiment.name!r}.", "id")
+        raise Refused(
+            404,
+            f"id = {id!r} is not a decision of experiment {transaction.experiment.name!r}.",
+            "id",
+        )
     return entries
 
 
@@ -303,34 +401,46 @@ def activate(transaction: Transaction, id: str) -> JsonObject:
 
 
 def cancel(transaction: Transaction, id: str) -> JsonObject:
-    """It was never shown: the policy is as it was without it, but for its random stream. Later than `cancel_within` it counts as shown:
-    who could still take back what did not sell would make every promise false."""
+    """It was never shown: the policy is as it was without it, but for its random stream. Later than
+    `cancel_within` it counts as shown: who could still take back what did not sell would make every
+    promise false."""
     transaction.experiment.check_alive()
     decision = open_decision(transaction, id)
     if decision is None:
         how = ending(entries_about(transaction, id)).kind
         if how != "cancelled":
-            raise Refused(409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id")
+            raise Refused(
+                409, f"id = {id!r} was {how}; only an open decision can be cancelled.", "id"
+            )
     elif decision.shown == 0:
-        raise Refused(409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id")
+        raise Refused(
+            409, f"id = {id!r} was activated, so it was shown; report its reward instead.", "id"
+        )
     elif decision.shown is not None and counts_as_shown(transaction, decision):
         remedy = "report its reward, or create the experiment with a longer cancel_within"
-        raise Refused(409, f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.", "id")
+        raise Refused(
+            409,
+            f"id = {id!r} could be cancelled until {timestamp(decision.shown)}; {remedy}.",
+            "id",
+        )
     else:
         record(transaction, events.Cancelled(id), 409)
     return {"id": id, "cancelled": True}
 
 
 def counts_as_shown(transaction: Transaction, decision: OpenDecision) -> bool:
-    """Whether a decision is older than `cancel_within`, or may be: where the clock is behind the time at which it was made, it was set back
-    since, and nobody knows how long ago that was."""
+    """Whether a decision is older than `cancel_within`, or may be: where the clock is behind the
+    time at which it was made, it was set back since, and nobody knows how long ago that was."""
     within = transaction.experiment.spec.cancel_within
     assert decision.shown is not None and within is not None
     clock_time = decision.shown - int(within * MICROSECONDS)
-    return not clock_time - SLACK <= transaction.now <= decision.shown or decision.seq <= transaction.owned.shown
+    return (
+        not clock_time - SLACK <= transaction.now <= decision.shown
+        or decision.seq <= transaction.owned.shown
+    )
 
 
-# Rewards -------------------------------------------------------------------------------------------------------------------
+# Rewards ------------------------------------------------------------------------------------------
 
 
 def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
@@ -339,7 +449,10 @@ def reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     if sticky is not None and sticky.reward == "sum":
         return add_reward(transaction, request)
     value, original = transaction.experiment.in_range(request.value)
-    id, event = request.decision_id, events.Rewarded(request.decision_id, value, request.reward_id, original)
+    id, event = (
+        request.decision_id,
+        events.Rewarded(request.decision_id, value, request.reward_id, original),
+    )
     decision = waiting_for_reward(transaction, id)
     if decision is None or isinstance(event.value, dict):
         entries = entries_about(transaction, id)
@@ -355,26 +468,55 @@ def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None
     """The open decision of an id; refused where it does not count yet."""
     decision = open_decision(transaction, id)
     if decision is not None and decision.deferred:
-        raise Refused(409, f"decision_id = {id!r} is deferred and was not activated; activate it before its reward.", "decision_id")
+        raise Refused(
+            409,
+            f"decision_id = {id!r} is deferred and was not activated; "
+            f"activate it "
+            f"before its "
+            f"reward.",
+            "decision_id",
+        )
     return decision
 
 
 def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     """Add to the sum of a decision, which is learned when its window closes."""
-    experiment, id, value, name = transaction.experiment, request.decision_id, request.value, request.reward_id
+    experiment, id, value, name = (
+        transaction.experiment,
+        request.decision_id,
+        request.value,
+        request.reward_id,
+    )
     if isinstance(value, dict):
-        raise Refused(422, f"value is of several arms, but decisions of experiment {experiment.name!r} play one; give a number.", "value")
+        raise Refused(
+            422,
+            f"value is of several arms, but decisions of experiment "
+            f"{experiment.name!r} "
+            f"play one; "
+            f"give a number.",
+            "value",
+        )
     if name is None:
         raise Refused(
-            422, f"reward_id is missing: rewards of experiment {experiment.name!r} are summed, and without it a retry would count twice; "
-            "send your own id of each, such as that of the order.", "reward_id",
-        )  # fmt: skip
+            422,
+            f"reward_id is missing: rewards of experiment "
+            f"{experiment.name!r} are "
+            f"summed, and "
+            f"without it a retry "
+            f"would count twice; "
+            "send your own id of each, such as that of the order.",
+            "reward_id",
+        )
     decision, entries = waiting_for_reward(transaction, id), entries_about(transaction, id)
     for entry in entries:
         before = entry.event
         if isinstance(before, events.Added | events.Late) and before.reward_id == name:
             if (before.value if isinstance(before, events.Added) else before.said) != value:
-                raise Refused(409, f"reward_id = {name!r} was given with another value; it belongs to one reward.", "reward_id")
+                raise Refused(
+                    409,
+                    f"reward_id = {name!r} was given with another value; it belongs to one reward.",
+                    "reward_id",
+                )
             if isinstance(before, events.Added):
                 return {"decision_id": id, "learned": False, "event": entry.seq}
     if decision is None:
@@ -387,7 +529,8 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
 
 
 def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | None:
-    """The entry that took in the same reward before. Refused with 409 where another one was taken in."""
+    """The entry that took in the same reward before. Refused with 409 where another one was taken
+    in."""
     known_by_arm: dict[str, float] = {}
     value, last = event.said, None
     for entry in entries:
@@ -395,43 +538,89 @@ def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | 
         if not isinstance(before, events.Rewarded):
             continue
         last = entry
-        if event.reward_id is not None and before.reward_id == event.reward_id and before.said != value:
-            raise Refused(409, f"reward_id = {event.reward_id!r} was given with another value; it belongs to one reward.", "reward_id")
-        if before == event or (before.said == value and (event.reward_id is None or before.reward_id is None)):
+        if (
+            event.reward_id is not None
+            and before.reward_id == event.reward_id
+            and before.said != value
+        ):
+            raise Refused(
+                409,
+                f"reward_id = {event.reward_id!r} was given with another "
+                f"value; it "
+                f"belongs to one "
+                f"reward.",
+                "reward_id",
+            )
+        if before == event or (
+            before.said == value and (event.reward_id is None or before.reward_id is None)
+        ):
             return entry
         known_by_arm |= before.said if isinstance(before.said, dict) else {}
     if last is None:
         return None
-    if not isinstance(value, dict) or any(arm in known_by_arm and known_by_arm[arm] != number for arm, number in value.items()):
-        raise Refused(409, f"decision_id = {event.decision!r} was rewarded otherwise; a decision takes one reward.", "value")
+    if not isinstance(value, dict) or any(
+        arm in known_by_arm and known_by_arm[arm] != number for arm, number in value.items()
+    ):
+        raise Refused(
+            409,
+            f"decision_id = {event.decision!r} was rewarded "
+            f"otherwise; a "
+            f"decision takes "
+            f"one reward.",
+            "value",
+        )
     return last if value.keys() <= known_by_arm.keys() else None
 
 
-def too_late(transaction: Transaction, entries: list[LogEntry], reward_event: events.Rewarded) -> Refused:
+def too_late(
+    transaction: Transaction, entries: list[LogEntry], reward_event: events.Rewarded
+) -> Refused:
     """Why a closed decision takes no reward; what comes after the window is logged, once."""
     ended, id = ending(entries), reward_event.decision
     event = ended.event
     if isinstance(event, events.Cancelled):
-        return Refused(409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id")
+        return Refused(
+            409, f"decision_id = {id!r} was cancelled; it takes no reward.", "decision_id"
+        )
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
-        return Refused(410, f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was logged.", "decision_id")
+        return Refused(
+            410,
+            f"decision_id = {id!r} was closed: {event.why}; it takes no "
+            f"reward, and "
+            f"none was "
+            f"logged.",
+            "decision_id",
+        )
     entry = decision_entry(entries)
-    arm = entry.event.name if entry is not None and isinstance(entry.event, events.Decided) and isinstance(entry.event.name, str) else None
+    arm = (
+        entry.event.name
+        if entry is not None
+        and isinstance(entry.event, events.Decided)
+        and isinstance(entry.event.name, str)
+        else None
+    )
     late = events.Late(id, reward_event.value, reward_event.reward_id, reward_event.given, arm)
     before = [entry.event for entry in entries if entry.kind == "late"]
-    if not any(isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before):
+    if not any(
+        isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before
+    ):
         transaction.record(late)
     return Refused(
-        410, f"decision_id = {id!r} waited for its reward until {timestamp(ended.time)}; this one was logged, not learned.", "decision_id"
+        410,
+        f"decision_id = {id!r} waited for its reward until "
+        f"{timestamp(ended.time)}; this "
+        f"one was "
+        f"logged, not learned.",
+        "decision_id",
     )
 
 
-# Erasure -------------------------------------------------------------------------------------------------------------------
+# Erasure ------------------------------------------------------------------------------------------
 
 
 class Erasure:
-    """An act, done in parts: blank what the log knows of a subject, features, marks and the subject itself of every decision. Safe to
-    repeat."""
+    """An act, done in parts: blank what the log knows of a subject, features, marks and the subject
+    itself of every decision. Safe to repeat."""
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
@@ -452,7 +641,9 @@ class Erasure:
         for chunk in self._decisions():
             at = self.transaction
             if light and not blanked:
-                self._check(Snapshot.of(at.owned.journal))  # before anything is blanked, which cannot be taken back alone
+                self._check(
+                    Snapshot.of(at.owned.journal)
+                )  # before anything is blanked, which cannot be taken back alone
             for entry in transfer.entries_at(at.connection, at.owned.row, chunk):
                 one = transfer.without_subject(entry, at.experiment)
                 blanked.append((one.seq, one.digest, one.round))
@@ -465,7 +656,9 @@ class Erasure:
             return {"erased": 0, "event": None}
         rounds = [seq for seq, _, gone in blanked if gone]
         event = events.Erased([[seq, digest] for seq, digest, _ in blanked], rounds, longest)
-        sticky = self.transaction.experiment.spec.sticky is not None  # then snapshots name the subject, also where no round goes
+        sticky = (
+            self.transaction.experiment.spec.sticky is not None
+        )  # then snapshots name the subject, also where no round goes
         since = blanked[0][0] if sticky else rounds[0] if rounds else None
         if since is None:
             seq = self.transaction.record(event).seq
@@ -478,7 +671,9 @@ class Erasure:
             behind = at.experiment.seq
             yield UNFINISHED  # until what was closed is on disk
             forget = functools.partial(Experiment.forget_erased, event=event)
-            copied = at.writer.copies.submit(at.writer.copied, at.experiment.name, at.owned.row, behind, forget)
+            copied = at.writer.copies.submit(
+                at.writer.copied, at.experiment.name, at.owned.row, behind, forget
+            )
             yield Unfinished(copied)
             try:
                 snapshot = copied.result()
@@ -494,7 +689,11 @@ class Erasure:
             at = self.transaction
             chunk = [seq for seq, _, _ in blanked[first : first + CHUNK]]
             entries = transfer.entries_at(at.connection, at.owned.row, chunk)
-            transfer.blank(at.connection, at.owned.row, [transfer.without_subject(one, at.experiment) for one in entries])
+            transfer.blank(
+                at.connection,
+                at.owned.row,
+                [transfer.without_subject(one, at.experiment) for one in entries],
+            )
             if at.over:
                 yield UNFINISHED
         return {"erased": len(blanked), "event": seq}
@@ -519,9 +718,18 @@ class Erasure:
 
     def _unsaveable(self, error: ValueError) -> Refused:
         return Refused(
-            409, f"experiment = {self.transaction.experiment.name!r} has a state that cannot be saved: {error}. Nothing was erased, "
-            "because nothing could go on from there; archive the experiment, and export and delete its log.", "experiment",
-        )  # fmt: skip
+            409,
+            f"experiment = {self.transaction.experiment.name!r} has a state "
+            f"that cannot "
+            f"be saved: "
+            f"{error}. Nothing "
+            f"was erased, "
+            "because nothing could go on from there; archive the "
+            "experiment, and "
+            "export and "
+            "delete its log.",
+            "experiment",
+        )
 
     def _keep(self, snapshot: Snapshot, first: int) -> None:
         """Let replays begin behind what is blanked. first: the first event that goes."""
@@ -532,24 +740,40 @@ class Erasure:
         at.owned.saved = snapshot.seq
 
 
-# Rollout -------------------------------------------------------------------------------------------------------------------
+# Rollout ------------------------------------------------------------------------------------------
 
 
 def follow_rules(transaction: Transaction) -> None:
     rollout = transaction.experiment.rollout
     rule = rollout.rule_due()
     if rule is not None:
-        transaction.record(events.ModeChanged(rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode))
+        transaction.record(
+            events.ModeChanged(
+                rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode
+            )
+        )
 
 
-def change_mode(transaction: Transaction, change: ModeChange, expected: str | None = None) -> JsonObject:
-    """Change the mode by command. expected: the mode that the client takes to be in force; None: any."""
+def change_mode(
+    transaction: Transaction, change: ModeChange, expected: str | None = None
+) -> JsonObject:
+    """Change the mode by command. expected: the mode that the client takes to be in force; None:
+    any."""
     rollout = transaction.experiment.rollout
     if expected is not None and expected != rollout.mode:
-        raise Refused(409, f"mode was {expected!r} when you were asked, and is {rollout.mode!r} now; look again, then decide.", "mode")
+        raise Refused(
+            409,
+            f"mode was {expected!r} when you were asked, and is "
+            f"{rollout.mode!r} now; "
+            f"look again, "
+            f"then decide.",
+            "mode",
+        )
     if check_mode_change(transaction, change):
         share = rollout.share if change.share is None else change.share
-        transaction.record(events.ModeChanged(change.mode, share, False, "command", change.why, rollout.mode))
+        transaction.record(
+            events.ModeChanged(change.mode, share, False, "command", change.why, rollout.mode)
+        )
     return describe_rollout(transaction)
 
 
@@ -558,18 +782,34 @@ def check_mode_change(transaction: Transaction, change: ModeChange) -> bool:
     experiment.check_alive()
     if experiment.spec.oracle is not None:
         raise Refused(
-            409, f"experiment = {experiment.name!r} plays sets of arms; only single arms are rolled out beside a baseline.", "mode"
+            409,
+            f"experiment = {experiment.name!r} plays sets of arms; only "
+            f"single arms "
+            f"are rolled "
+            f"out beside a baseline.",
+            "mode",
         )
-    if change.mode != "full" and experiment.spec.arms is not None and experiment.spec.baseline is None and rollout.spec.production is None:
+    if (
+        change.mode != "full"
+        and experiment.spec.arms is not None
+        and experiment.spec.baseline is None
+        and rollout.spec.production is None
+    ):
         raise Refused(
-            409, f"experiment = {experiment.name!r} has no baseline, which mode {change.mode} serves; create it with one.", "mode"
+            409,
+            f"experiment = {experiment.name!r} has no baseline, which mode "
+            f"{change.mode} "
+            f"serves; "
+            f"create it with one.",
+            "mode",
         )
     share = rollout.share if change.share is None else change.share
     return (change.mode, share) != (rollout.mode, rollout.share) or rollout.sent_back
 
 
 def reads(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-    """An act that changes nothing, so that what the library refuses is its own answer; the other commands of its group go on."""
+    """An act that changes nothing, so that what the library refuses is its own answer; the other
+    commands of its group go on."""
 
     @functools.wraps(act)
     def guarded(transaction: Transaction) -> T:
@@ -585,7 +825,9 @@ def reads(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
 def describe_rollout(transaction: Transaction) -> JsonObject:
     experiment = transaction.experiment
     holdings = experiment.holdings()
-    return experiment.rollout.report() | {"budget_bound": None if holdings is None else holdings["budget_bound"]}
+    return experiment.rollout.report() | {
+        "budget_bound": None if holdings is None else holdings["budget_bound"]
+    }
 
 
 @reads
@@ -593,27 +835,43 @@ def describe_standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.experiment
     behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
-    facts = {"holdings": experiment.holdings(), "rollout": experiment.rollout.report(), "clock_behind": behind}
+    facts = {
+        "holdings": experiment.holdings(),
+        "rollout": experiment.rollout.report(),
+        "clock_behind": behind,
+    }
     return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 
 def identification(session: Session) -> JsonObject | None:
-    """How far an identification policy is: its bounds by arm and what it says; None for other policies, and where it says nothing."""
+    """How far an identification policy is: its bounds by arm and what it says; None for other
+    policies, and where it says nothing."""
     if not type(session.policy).TRAITS.stops or session.names is None:
         return None
     try:
         recommended, explained = session.recommend(), session.explain()
     except ValueError:  # its estimates broke down, or it does not play on without some arm
         return None
-    named = {side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True)) for side in ("lower", "upper")}
-    numbers = {name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")}
-    finite: JsonObject = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    named = {
+        side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True))
+        for side in ("lower", "upper")
+    }
+    numbers = {
+        name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")
+    }
+    finite: JsonObject = {
+        name: value if math.isfinite(value) else None for name, value in numbers.items()
+    }
     ends = [float(end) for end in recommended.get("samples_range", (math.nan, math.nan))]
     finite |= {"samples_range": [end if math.isfinite(end) else None for end in ends]}
-    return finite | {"arm": session.names[recommended["arm"]], "status": recommended["status"], **named}
+    return finite | {
+        "arm": session.names[recommended["arm"]],
+        "status": recommended["status"],
+        **named,
+    }
 
 
-# Reading -------------------------------------------------------------------------------------------------------------------
+# Reading ------------------------------------------------------------------------------------------
 
 
 @reads
@@ -624,51 +882,76 @@ def session_view(transaction: Transaction) -> Session:
 def list_open(transaction: Transaction) -> JsonObject:
     waiting = transaction.experiment.open
     first = itertools.islice(waiting.items(), MOST_ITEMS)
-    listed = [{"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred} for id, each in first]
+    listed = [
+        {"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred}
+        for id, each in first
+    ]
     return {"open": listed, "total": len(waiting)}
 
 
-# Changes that are tried beside the writer before they are made: a new experiment, and arms that come later.
+# Changes that are tried beside the writer before they are made: a new experiment, and arms that
+# come later.
 
 
 SOON = 3.0  # seconds that whoever creates an experiment waits in silence
 
 
 async def compile_common(service: Service) -> None:
-    """Compile what experiments of the common kinds need, in a thread for which no new experiment waits, and say when that is done."""
+    """Compile what experiments of the common kinds need, in a thread for which no new experiment
+    waits, and say when that is done."""
     began = time.monotonic()
     for spec in common_specs():
         work = asyncio.ensure_future(service.in_thread("start", warm_up, spec))
         while not (await asyncio.wait([work], timeout=SOON))[0]:
-            print(f"Compiling {spec.described_policy['policy']}, once on a machine: {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"Compiling {spec.described_policy['policy']}, "
+                f"once on a "
+                f"machine: "
+                f"{time.monotonic() - began:.0f} s",
+                flush=True,
+            )
         await work
     print(f"Ready after {time.monotonic() - began:.0f} s", flush=True)
     gc.collect()
     gc.freeze()  # what is loaded stays, and a look through all of it would halt every answer
 
 
-async def create_soon(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject] | None:
-    """The same as `create_experiment`; None where the policy has yet to be compiled. The experiment then begins without the caller."""
+async def create_soon(
+    service: Service, spec: ExperimentSpec, author: Author
+) -> tuple[bool, JsonObject] | None:
+    """The same as `create_experiment`; None where the policy has yet to be compiled. The experiment
+    then begins without the caller."""
     text = spec.model_dump_json()
     work = service.creating.get(text)
     if work is None:
-        work = service.creating[text] = asyncio.ensure_future(create_experiment(service, spec, author))
-        work.add_done_callback(lambda done: (service.creating.pop(text), done.cancelled() or done.exception()))
+        work = service.creating[text] = asyncio.ensure_future(
+            create_experiment(service, spec, author)
+        )
+        work.add_done_callback(
+            lambda done: (service.creating.pop(text), done.cancelled() or done.exception())
+        )
     await asyncio.wait([work], timeout=SOON if service.settings.own_process else None)
     return work.result() if work.done() else None
 
 
-async def create_experiment(service: Service, spec: ExperimentSpec, author: Author) -> tuple[bool, JsonObject]:
-    """The experiment of a spec, compiled before it begins, and whether it is new. Raises Refused."""
+async def create_experiment(
+    service: Service, spec: ExperimentSpec, author: Author
+) -> tuple[bool, JsonObject]:
+    """The experiment of a spec, compiled before it begins, and whether it is new. Raises
+    Refused."""
     try:
         await service.in_thread("warm-up", warm_up, spec)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
-    answer: tuple[bool, JsonObject] = await service.ask(spec.name, lambda transaction: create(transaction, spec), spec=spec, author=author)
+    answer: tuple[bool, JsonObject] = await service.ask(
+        spec.name, lambda transaction: create(transaction, spec), spec=spec, author=author
+    )
     return answer
 
 
-async def add_arms_in_time(service: Service, name: str, request: ArmsRequest, author: Author) -> JsonObject:
+async def add_arms_in_time(
+    service: Service, name: str, request: ArmsRequest, author: Author
+) -> JsonObject:
     """All arms, also the new ones. Raises Refused where they are too many to decide in time."""
     spec, more = await service.ask(name, lambda at: (at.experiment.spec, added_arms(at.experiment)))
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
@@ -678,11 +961,14 @@ async def add_arms_in_time(service: Service, name: str, request: ArmsRequest, au
             await service.in_thread("warm-up", check_growth, spec, more)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more)]) from None
-    arms: JsonObject = await service.ask(name, lambda transaction: add_arms(transaction, request), author=author)
+    arms: JsonObject = await service.ask(
+        name, lambda transaction: add_arms(transaction, request), author=author
+    )
     return arms
 
 
-# Issuing certificates: the writer says how the experiment stands, the log tells its history up to that event.
+# Issuing certificates: the writer says how the experiment stands, the log tells its history up to
+# that event.
 
 
 async def issue(service: Service, name: str) -> JsonObject:

@@ -15,30 +15,55 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 CODES = {
-    400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 409: "conflict",
-    410: "gone", 413: "too_large", 422: "invalid", 429: "too_many_requests", 431: "too_large", 500: "internal", 503: "unavailable",
-}  # fmt: skip
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    410: "gone",
+    413: "too_large",
+    422: "invalid",
+    429: "too_many_requests",
+    431: "too_large",
+    500: "internal",
+    503: "unavailable",
+}
 
 _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*(?:\[[^\]]*\]|\.[a-z0-9_]+)*) (?:= |is |has |was )")
 _ARM = re.compile(r"\barm (\d{1,9})\b")
 
 
 class Refused(Exception):
-    """A request that gets no answer, and why. retry_after: seconds after which the same request may succeed. address: where it would
-    succeed now, if that is known."""
+    """A request that gets no answer, and why. retry_after: seconds after which the same request may
+    succeed. address: where it would succeed now, if that is known."""
 
     address: str | None = None
 
-    def __init__(self, status: int, message: str, field: str | None = None, retry_after: float | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, field: str | None = None, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.message, self.field, self.retry_after = status, message, field, retry_after
+        self.status, self.message, self.field, self.retry_after = (
+            status,
+            message,
+            field,
+            retry_after,
+        )
 
     def body(self) -> JsonObject:
-        return {"error": {"code": CODES.get(self.status, "error"), "message": self.message, "field": self.field}}
+        return {
+            "error": {
+                "code": CODES.get(self.status, "error"),
+                "message": self.message,
+                "field": self.field,
+            }
+        }
 
 
 def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
-    """The library's sentence as an answer; the argument it begins with is the field. names: of arms by number, where it speaks of them."""
+    """The library's sentence as an answer; the argument it begins with is the field. names: of arms
+    by number, where it speaks of them."""
     message = with_names(str(error), names)
     match = _ARGUMENT.match(message)
     field = match.group(1) if match else None
@@ -46,21 +71,45 @@ def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
 
 
 def about_one_row(message: str, one_row: bool, experiment: str) -> str:
-    """The library's sentence on arms that a round does not tell apart, in terms of the client. one_row: whether one was sent for all."""
+    """The library's sentence on arms that a round does not tell apart, in terms of the client.
+    one_row: whether one was sent for all."""
     if not one_row:
         return (
-            "context has the same row for every arm, as in the decisions before, so that nothing tells the arms apart. If it is the "
-            "customer's, create a new experiment and send it as one row, [..] instead of [[..], ..], from its first decision on: every arm "
+            "context has the same row for every arm, as in the decisions before, "
+            "so that "
+            "nothing "
+            "tells the arms "
+            "apart. If it is the "
+            "customer's, create a new experiment and send it as one row, [..] "
+            "instead "
+            "of [[..], "
+            "..], from its first "
+            "decision on: every arm "
             "then has a regression of its own."
         )
     if "this session has one regression" in message:
         return (
-            f"context is one row for all arms, but experiment {experiment!r} began with a row for every arm and has one regression for all "
-            "of them; send a row for every arm, or create a new experiment and send one row from its first decision on."
+            f"context is one row for all arms, but experiment {experiment!r} "
+            f"began with a "
+            f"row for "
+            f"every arm and has "
+            f"one regression for all "
+            "of them; send a row for every arm, or create a new experiment and "
+            "send one "
+            "row from "
+            "its first decision on."
         )
     return (
-        f"context is one row for all arms, but the policy of experiment {experiment!r} has one regression for all of them, so that nothing "
-        'tells them apart; send a row for every arm, or create an experiment with a policy that has one for each, such as {"policy": '
+        f"context is one row for all arms, but the policy of experiment "
+        f"{experiment!r} "
+        f"has one "
+        f"regression for all "
+        f"of them, so that nothing "
+        "tells them apart; send a row for every arm, or create an "
+        "experiment with a "
+        "policy that "
+        "has one for each, "
+        'such as {"policy": '
         '"LinUCB", "shared": false}.'
     )
 
@@ -76,7 +125,8 @@ def with_names(message: str, names: Sequence[str]) -> str:
 
 
 def not_valid(errors: "Sequence[ErrorDetails]") -> Refused:
-    """The first thing that pydantic finds wrong, in one sentence, without what was sent: that may be personal."""
+    """The first thing that pydantic finds wrong, in one sentence, without what was sent: that may
+    be personal."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"]) or "the request"
     text = str(first["msg"]).removeprefix("Value error, ")
@@ -84,7 +134,11 @@ def not_valid(errors: "Sequence[ErrorDetails]") -> Refused:
 
 
 def unknown_experiment(name: str) -> Refused:
-    return Refused(404, f"experiment = {name!r} does not exist; create it with POST /v1/experiments.", "experiment")
+    return Refused(
+        404,
+        f"experiment = {name!r} does not exist; create it with POST /v1/experiments.",
+        "experiment",
+    )
 
 
 # The common base of all models of requests and specs.
@@ -106,7 +160,12 @@ def pair(value: object) -> object:
 def in_address(value: str) -> str:
     """An id that an address can name. Raises ValueError otherwise."""
     if value in (".", ".."):
-        raise ValueError(f"id = {value!r} cannot stand in an address: clients fold it away; choose another, such as 'dot'.")
+        raise ValueError(
+            f"id = {value!r} cannot stand in an address: clients fold it "
+            f"away; choose "
+            f"another, "
+            f"such as 'dot'."
+        )
     return value
 
 
@@ -125,7 +184,12 @@ def once_each(text: str | bytes) -> object:
         if len(item) != len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise RepeatedName(f"{twice[:100]!r} stands twice in one object of the JSON, so that either could be meant; give it once.")
+            raise RepeatedName(
+                f"{twice[:100]!r} stands twice in one object of the JSON, so "
+                f"that either "
+                f"could be "
+                f"meant; give it once."
+            )
         return item
 
     return json.loads(text, object_pairs_hook=checked)

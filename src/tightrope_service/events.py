@@ -1,7 +1,8 @@
 """The events of an experiment: one record for each kind.
 
-The log keeps the `body` of a record as JSON, beside its kind and the id of the decision that it is about; `read` makes the record of them.
-Nobody changes a record once it is made; the classes are not frozen because a replay makes a million of them, and each would cost 1 us more.
+The log keeps the `body` of a record as JSON, beside its kind and the id of the decision that it is
+about; `read` makes the record of them. Nobody changes a record once it is made; the classes are not
+frozen because a replay makes a million of them, and each would cost 1 us more.
 """
 
 import heapq
@@ -16,9 +17,23 @@ from tightrope.core.types import JsonObject
 from .spec import ExperimentSpec, Mode, completed
 
 Kind = Literal[
-    "created", "arms added", "arm changed", "paused", "resumed", "archived", "decided", "activated", "cancelled", "added", "rewarded",
-    "expired", "closed", "late", "erased", "mode changed",
-]  # fmt: skip
+    "created",
+    "arms added",
+    "arm changed",
+    "paused",
+    "resumed",
+    "archived",
+    "decided",
+    "activated",
+    "cancelled",
+    "added",
+    "rewarded",
+    "expired",
+    "closed",
+    "late",
+    "erased",
+    "mode changed",
+]
 KINDS: tuple[str, ...] = get_args(Kind)
 Body = JsonObject
 Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id
@@ -26,14 +41,19 @@ Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id
 
 @dataclass(slots=True)
 class Event:
-    """Something that happened. Subclasses are the kinds; their fields are the keys of the body where they do not say otherwise."""
+    """Something that happened. Subclasses are the kinds; their fields are the keys of the body
+    where they do not say otherwise."""
 
     kind: ClassVar[Kind]
 
     @property
     def body(self) -> Body:
         """The fields that the log keeps, beside the decision's id."""
-        return {field.name: getattr(self, field.name) for field in fields_of_class(self) if field.name != "decision"}
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields_of_class(self)
+            if field.name != "decision"
+        }
 
     @classmethod
     def read(cls, body: Body, decision: str | None) -> Self:
@@ -51,13 +71,13 @@ class DecisionEvent(Event):
         return cls(str(decision), **body)
 
 
-# Experiment and arms -------------------------------------------------------------------------------------------------------
+# Experiment and arms ------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Created(Event):
-    """The experiment began. spec: as `ExperimentSpec.plain` gives it. defaults: what is taken for each field that it leaves out. policy:
-    with every parameter, its guarantee and its floor."""
+    """The experiment began. spec: as `ExperimentSpec.plain` gives it. defaults: what is taken for
+    each field that it leaves out. policy: with every parameter, its guarantee and its floor."""
 
     kind = "created"
     spec: Body
@@ -109,8 +129,8 @@ class ArmChanged(Event):
 
 @dataclass(slots=True)
 class ModeChanged(Event):
-    """Another mode of the rollout. share: of the policy's choices in mode capped. sent_back: rules now wait for a command. by: "rule" or
-    "command". why: a sentence. before: the mode until now."""
+    """Another mode of the rollout. share: of the policy's choices in mode capped. sent_back: rules
+    now wait for a command. by: "rule" or "command". why: a sentence. before: the mode until now."""
 
     kind = "mode changed"
     mode: Mode
@@ -122,17 +142,27 @@ class ModeChanged(Event):
 
     @property
     def body(self) -> Body:
-        return {"mode": self.mode, "share": self.share, "held": self.sent_back, "by": self.by, "why": self.why, "before": self.before}
+        return {
+            "mode": self.mode,
+            "share": self.share,
+            "held": self.sent_back,
+            "by": self.by,
+            "why": self.why,
+            "before": self.before,
+        }
 
     @classmethod
     def read(cls, body: Body, decision: str | None) -> Self:
-        return cls(body["mode"], body["share"], body["held"], body["by"], body["why"], body["before"])
+        return cls(
+            body["mode"], body["share"], body["held"], body["by"], body["why"], body["before"]
+        )
 
 
 @dataclass(slots=True)
 class Erased(Event):
-    """A subject's data was blanked. events: pairs of a number of an event and the SHA-256 of its body now. rounds: numbers of the events
-    whose round is gone, so that no replay passes them. longest: norm of the features that are gone, which certificates go on to count."""
+    """A subject's data was blanked. events: pairs of a number of an event and the SHA-256 of its
+    body now. rounds: numbers of the events whose round is gone, so that no replay passes them.
+    longest: norm of the features that are gone, which certificates go on to count."""
 
     kind = "erased"
     events: list[list[Any]]
@@ -140,15 +170,16 @@ class Erased(Event):
     longest: float
 
 
-# Decisions -----------------------------------------------------------------------------------------------------------------
+# Decisions ----------------------------------------------------------------------------------------
 
 
 class RolloutChoice(NamedTuple):
     """The rollout's part of a decision in a mode other than full.
 
-    wanted: the number of the arm that the policy chose. policy_chance, baseline_chance: with which the policy, and production, would play
-    the arm that was played; None in mode apprentice, which compares nothing. reachable: whether this mode could have played the wanted
-    arm. policy_served: whether it was the policy's choice that was played.
+    wanted: the number of the arm that the policy chose. policy_chance, baseline_chance: with which
+    the policy, and production, would play the arm that was played; None in mode apprentice, which
+    compares nothing. reachable: whether this mode could have played the wanted arm. policy_served:
+    whether it was the policy's choice that was played.
     """
 
     mode: Mode
@@ -162,25 +193,40 @@ class RolloutChoice(NamedTuple):
     def body(self) -> Body:
         if self.policy_chance is None:
             return {"mode": self.mode, "wanted": self.wanted}
-        return {"mode": self.mode, "wanted": self.wanted, "own": self.policy_chance, "usual": self.baseline_chance,
-                "seen": self.reachable, "policys": self.policy_served}  # fmt: skip
+        return {
+            "mode": self.mode,
+            "wanted": self.wanted,
+            "own": self.policy_chance,
+            "usual": self.baseline_chance,
+            "seen": self.reachable,
+            "policys": self.policy_served,
+        }
 
     @classmethod
     def read(cls, body: Body) -> Self:
-        return cls(body["mode"], body["wanted"], body.get("own"), body.get("usual"), body.get("seen", False), body.get("policys", False))
+        return cls(
+            body["mode"],
+            body["wanted"],
+            body.get("own"),
+            body.get("usual"),
+            body.get("seen", False),
+            body.get("policys", False),
+        )
 
 
 @dataclass(slots=True)
 class Decided(DecisionEvent):
     """An arm, or a set of arms, was chosen.
 
-    arm: its number, or a list of them. name: its id, or a list. propensity, propensity_se: one number, or one for each arm of a set.
-    policy_version: rewards that the policy had learned. deadline: when the window closes, in microseconds since 1970; None: never.
-    rollout: in a mode other than full. budget: the lower bound of the budget with this decision, in every
-    WATCH-th one and wherever it is lower than ever before. asked: the request without its
-    id and without defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was made by the clock, in
-    microseconds since 1970, where the clock is behind the log's time; else None. without_baseline: the round's baseline could not be
-    played. draws: that the propensity was sampled by; None: it is exact.
+    arm: its number, or a list of them. name: its id, or a list. propensity, propensity_se: one
+    number, or one for each arm of a set. policy_version: rewards that the policy had learned.
+    deadline: when the window closes, in microseconds since 1970; None: never. rollout: in a mode
+    other than full. budget: the lower bound of the budget with this decision, in every WATCH-th one
+    and wherever it is lower than ever before. asked: the request without its id and without
+    defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was
+    made by the clock, in microseconds since 1970, where the clock is behind the log's time; else
+    None. without_baseline: the round's baseline could not be played. draws: that the propensity was
+    sampled by; None: it is exact.
     """
 
     kind = "decided"
@@ -209,9 +255,14 @@ class Decided(DecisionEvent):
     @property
     def body(self) -> Body:
         body: Body = {
-            "arm": self.arm, "name": self.name, "propensity": self.propensity, "propensity_se": self.propensity_se, "reason": self.reason,
-            "version": self.policy_version, "deadline": self.deadline,
-        }  # fmt: skip
+            "arm": self.arm,
+            "name": self.name,
+            "propensity": self.propensity,
+            "propensity_se": self.propensity_se,
+            "reason": self.reason,
+            "version": self.policy_version,
+            "deadline": self.deadline,
+        }
         if self.rollout is not None:
             body["rollout"] = self.rollout.body
         if self.budget is not None:
@@ -230,10 +281,21 @@ class Decided(DecisionEvent):
     def read(cls, body: Body, decision: str | None) -> Self:
         rollout = body.get("rollout")
         return cls(
-            str(decision), body["arm"], body["name"], body["propensity"], body["propensity_se"], body["reason"], body["version"],
-            body["deadline"], None if rollout is None else RolloutChoice.read(rollout), body.get("budget"), body.get("asked") or {},
-            body.get("made"), body.get("without_baseline", False), body.get("draws"),
-        )  # fmt: skip
+            str(decision),
+            body["arm"],
+            body["name"],
+            body["propensity"],
+            body["propensity_se"],
+            body["reason"],
+            body["version"],
+            body["deadline"],
+            None if rollout is None else RolloutChoice.read(rollout),
+            body.get("budget"),
+            body.get("asked") or {},
+            body.get("made"),
+            body.get("without_baseline", False),
+            body.get("draws"),
+        )
 
 
 @dataclass(slots=True)
@@ -258,8 +320,8 @@ class Cancelled(DecisionEvent):
 
 @dataclass(slots=True)
 class RewardEvent(DecisionEvent):
-    """A reward came. reward_id: the client's id of the reward. given: what the client said, where that was outside the experiment's range
-    and was clipped to it; None: the same as value."""
+    """A reward came. reward_id: the client's id of the reward. given: what the client said, where
+    that was outside the experiment's range and was clipped to it; None: the same as value."""
 
     value: Reward
     reward_id: str | None = None
@@ -288,8 +350,8 @@ class Rewarded(RewardEvent):
 
 @dataclass(slots=True)
 class Added(DecisionEvent):
-    """A part of its reward came, where rewards are summed; the sum is learned when its window closes. value: that the client said. total:
-    the sum so far, within the experiment's range."""
+    """A part of its reward came, where rewards are summed; the sum is learned when its window
+    closes. value: that the client said. total: the sum so far, within the experiment's range."""
 
     kind = "added"
     value: float
@@ -299,7 +361,8 @@ class Added(DecisionEvent):
 
 @dataclass(slots=True)
 class Late(RewardEvent):
-    """A reward that came after the window had closed: logged, not learned. arm: that was played; None: a set."""
+    """A reward that came after the window had closed: logged, not learned. arm: that was played;
+    None: a set."""
 
     kind = "late"
     arm: str | None = None
@@ -312,7 +375,8 @@ class Late(RewardEvent):
 
 @dataclass(slots=True)
 class Expired(DecisionEvent):
-    """Its window closed. reward: what is taken for the rewards that are missing; None: it teaches nothing."""
+    """Its window closed. reward: what is taken for the rewards that are missing; None: it teaches
+    nothing."""
 
     kind = "expired"
     reward: float | None
@@ -329,10 +393,24 @@ class Closed(DecisionEvent):
 TYPES: dict[str, type[Event]] = {
     each.kind: each
     for each in (
-        Created, ArmsAdded, ArmChanged, Paused, Resumed, Archived, Decided, Activated, Cancelled, Added, Rewarded, Expired, Closed,
-        Late, Erased, ModeChanged,
+        Created,
+        ArmsAdded,
+        ArmChanged,
+        Paused,
+        Resumed,
+        Archived,
+        Decided,
+        Activated,
+        Cancelled,
+        Added,
+        Rewarded,
+        Expired,
+        Closed,
+        Late,
+        Erased,
+        ModeChanged,
     )
-}  # fmt: skip
+}
 
 
 def decision_of(event: Event) -> str | None:
@@ -343,7 +421,8 @@ STEPS = {each: "_on_" + kind.replace(" ", "_") for kind, each in TYPES.items()} 
 
 
 class Fold:
-    """What follows from events, taken in one by one. A kind for which a subclass has no method changes nothing of it."""
+    """What follows from events, taken in one by one. A kind for which a subclass has no method
+    changes nothing of it."""
 
     def __init__(self) -> None:
         self.seq, self.time = 0, 0  # of the last event
@@ -365,16 +444,18 @@ class Fold:
         self.status = "archived"
 
 
-# Open decisions, and which of them end by the clock: the first to be made is the first to end, whatever the clock did meanwhile.
+# Open decisions, and which of them end by the clock: the first to be made is the first to end,
+# whatever the clock did meanwhile.
 
 
 SLACK = 1000  # deadlines of ended decisions that are kept at least
 
 
 class OpenDecision(NamedTuple):
-    """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for ever. deferred: it was not activated yet.
-    seq: of the event that made it. shown: when it counts as shown, so that it cannot be cancelled any more; None: when it is activated,
-    or its window closes."""
+    """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for
+    ever. deferred: it was not activated yet. seq: of the event that made it. shown: when it counts
+    as shown, so that it cannot be cancelled any more; None: when it is activated, or its window
+    closes."""
 
     deadline: int | None
     deferred: bool
@@ -385,8 +466,9 @@ class OpenDecision(NamedTuple):
 class OpenDecisions(OrderedDict[str, OpenDecision]):
     """Open decisions by id, in the order in which their windows began.
 
-    Deadlines are by the wall clock, windows are equally long, and real time does not go back. So when a window has closed, all that began
-    before it have closed too, also those whose deadlines a clock that was ahead has put into the future.
+    Deadlines are by the wall clock, windows are equally long, and real time does not go back. So
+    when a window has closed, all that began before it have closed too, also those whose deadlines a
+    clock that was ahead has put into the future.
     """
 
     def __init__(self) -> None:
@@ -398,7 +480,9 @@ class OpenDecisions(OrderedDict[str, OpenDecision]):
         self.move_to_end(id)
         if decision.deadline is not None:
             if len(self._deadlines) > 2 * len(self) + SLACK:
-                self._deadlines = [(one.deadline, each) for each, one in self.items() if one.deadline is not None]
+                self._deadlines = [
+                    (one.deadline, each) for each, one in self.items() if one.deadline is not None
+                ]
                 heapq.heapify(self._deadlines)
             else:
                 heapq.heappush(self._deadlines, (decision.deadline, id))

@@ -1,4 +1,5 @@
-"""The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay it is the same method."""
+"""The state of an experiment, and `apply`: how each kind of event changes it. Live and in a replay
+it is the same method."""
 
 import heapq
 from collections.abc import Iterator
@@ -38,11 +39,13 @@ from .spec import (
     numbers_of,
 )
 
-# Sticky assignment: which decision a subject goes on with, and what has come of those whose rewards are summed.
+# Sticky assignment: which decision a subject goes on with, and what has come of those whose rewards
+# are summed.
 
 
 class KeptDecision(NamedTuple):
-    """A subject's decision. seq: of the event that made it. until: when the subject is decided for anew, microseconds since 1970."""
+    """A subject's decision. seq: of the event that made it. until: when the subject is decided for
+    anew, microseconds since 1970."""
 
     decision: str
     seq: int
@@ -53,14 +56,17 @@ class KeptDecision(NamedTuple):
 class Assignments(dict[str, KeptDecision]):
     """Assignments by subject. Memory grows with the subjects of the last `lasts` seconds.
 
-    totals: by open decision, where rewards are summed, their sum within the experiment's range, and as clients said it.
+    totals: by open decision, where rewards are summed, their sum within the experiment's range, and
+    as clients said it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.totals: dict[str, tuple[float, float]] = {}
         self._subjects: dict[int, str] = {}  # by the event that made the decision
-        self._ends: list[tuple[int, int]] = []  # a heap: when, and that event; also of those that were forgotten
+        self._ends: list[
+            tuple[int, int]
+        ] = []  # a heap: when, and that event; also of those that were forgotten
 
     def begin(self, subject: str, assignment: KeptDecision) -> None:
         self.forget(subject)
@@ -88,12 +94,16 @@ class Assignments(dict[str, KeptDecision]):
         self._ends.clear()
 
     def drop_old(self, now: int) -> None:
-        """Let go of those whose time is over. Which these are depends on no other subject, as one of them may be erased."""
+        """Let go of those whose time is over. Which these are depends on no other subject, as one
+        of them may be erased."""
         while self._ends and self._ends[0][0] <= now:
             self.forget_event(heapq.heappop(self._ends)[1])
 
     def pack(self) -> JsonObject:
-        return {"subjects": [[subject, *one] for subject, one in self.items()], "totals": [[id, *both] for id, both in self.totals.items()]}
+        return {
+            "subjects": [[subject, *one] for subject, one in self.items()],
+            "totals": [[id, *both] for id, both in self.totals.items()],
+        }
 
     def unpack(self, packed: JsonObject) -> None:
         for subject, *fields in packed["subjects"]:
@@ -101,12 +111,17 @@ class Assignments(dict[str, KeptDecision]):
         self.totals = {id: (total, said) for id, total, said in packed["totals"]}
 
 
-WATCH = 20  # decisions after which the log notes the budget, and the rules of the rollout look, at least
-WORKED_ON = ("features", "transposed")  # arrays of a state that hold the features of the last round, where each has its own
+# decisions after which the log notes the budget, and the rules of the rollout look, at least
+WATCH = 20
+WORKED_ON = (
+    "features",
+    "transposed",
+)  # arrays of a state that hold the features of the last round, where each has its own
 
 
 class Experiment(events.Fold):
-    """One experiment in memory, as it is after event `seq`. Changed by `apply` only, and by `decide`, which draws from the session.
+    """One experiment in memory, as it is after event `seq`. Changed by `apply` only, and by
+    `decide`, which draws from the session.
 
     Memory grows with open decisions only. Not thread-safe: one writer at a time.
     """
@@ -121,7 +136,9 @@ class Experiment(events.Fold):
         self.reward_range: tuple[float, float] | None
         self.reader: FeatureReader | None = None  # of values by name, where the spec has features
         self.masked: set[str] = set()
-        self.masked_budget: MaskedBudget | None = None  # where the promise is about one arm, the baseline, with one mean
+        self.masked_budget: MaskedBudget | None = (
+            None  # where the promise is about one arm, the baseline, with one mean
+        )
         self.open = OpenDecisions()
         self.assignments = Assignments()  # of subjects, where the spec has sticky
         self.disagreements = 0  # decisions of a replay whose arm this machine would not have drawn
@@ -132,18 +149,32 @@ class Experiment(events.Fold):
 
     def adopt(self, event: events.Created, session: Session) -> None:
         spec = event.completed
-        self.began, self.spec, self.session, self.reward_range = event, spec, session, spec.reward_range
+        self.began, self.spec, self.session, self.reward_range = (
+            event,
+            spec,
+            session,
+            spec.reward_range,
+        )
         self.reader = spec.reader()
         self.rollout = Rollout(spec)
-        report = holdings(session.policy, copied(session.state)) if spec.baseline_is_comparable and self.promises else None
+        report = (
+            holdings(session.policy, copied(session.state))
+            if spec.baseline_is_comparable and self.promises
+            else None
+        )
         if report is not None:
             self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
 
     def is_of(self, spec: ExperimentSpec) -> bool:
-        """Whether it is the experiment of a spec, with what is taken today for what the spec leaves out, or with what was taken then."""
-        return spec == self.spec or ExperimentSpec.model_validate(completed(spec.said(), self.began.defaults)) == self.spec
+        """Whether it is the experiment of a spec, with what is taken today for what the spec leaves
+        out, or with what was taken then."""
+        return (
+            spec == self.spec
+            or ExperimentSpec.model_validate(completed(spec.said(), self.began.defaults))
+            == self.spec
+        )
 
-    # Questions ------------------------------------------------------------------------------------------------------------
+    # Questions ------------------------------------------------------------------------------------
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -151,14 +182,21 @@ class Experiment(events.Fold):
 
     @property
     def watched(self) -> bool:
-        """Whether the next decision notes the bound of the budget in any case; the rules look right behind it."""
+        """Whether the next decision notes the bound of the budget in any case; the rules look right
+        behind it."""
         return self.session.decided % WATCH == 0
 
     def holdings(self, drawn: NextRound | None = None) -> JsonObject | None:
-        """The lower bound of the budget and what it rests on; None where the policy keeps none. drawn: a round that the session has drawn,
-        and `apply` has not taken in."""
-        report = holdings(self.session.policy, copied(self.session.state)) if self.promises else None
-        return report if report is None or self.masked_budget is None else self.masked_budget.corrected(report, drawn)
+        """The lower bound of the budget and what it rests on; None where the policy keeps none.
+        drawn: a round that the session has drawn, and `apply` has not taken in."""
+        report = (
+            holdings(self.session.policy, copied(self.session.state)) if self.promises else None
+        )
+        return (
+            report
+            if report is None or self.masked_budget is None
+            else self.masked_budget.corrected(report, drawn)
+        )
 
     @property
     def promises(self) -> bool:
@@ -166,12 +204,16 @@ class Experiment(events.Fold):
 
     def check_alive(self) -> None:
         if self.status == "archived":
-            raise Refused(409, f"experiment = {self.name!r} is archived; it can only be read.", "experiment")
+            raise Refused(
+                409, f"experiment = {self.name!r} is archived; it can only be read.", "experiment"
+            )
 
     def check_running(self) -> None:
         if self.status != "running":
             remedy = "resume it first" if self.status == "paused" else "it cannot be resumed"
-            raise Refused(409, f"experiment = {self.name!r} is {self.status}; {remedy}.", "experiment")
+            raise Refused(
+                409, f"experiment = {self.name!r} is {self.status}; {remedy}.", "experiment"
+            )
 
     def deadline(self, now: int) -> int | None:
         """When the window of a decision of now closes, in microseconds since 1970."""
@@ -179,31 +221,59 @@ class Experiment(events.Fold):
 
     def round(self, question: JsonObject) -> Round:
         if "context" in question:
-            question = question | {"context": numbers_of(self.reader, question["context"], self.name)}
-        round = read_round(question, self.numbers, self.session.catalogue, self.name) if question else EMPTY
+            question = question | {
+                "context": numbers_of(self.reader, question["context"], self.name)
+            }
+        round = (
+            read_round(question, self.numbers, self.session.catalogue, self.name)
+            if question
+            else EMPTY
+        )
         values = self.spec.promised_values
         if values is None:
             return round
         context = Context() if round.context is None else round.context
-        return round._replace(context=context._replace(segment=values.index(question["segments"][self.spec.promise_by])))
+        return round._replace(
+            context=context._replace(
+                segment=values.index(question["segments"][self.spec.promise_by])
+            )
+        )
 
     def within_budget(self, question: JsonObject, round: Round) -> Round | None:
-        """The round with the baseline alone, where arms are left out and the budget with this mask allows no other; None: it does."""
+        """The round with the baseline alone, where arms are left out and the budget with this mask
+        allows no other; None: it does."""
         budget, baseline = self.masked_budget, self.numbers.get(str(self.spec.baseline))
-        if budget is None or baseline is None or self.rollout.mode not in PLAYED or self.rollout.spec.production is not None:
+        if (
+            budget is None
+            or baseline is None
+            or self.rollout.mode not in PLAYED
+            or self.rollout.spec.production is not None
+        ):
             return None
-        playable = (round.eligible is None or round.eligible[baseline]) and self.spec.baseline not in self.session.retired
+        playable = (
+            round.eligible is None or round.eligible[baseline]
+        ) and self.spec.baseline not in self.session.retired
         if not playable or budget.allows(budget.mask(question, self.numbers)):
             return None
         return round._replace(eligible=np.arange(len(self.numbers)) == baseline)
 
     def question(self, request: DecisionRequest) -> JsonObject:
-        """The fields of a request, as the log keeps them: segments by values that the spec knows."""
+        """The fields of a request, as the log keeps them: segments by values that the spec
+        knows."""
         question = request.question()
         if self.spec.segments is not None:
-            return question | {"segments": segment_values(self.spec.segments, request.segments, self.name)}
+            return question | {
+                "segments": segment_values(self.spec.segments, request.segments, self.name)
+            }
         if "segments" in question:
-            raise Refused(422, f"segments was given, but experiment {self.name!r} has none in its spec; leave it out.", "segments")
+            raise Refused(
+                422,
+                f"segments was given, but experiment {self.name!r} has none in "
+                f"its spec; "
+                f"leave it "
+                f"out.",
+                "segments",
+            )
         return question
 
     def number(self, field: str, arm: str) -> int:
@@ -213,15 +283,24 @@ class Experiment(events.Fold):
         return {self.numbers[str(arm)] for arm in self.session.retired}
 
     def in_range(self, reward: events.Reward) -> tuple[events.Reward, events.Reward | None]:
-        """A reward as it is learned, and as it was given where that is something else: clipped to the experiment's range. Refused where it
-        is outside and the experiment does not clip."""
+        """A reward as it is learned, and as it was given where that is something else: clipped to
+        the experiment's range. Refused where it is outside and the experiment does not clip."""
         values = tuple(reward.values()) if isinstance(reward, dict) else (reward,)
         low, high = self.reward_range or (-GREATEST, GREATEST)
         outside = next((one for one in values if not low <= one <= high), None)
         if outside is None or self.reward_range is None:
-            extreme = next((one for one in values if one and not LEAST <= abs(one) <= GREATEST), None)
+            extreme = next(
+                (one for one in values if one and not LEAST <= abs(one) <= GREATEST), None
+            )
             if extreme is not None:
-                raise Refused(422, f"value = {extreme:.6g} has a size that sums of rewards cannot hold; {MODERATE}.", "value")
+                raise Refused(
+                    422,
+                    f"value = {extreme:.6g} has a size that sums of "
+                    f"rewards "
+                    f"cannot hold; "
+                    f"{MODERATE}.",
+                    "value",
+                )
             return reward, None
         if self.spec.outside == "refuse":
             where = f"outside rewards = [{low:g}, {high:g}] of experiment {self.name!r}"
@@ -250,15 +329,25 @@ class Experiment(events.Fold):
     def arms(self) -> Iterator[JsonObject]:
         retired = set(self.session.retired)
         for name in self.numbers:
-            yield {"id": name, "status": "masked" if name in self.masked else "retired" if name in retired else "active"}
+            yield {
+                "id": name,
+                "status": "masked"
+                if name in self.masked
+                else "retired"
+                if name in retired
+                else "active",
+            }
 
-    # What each event does -------------------------------------------------------------------------------------------------
+    # What each event does -------------------------------------------------------------------------
 
-    def apply(self, event: events.Event, seq: int, time: int, decision: Decision | None = None) -> None:
-        """Take in the next event of the log. Raises ValueError, with nothing changed, for what the session refuses.
+    def apply(
+        self, event: events.Event, seq: int, time: int, decision: Decision | None = None
+    ) -> None:
+        """Take in the next event of the log. Raises ValueError, with nothing changed, for what the
+        session refuses.
 
-        decision: the session's own, behind a `Decided` that `decide` has just made, so that it is in the session already; None: the session
-        follows the event, as in a replay.
+        decision: the session's own, behind a `Decided` that `decide` has just made, so that it is
+        in the session already; None: the session follows the event, as in a replay.
         """
         if isinstance(event, events.Decided):
             if decision is None:
@@ -269,7 +358,8 @@ class Experiment(events.Fold):
             self.step(event, seq, time)
 
     def _follow(self, event: events.Decided, seq: int) -> None:
-        """Let the session make a decision of the log again: it draws as it did then, and the arm of the log is taken."""
+        """Let the session make a decision of the log again: it draws as it did then, and the arm of
+        the log is taken."""
         if "erased" in event.asked:
             raise ValueError(f"event {seq} was erased; only a snapshot behind it can be replayed.")
         session, round, choice = self.session, self.round(event.asked), event.rollout
@@ -282,12 +372,26 @@ class Experiment(events.Fold):
             rollout = self.rollout
             production = rollout.production(round, self.number, self.retired_numbers())
             arm = rollout.production_arm(production, session.decided)
-            agreed = agreed and (arm == event.arm if arm is not None else choice.policy_served and event.arm == choice.wanted)
+            agreed = agreed and (
+                arm == event.arm
+                if arm is not None
+                else choice.policy_served and event.arm == choice.wanted
+            )
         p, se = event.propensity, event.propensity_se
         if isinstance(p, list):
             p, se = np.array(p), np.array(se)
         wanted = None if choice is None else choice.wanted
-        same_draw = session.follow(event.arm, event.decision, round.context, round.eligible, round.names, p, se, wanted, event.draws)
+        same_draw = session.follow(
+            event.arm,
+            event.decision,
+            round.context,
+            round.eligible,
+            round.names,
+            p,
+            se,
+            wanted,
+            event.draws,
+        )
         self.disagreements += not (same_draw and agreed)
 
     def _on_decided(self, event: events.Decided, seq: int, time: int) -> None:
@@ -299,15 +403,25 @@ class Experiment(events.Fold):
         window, within = self.spec.window, self.spec.cancel_within
         clock_time = event.made  # by the clock, not by the log, whose time does not go back
         if clock_time is None:
-            clock_time = time if event.deadline is None or window is None else event.deadline - int(window * MICROSECONDS)
-        cancel_until = None if within is None or event.deferred else clock_time + int(within * MICROSECONDS)
-        self.open.begin(event.decision, OpenDecision(event.deadline, event.deferred, seq, cancel_until))
+            clock_time = (
+                time
+                if event.deadline is None or window is None
+                else event.deadline - int(window * MICROSECONDS)
+            )
+        cancel_until = (
+            None if within is None or event.deferred else clock_time + int(within * MICROSECONDS)
+        )
+        self.open.begin(
+            event.decision, OpenDecision(event.deadline, event.deferred, seq, cancel_until)
+        )
         sticky = self.spec.sticky
         if sticky is not None:
             self.assignments.drop_old(clock_time)
             if event.subject is not None:
                 until = clock_time + int(sticky.lasts * MICROSECONDS)
-                self.assignments.begin(event.subject, KeptDecision(event.decision, seq, str(event.name), until))
+                self.assignments.begin(
+                    event.subject, KeptDecision(event.decision, seq, str(event.name), until)
+                )
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
         arms = [ArmSpec.model_validate(arm) for arm in event.arms]
@@ -359,21 +473,24 @@ class Experiment(events.Fold):
 
     def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
         if MODES.index(event.mode) < MODES.index(event.before):
-            self.assignments.forget_all()  # who went on with the policy's arm goes back to production's
+            # who went on with the policy's arm goes back to production's
+            self.assignments.forget_all()
         self.rollout.change(event)
 
     def _on_erased(self, event: events.Erased, time: int) -> None:
         self.forget_erased(event)
 
     def forget_erased(self, event: events.Erased) -> None:
-        """Nothing of a round that was erased stays in the state, and no subject has its decision any more."""
+        """Nothing of a round that was erased stays in the state, and no subject has its decision
+        any more."""
         for seq, _ in event.events:
             self.assignments.forget_event(seq)
         if event.rounds:
             self._forget_last_round()
 
     def _forget_last_round(self) -> None:
-        """A policy works on a copy of the round's features, which the next round overwrites; now there is nothing in it."""
+        """A policy works on a copy of the round's features, which the next round overwrites; now
+        there is nothing in it."""
         if self.spec.row_length is not None:
             for path, array in flatten(self.session.state).items():
                 if path.rpartition(".")[2] in WORKED_ON:
@@ -381,27 +498,30 @@ class Experiment(events.Fold):
 
 
 def created(spec: ExperimentSpec) -> events.Created:
-    """The event that begins an experiment, with every parameter that it will ever use. Raises ValueError where there can be none."""
+    """The event that begins an experiment, with every parameter that it will ever use. Raises
+    ValueError where there can be none."""
     check_spec(spec)
     return events.Created(spec.plain(), spec.defaults(), policy_to_spec(made_policy(spec)))
 
 
-# Deciding: a function of an experiment, a request and the clock that returns an event. It draws from the session, and changes
-# nothing else.
+# Deciding: a function of an experiment, a request and the clock that returns an event. It draws
+# from the session, and changes nothing else.
 
 
 ALIKE = "the same row"  # in what the library says of arms that a round does not tell apart
 
 
 class Prepared(NamedTuple):
-    """A decision that the session has drawn and holds open, and the event that says so, which `apply` takes with it."""
+    """A decision that the session has drawn and holds open, and the event that says so, which
+    `apply` takes with it."""
 
     event: Decided
     drawn: Decision
 
 
 def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
-    """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises Refused with nothing changed."""
+    """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises
+    Refused with nothing changed."""
     experiment.check_running()
     question, session = experiment.question(request), experiment.session
     if "baseline" in question or "baseline_mean" in question:
@@ -423,21 +543,50 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
         budget = noted_budget(experiment, watched, question, decision)
     except ValueError as error:
         if ALIKE in str(error):
-            raise Refused(422, about_one_row(str(error), one_row, experiment.name), "context") from None
+            raise Refused(
+                422, about_one_row(str(error), one_row, experiment.name), "context"
+            ) from None
         raise invalid(error, round.names or list(experiment.numbers)) from None
     deadline, version = experiment.deadline(now), session.rounds
-    more = now if now < experiment.time else None, lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)])
+    more = (
+        now if now < experiment.time else None,
+        lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)]),
+    )
     arm, name, p, se = decision.arm, decision.name, decision.propensity, decision.propensity_se
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
-    return Prepared(Decided(id, arm, name, p, se, why, version, deadline, choice, budget, question, *more, decision.draws), decision)
+    return Prepared(
+        Decided(
+            id,
+            arm,
+            name,
+            p,
+            se,
+            why,
+            version,
+            deadline,
+            choice,
+            budget,
+            question,
+            *more,
+            decision.draws,
+        ),
+        decision,
+    )
 
 
-def noted_budget(experiment: Experiment, watched: bool, question: JsonObject, drawn: Decision) -> float | None:
-    """The lower bound of the budget behind a decision that was drawn for a request, where the log notes it: in watched decisions, and
-    wherever it is lower than ever before, so that the lowest one in the log is that of all decisions."""
+def noted_budget(
+    experiment: Experiment, watched: bool, question: JsonObject, drawn: Decision
+) -> float | None:
+    """The lower bound of the budget behind a decision that was drawn for a request, where the log
+    notes it: in watched decisions, and wherever it is lower than ever before, so that the lowest
+    one in the log is that of all decisions."""
     masks = experiment.masked_budget
-    last = None if masks is None else NextRound(masks.mask(question, experiment.numbers), drawn.name == masks.baseline)
+    last = (
+        None
+        if masks is None
+        else NextRound(masks.mask(question, experiment.numbers), drawn.name == masks.baseline)
+    )
     holdings = experiment.holdings(last)
     if holdings is None:
         return None
@@ -446,41 +595,90 @@ def noted_budget(experiment: Experiment, watched: bool, question: JsonObject, dr
 
 
 def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
-    """Refuse a baseline that is not the request's to choose: what a promise is measured against is the experiment's."""
+    """Refuse a baseline that is not the request's to choose: what a promise is measured against is
+    the experiment's."""
     spec, name = experiment.spec, experiment.name
     field = "baseline" if "baseline" in question else "baseline_mean"
     if spec.baseline is not None:
-        message = f"{field} was given, but experiment {name!r} has the baseline {spec.baseline!r} in every round; leave it out."
+        message = (
+            f"{field} was given, but experiment {name!r} has the "
+            f"baseline "
+            f"{spec.baseline!r} "
+            f"in every round; "
+            f"leave it out."
+        )
         raise Refused(422, message, field)
     if spec.rollout is not None and spec.rollout.production is not None:
-        raise Refused(422, f"{field} was given, but experiment {name!r} has its baseline in rollout.production; leave it out.", field)
+        raise Refused(
+            422,
+            f"{field} was given, but experiment {name!r} has its "
+            f"baseline in "
+            f"rollout.production; "
+            f"leave it out.",
+            field,
+        )
     if not spec.rounds_have_baselines:
-        raise Refused(422, f"{field} was given, but nothing in experiment {name!r} is measured against a baseline; leave it out.", field)
+        raise Refused(
+            422,
+            f"{field} was given, but nothing in experiment {name!r} is "
+            f"measured "
+            f"against a "
+            f"baseline; leave it out.",
+            field,
+        )
     if spec.baseline_mean is not None and "baseline_mean" not in question:
         arm = question["baseline"]
-        message = f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what {arm!r} earns on average."
+        message = (
+            f"baseline_mean is missing: that of experiment {name!r} is "
+            f"not this "
+            f"round's; "
+            f"say what {arm!r} "
+            f"earns on average."
+        )
         raise Refused(422, message, "baseline_mean")
 
 
-def decide_beside(experiment: Experiment, round: Round, id: str) -> tuple[Decision, RolloutChoice, str]:
-    """The decision in a mode other than full, what the log notes of the rollout, and why it was made."""
+def decide_beside(
+    experiment: Experiment, round: Round, id: str
+) -> tuple[Decision, RolloutChoice, str]:
+    """The decision in a mode other than full, what the log notes of the rollout, and why it was
+    made."""
     rollout, session = experiment.rollout, experiment.session
     production = rollout.production(round, experiment.number, experiment.retired_numbers())
     arm, share = rollout.production_arm(production, session.decided), rollout.policy_share
     baseline = dict(zip(production.arms.tolist(), production.chances.tolist(), strict=True))
 
     def chance(played: int, policy: float) -> float:
-        return baseline.get(played, 0.0) if share == 0.0 else share * policy + (1.0 - share) * baseline.get(played, 0.0)
+        return (
+            baseline.get(played, 0.0)
+            if share == 0.0
+            else share * policy + (1.0 - share) * baseline.get(played, 0.0)
+        )
 
     compared = rollout.mode != "apprentice"
-    decision, wanted, policy = session.decide_beside(arm, chance, round.context, round.eligible, id, round.names, compared)
+    decision, wanted, policy = session.decide_beside(
+        arm, chance, round.context, round.eligible, id, round.names, compared
+    )
     if not compared:
         why = f"{decision.name}: production's choice; the policy learns from it (mode apprentice)"
         return decision, RolloutChoice(rollout.mode, wanted), why
     reachable = share > 0.0 or wanted in baseline
-    choice = RolloutChoice(rollout.mode, wanted, policy, baseline.get(decision.arm, 0.0), reachable, arm is None)
+    choice = RolloutChoice(
+        rollout.mode, wanted, policy, baseline.get(decision.arm, 0.0), reachable, arm is None
+    )
     if arm is None:
-        return decision, choice, f"{decision.reason} (mode capped: {share:.3g} of the decisions are the policy's)"
+        return (
+            decision,
+            choice,
+            f"{decision.reason} (mode capped: {share:.3g} of the decisions are the policy's)",
+        )
     names = round.names or session.names
     other = wanted if names is None else names[wanted]
-    return decision, choice, f"{decision.name}: production's choice (mode {rollout.mode}); the policy would have played {other}"
+    return (
+        decision,
+        choice,
+        f"{decision.name}: production's choice (mode {rollout.mode}); "
+        f"the policy "
+        f"would have "
+        f"played {other}",
+    )

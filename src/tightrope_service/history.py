@@ -1,5 +1,6 @@
-"""The log at a glance: curves, arms, delays, the last decisions. Read from the events, off the writer's path, and kept up to
-date by reading only what is new. Memory does not grow with the log but with open decisions."""
+"""The log at a glance: curves, arms, delays, the last decisions. Read from the events, off the
+writer's path, and kept up to date by reading only what is new. Memory does not grow with the log
+but with open decisions."""
 
 import math
 from collections import deque
@@ -17,12 +18,21 @@ from .errors import MICROSECONDS, Refused
 from .rounds import baselines_of, lacks_baseline, longest_row
 from .spec import OTHER, ExperimentSpec, FeatureReader, Numbers, numbers_of
 
-# Tests of a promise's assumptions on the log: do means stay, do delays depend on rewards, which decisions were cancelled, and
-# so on.
+# Tests of a promise's assumptions on the log: do means stay, do delays depend on rewards, which
+# decisions were cancelled, and so on.
 
 
 OBSERVATION_ERROR = 0.01  # of each kind of comparison
-DELAYS = (1, 10, 60, 600, 3600, 21_600, 86_400, 604_800)  # seconds, upper ends of the histogram's bars but the last
+DELAYS = (
+    1,
+    10,
+    60,
+    600,
+    3600,
+    21_600,
+    86_400,
+    604_800,
+)  # seconds, upper ends of the histogram's bars but the last
 BARS = ("<1s", "10s", "1m", "10m", "1h", "6h", "1d", "7d", ">7d")
 FIRST_PERIOD = 6  # the first period has 2^6 decisions, each of the others as many as all before
 MOST_ARMS = 1000  # that are compared with each other
@@ -39,19 +49,24 @@ class Apart(NamedTuple):
 
 
 def apart(groups: dict[str, ConfidenceSequence], error: float) -> Apart | None:
-    """Two groups that surely differ, of groups that should be alike. error: of all of them together."""
+    """Two groups that surely differ, of groups that should be alike. error: of all of them
+    together."""
     filled = {name: one for name, one in groups.items() if one.rounds}
     if len(filled) < 2:
         return None
     bounds = dict(zip(filled, bounds_of(list(filled.values()), error / len(filled)), strict=True))
-    more, less = max(bounds, key=lambda name: bounds[name][0]), min(bounds, key=lambda name: bounds[name][1])
+    more, less = (
+        max(bounds, key=lambda name: bounds[name][0]),
+        min(bounds, key=lambda name: bounds[name][1]),
+    )
     if bounds[more][0] <= bounds[less][1]:
         return None
     return Apart(more, bounds[more][0], less, bounds[less][1])
 
 
 def at_worst(sequence: ConfidenceSequence, missing: int) -> ConfidenceSequence:
-    """The sequence with rewards that are missing, each counted as 0 for the lower and as 1 for the upper bound."""
+    """The sequence with rewards that are missing, each counted as 0 for the lower and as 1 for the
+    upper bound."""
     if missing <= 0:
         return sequence
     filled = ConfidenceSequence(sequence.alpha, k=0.0, state=sequence.state)
@@ -65,29 +80,49 @@ def bar_of(microseconds: int) -> int:
 
 
 def period_of(decision: int) -> int:
-    """The period of the n-th decision: 0 for the first 64, 1 for the next 64, 2 for the next 128, and so on."""
+    """The period of the n-th decision: 0 for the first 64, 1 for the next 64, 2 for the next 128,
+    and so on."""
     return max((decision - 1).bit_length() - FIRST_PERIOD, 0)
 
 
 class ArmObservations:
     """Observations of one arm. All rewards are scaled to [0, 1]."""
 
-    __slots__ = ("by_delay", "by_mask", "by_period", "cancelled", "differences", "late", "open", "open_by_mask", "unpaired")
+    __slots__ = (
+        "by_delay",
+        "by_mask",
+        "by_period",
+        "cancelled",
+        "differences",
+        "late",
+        "open",
+        "open_by_mask",
+        "unpaired",
+    )
 
     def __init__(self) -> None:
         self.by_delay: dict[int, ConfidenceSequence] = {}  # rewards by how long they took
         self.by_period: dict[int, ConfidenceSequence] = {}  # rewards by when they were decided
-        self.by_mask: dict[str, ConfidenceSequence] = {}  # rewards by the arms that were left out, in words
+        self.by_mask: dict[
+            str, ConfidenceSequence
+        ] = {}  # rewards by the arms that were left out, in words
         self.open_by_mask: dict[str, int] = {}  # its decisions of each that have no reward
-        self.differences = ConfidenceSequence(OBSERVATION_ERROR, k=0.0)  # squared, of two rewards each: their mean is twice the variance
+        self.differences = ConfidenceSequence(
+            OBSERVATION_ERROR, k=0.0
+        )  # squared, of two rewards each: their mean is twice the variance
         self.unpaired: float | None = None  # the first of the next two
-        self.cancelled = ConfidenceSequence(OBSERVATION_ERROR, k=0.0)  # 1 for a cancelled decision, 0 for another
-        self.late = ConfidenceSequence(OBSERVATION_ERROR, k=0.0)  # rewards that came when the default reward had been taken for them
+        self.cancelled = ConfidenceSequence(
+            OBSERVATION_ERROR, k=0.0
+        )  # 1 for a cancelled decision, 0 for another
+        self.late = ConfidenceSequence(
+            OBSERVATION_ERROR, k=0.0
+        )  # rewards that came when the default reward had been taken for them
         self.open: dict[int, int] = {}  # its decisions of each period that wait for a reward
 
 
 class Observations:
-    """Observations of one experiment, or of its decisions of one segment. error: of each kind of comparison."""
+    """Observations of one experiment, or of its decisions of one segment. error: of each kind of
+    comparison."""
 
     def __init__(self, error: float = OBSERVATION_ERROR) -> None:
         self.error = error
@@ -96,7 +131,9 @@ class Observations:
         self.clipped = 0  # rewards that were outside the range
         self.without_reward = 0  # decisions that ended without one, nor a default one
         self.without_baseline = 0  # rounds in which the baseline was not eligible
-        self.limited = 0  # decisions for which arms were left out, or of which it is not known any more
+        self.limited = (
+            0  # decisions for which arms were left out, or of which it is not known any more
+        )
         self.longest = 0.0  # norm of features
         self.delays = [0] * len(BARS)
         self.cancel_delays = [0] * len(BARS)
@@ -104,16 +141,20 @@ class Observations:
     def add_arms(self, arms: Iterable[str]) -> None:
         self.arms.update((arm, ArmObservations()) for arm in arms)
 
-    def add_decision(self, number: int, arms: Sequence[str], context: Numbers | None, mask: str | None = "") -> None:
-        """Count the n-th decision. arms: that were played. context: numbers; None: it brought none. mask: arms that were left out, in
-        words; None: it is not known."""
+    def add_decision(
+        self, number: int, arms: Sequence[str], context: Numbers | None, mask: str | None = ""
+    ) -> None:
+        """Count the n-th decision. arms: that were played. context: numbers; None: it brought none.
+        mask: arms that were left out, in words; None: it is not known."""
         period = period_of(number)
         self.limited += mask != ""
         for arm in arms:
             observations = self.arms.get(arm)
             if observations is not None:
                 observations.open[period] = observations.open.get(period, 0) + 1
-                if mask is not None and (mask in observations.open_by_mask or len(observations.open_by_mask) < MOST_MASKS):
+                if mask is not None and (
+                    mask in observations.open_by_mask or len(observations.open_by_mask) < MOST_MASKS
+                ):
                     observations.open_by_mask[mask] = observations.open_by_mask.get(mask, 0) + 1
         if context:
             self.longest = max(self.longest, longest_row(context))
@@ -123,8 +164,17 @@ class Observations:
         if arm in self.arms:
             self.arms[arm].late.add(scaled, 1.0 - scaled)
 
-    def add_reward(self, arm: str, value: float, scaled: float, number: int, bar: int | None, mask: str | None = "") -> None:
-        """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default reward. mask: see `add_decision`."""
+    def add_reward(
+        self,
+        arm: str,
+        value: float,
+        scaled: float,
+        number: int,
+        bar: int | None,
+        mask: str | None = "",
+    ) -> None:
+        """Count a reward of an arm, of the n-th decision. bar: of its delay; None: a default
+        reward. mask: see `add_decision`."""
         self.lowest, self.highest = min(self.lowest, value), max(self.highest, value)
         observations = self.arms.get(arm)
         if observations is None:
@@ -135,7 +185,9 @@ class Observations:
             square = (scaled - observations.unpaired) ** 2
             observations.differences.add(square, 1.0 - square)
             observations.unpaired = None
-        groups: list[tuple[dict[Any, ConfidenceSequence], int | str]] = [(observations.by_period, period_of(number))]
+        groups: list[tuple[dict[Any, ConfidenceSequence], int | str]] = [
+            (observations.by_period, period_of(number))
+        ]
         if mask in observations.open_by_mask:
             observations.open_by_mask[mask] -= 1
             groups.append((observations.by_mask, mask))
@@ -146,7 +198,9 @@ class Observations:
                 group[key] = ConfidenceSequence(OBSERVATION_ERROR, k=0.0)
             group[key].add(scaled, 1.0 - scaled)
 
-    def end_decision(self, number: int, arms: Sequence[str], cancelled: bool = False, mask: str | None = "") -> None:
+    def end_decision(
+        self, number: int, arms: Sequence[str], cancelled: bool = False, mask: str | None = ""
+    ) -> None:
         """Close the n-th decision. arms: that were played. mask: see `add_decision`."""
         period = period_of(number)
         for arm in arms:
@@ -156,46 +210,73 @@ class Observations:
                     self.arms[arm].open_by_mask[mask] -= 1
                 self.arms[arm].cancelled.add(float(cancelled), float(not cancelled))
 
-    # What follows from it -------------------------------------------------------------------------------------------------
+    # What follows from it -------------------------------------------------------------------------
 
     def mean_bounds(self) -> dict[str, tuple[float, float]]:
         """By arm, bounds on its mean reward that hold at all times and for all arms at once.
 
-        What comes first may be what comes quickly. So they are of periods without open decisions, and of all periods with every open
-        decision counted as whatever is worst; the narrower end of both holds. The mean of an earlier part of a period is known when its
-        next reward comes, so that the sums of several sequences are those of one.
+        What comes first may be what comes quickly. So they are of periods without open decisions,
+        and of all periods with every open decision counted as whatever is worst; the narrower end
+        of both holds. The mean of an earlier part of a period is known when its next reward comes,
+        so that the sums of several sequences are those of one.
         """
         sequences: dict[str, list[ConfidenceSequence]] = {}
         for arm, observations in self.arms.items():
             if not observations.by_period:
                 continue
-            ended = [one.state for period, one in observations.by_period.items() if not observations.open.get(period)]
-            settled = ConfidenceSequence(OBSERVATION_ERROR, k=0.0, state=np.sum(ended, axis=0) if ended else None)
+            ended = [
+                one.state
+                for period, one in observations.by_period.items()
+                if not observations.open.get(period)
+            ]
+            settled = ConfidenceSequence(
+                OBSERVATION_ERROR, k=0.0, state=np.sum(ended, axis=0) if ended else None
+            )
             every = ConfidenceSequence(
-                OBSERVATION_ERROR, k=0.0, state=np.sum([one.state for one in observations.by_period.values()], axis=0)
+                OBSERVATION_ERROR,
+                k=0.0,
+                state=np.sum([one.state for one in observations.by_period.values()], axis=0),
             )
             sequences[arm] = [settled, at_worst(every, sum(observations.open.values()))]
         error = self.error / max(2 * len(sequences), 1)
         pairs = iter(bounds_of([one for both in sequences.values() for one in both], error))
         bounds = {arm: (next(pairs), next(pairs)) for arm in sequences}
-        return {arm: (max(first[0], second[0]), min(first[1], second[1])) for arm, (first, second) in bounds.items()}
+        return {
+            arm: (max(first[0], second[0]), min(first[1], second[1]))
+            for arm, (first, second) in bounds.items()
+        }
 
     def drift(self) -> tuple[str, Apart] | None:
-        """An arm whose mean reward has changed, and the periods. A decision that is open counts as whatever is worst."""
-        several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_period) > 1}
+        """An arm whose mean reward has changed, and the periods. A decision that is open counts as
+        whatever is worst."""
+        several = {
+            arm: observations
+            for arm, observations in self.arms.items()
+            if len(observations.by_period) > 1
+        }
         for arm, observations in several.items():
-            periods = {f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0)) for j, one in observations.by_period.items()}
+            periods = {
+                f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0))
+                for j, one in observations.by_period.items()
+            }
             contrast = apart(periods, self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
                 return arm, contrast
         return None
 
     def telling_masks(self) -> tuple[str, Apart] | None:
-        """An arm whose mean reward differs by which arms were left out, and those. A decision without a reward counts as whatever is
-        worst."""
-        several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_mask) > 1}
+        """An arm whose mean reward differs by which arms were left out, and those. A decision
+        without a reward counts as whatever is worst."""
+        several = {
+            arm: observations
+            for arm, observations in self.arms.items()
+            if len(observations.by_mask) > 1
+        }
         for arm, observations in several.items():
-            masks = {mask: at_worst(one, observations.open_by_mask[mask]) for mask, one in observations.by_mask.items()}
+            masks = {
+                mask: at_worst(one, observations.open_by_mask[mask])
+                for mask, one in observations.by_mask.items()
+            }
             contrast = apart(masks, self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
                 return arm, contrast
@@ -203,25 +284,40 @@ class Observations:
 
     def telling_delays(self) -> tuple[str, Apart] | None:
         """An arm whose rewards differ by how long they took, and the delays."""
-        several = {arm: observations for arm, observations in self.arms.items() if len(observations.by_delay) > 1}
+        several = {
+            arm: observations
+            for arm, observations in self.arms.items()
+            if len(observations.by_delay) > 1
+        }
         for arm, observations in several.items():
-            contrast = apart({BARS[bar]: one for bar, one in observations.by_delay.items()}, self.error / min(len(self.arms), MOST_ARMS))
+            contrast = apart(
+                {BARS[bar]: one for bar, one in observations.by_delay.items()},
+                self.error / min(len(self.arms), MOST_ARMS),
+            )
             if contrast is not None:
                 return arm, contrast
         return None
 
     def least_variance(self) -> dict[str, float]:
-        """By arm, what the variance of its scaled rewards surely is at least, where its mean does not change."""
-        arms = {arm: observations.differences for arm, observations in self.arms.items() if observations.differences.rounds}
+        """By arm, what the variance of its scaled rewards surely is at least, where its mean does
+        not change."""
+        arms = {
+            arm: observations.differences
+            for arm, observations in self.arms.items()
+            if observations.differences.rounds
+        }
         bounds = bounds_of(list(arms.values()), self.error / max(len(arms), 1))
         return {arm: least / 2.0 for arm, (least, _) in zip(arms, bounds, strict=True)}
 
     def uneven_cancellation(self) -> Apart | None:
         """Two arms of which surely different shares are cancelled."""
-        return apart({arm: observations.cancelled for arm, observations in self.arms.items()}, self.error)
+        return apart(
+            {arm: observations.cancelled for arm, observations in self.arms.items()}, self.error
+        )
 
     def late_cancellation(self) -> bool:
-        """Whether most cancellations come after most rewards, so that they may depend on what the reward was."""
+        """Whether most cancellations come after most rewards, so that they may depend on what the
+        reward was."""
         cancelled, rewards = sum(self.cancel_delays), sum(self.delays)
         if cancelled < 10 or rewards < 10:
             return False
@@ -241,7 +337,9 @@ def median_bar(counts: Sequence[int]) -> int:
 
 
 SHARE = 0.1  # of delta, with which the bounds of this file may fail
-MOST_REPORTED_MASKS = 256  # that have a mean of their own; the baseline of all others is taken to earn the most that there can be
+# that have a mean of their own; the baseline of all others is taken to earn the most that there can
+# be
+MOST_REPORTED_MASKS = 256
 REST = ""  # in place of the arms of a mask behind those
 
 Mask = tuple[str, ...]  # what the promise is about, then ids of the arms that were left out
@@ -251,11 +349,14 @@ def left_out(question: JsonObject, arms: Collection[str]) -> list[str]:
     eligible, excluded = question.get("eligible"), question.get("excluded", ())
     if eligible is None and not excluded:  # as in nearly every request: no look at every arm
         return []
-    return sorted(arm for arm in arms if arm in excluded or (eligible is not None and arm not in eligible))
+    return sorted(
+        arm for arm in arms if arm in excluded or (eligible is not None and arm not in eligible)
+    )
 
 
 class RoundSums:
-    """Sums over rounds of the baseline, or of other arms. total: of the rewards that came, in [0, 1]."""
+    """Sums over rounds of the baseline, or of other arms. total: of the rewards that came, in [0,
+    1]."""
 
     __slots__ = ("decided", "rewarded", "total")
 
@@ -263,23 +364,38 @@ class RoundSums:
         self.decided, self.rewarded, self.total = decided, rewarded, total
 
     def add(self, decided: int, rewarded: int, total: float) -> None:
-        self.decided, self.rewarded, self.total = self.decided + decided, self.rewarded + rewarded, self.total + total
+        self.decided, self.rewarded, self.total = (
+            self.decided + decided,
+            self.rewarded + rewarded,
+            self.total + total,
+        )
 
     def pack(self) -> list[float]:
         return [self.decided, self.rewarded, self.total]
 
     def lower(self, level: float, more: int = 0) -> float:
         """Lower bound of the sum of their means. more: rounds without a reward."""
-        return float(sum_bound(self.total, float(max(self.decided + more, 1)), level, SLOPES.size // 2)[0])
+        return float(
+            sum_bound(self.total, float(max(self.decided + more, 1)), level, SLOPES.size // 2)[0]
+        )
 
     def upper_mean(self, level: float) -> float:
         if not self.decided:
             return 1.0
-        return 1.0 - float(sum_bound(self.rewarded - self.total, float(self.decided), level, SLOPES.size // 2)[0]) / self.decided
+        return (
+            1.0
+            - float(
+                sum_bound(self.rewarded - self.total, float(self.decided), level, SLOPES.size // 2)[
+                    0
+                ]
+            )
+            / self.decided
+        )
 
 
 class MaskRounds(NamedTuple):
-    """The rounds with one mask. baseline, others: by the arm that was played. promise: what they count for."""
+    """The rounds with one mask. baseline, others: by the arm that was played. promise: what they
+    count for."""
 
     promise: str
     baseline: RoundSums
@@ -297,26 +413,45 @@ class MaskedBudget:
     """The rounds of an experiment by their masks. Changed by events only."""
 
     def __init__(self, spec: ExperimentSpec, alpha: float, delta: float) -> None:
-        self.baseline, self.by, self.alpha, self.failure = str(spec.baseline), spec.promise_by, alpha, SHARE * delta
+        self.baseline, self.by, self.alpha, self.failure = (
+            str(spec.baseline),
+            spec.promise_by,
+            alpha,
+            SHARE * delta,
+        )
         self.low, high = spec.reward_range or (0.0, 1.0)
         self.span = high - self.low
-        self.promises = {promise: MaskRounds(promise, RoundSums(), RoundSums()) for promise in spec.promised_values or [OTHER]}
-        self.means = spec.baseline_means or ({} if spec.baseline_mean is None else dict.fromkeys([*self.promises], spec.baseline_mean))
+        self.promises = {
+            promise: MaskRounds(promise, RoundSums(), RoundSums())
+            for promise in spec.promised_values or [OTHER]
+        }
+        self.means = spec.baseline_means or (
+            {}
+            if spec.baseline_mean is None
+            else dict.fromkeys([*self.promises], spec.baseline_mean)
+        )
         self.level = math.log(4.0 * len(self.promises) * SLOPES.size / self.failure)  # of L
         self.masks: dict[Mask, MaskRounds] = {}
         self.upper: dict[Mask, float] = {}  # of the baseline's mean, in [0, 1], the least so far
-        self.open: dict[str, tuple[Mask, bool]] = {}  # decisions without a reward, and whether they play the baseline
+        self.open: dict[
+            str, tuple[Mask, bool]
+        ] = {}  # decisions without a reward, and whether they play the baseline
 
     def mask(self, question: JsonObject, arms: Collection[str]) -> Mask:
         promise = OTHER if self.by is None else question["segments"][self.by]
         mask = (promise, *left_out(question, arms))
-        return mask if mask in self.masks or len(self.masks) < MOST_REPORTED_MASKS else (promise, REST)
+        return (
+            mask if mask in self.masks or len(self.masks) < MOST_REPORTED_MASKS else (promise, REST)
+        )
 
-    # Events ---------------------------------------------------------------------------------------------------------------
+    # Events ---------------------------------------------------------------------------------------
 
     def decide(self, decision: str, arm: str, mask: Mask) -> None:
         if mask not in self.masks:
-            self.masks[mask], self.upper[mask] = MaskRounds(mask[0], RoundSums(), RoundSums()), self.upper_at_first(mask)
+            self.masks[mask], self.upper[mask] = (
+                MaskRounds(mask[0], RoundSums(), RoundSums()),
+                self.upper_at_first(mask),
+            )
         self.open[decision] = mask, arm == self.baseline
         self._count(*self.open[decision], 1, 0, 0.0)
 
@@ -337,31 +472,46 @@ class MaskedBudget:
             level = math.log(2.0 * place * (place + 1) * SLOPES.size / self.failure)
             self.upper[mask] = min(self.upper[mask], self.masks[mask].baseline.upper_mean(level))
 
-    # What follows from it -------------------------------------------------------------------------------------------------
+    # What follows from it -------------------------------------------------------------------------
 
     def upper_at_first(self, mask: Mask) -> float:
-        """Upper bound of the baseline's mean before anything is known of a mask. Where it is left out itself, which breaks the promise,
-        nothing will be, and what was told of it is taken."""
-        return (self.means[mask[0]] - self.low) / self.span if self.means and self.baseline in mask else 1.0
+        """Upper bound of the baseline's mean before anything is known of a mask. Where it is left
+        out itself, which breaks the promise, nothing will be, and what was told of it is taken."""
+        return (
+            (self.means[mask[0]] - self.low) / self.span
+            if self.means and self.baseline in mask
+            else 1.0
+        )
 
     def used(self, promise: str, more: NextRound | None = None) -> bool:
-        """Whether the policy's own ledger does not do for the rounds of a promise: they had more than one mask, or a mean that was told of
-        all rounds is taken for that of a mask."""
-        masks = {mask for mask in (*self.masks, *(() if more is None else (more.mask,))) if mask[0] == promise}
+        """Whether the policy's own ledger does not do for the rounds of a promise: they had more
+        than one mask, or a mean that was told of all rounds is taken for that of a mask."""
+        masks = {
+            mask
+            for mask in (*self.masks, *(() if more is None else (more.mask,)))
+            if mask[0] == promise
+        }
         return len(masks) > 1 or (bool(self.means) and any(len(mask) > 1 for mask in masks))
 
     def bound(self, promise: str, more: NextRound | None = None) -> float:
-        """Lower bound of the budget of a promise. more: one more round of it, which has earned the least."""
+        """Lower bound of the budget of a promise. more: one more round of it, which has earned the
+        least."""
         own, others = self.promises[promise].baseline, self.promises[promise].others
         extra = int(more is not None and not more.baseline)
         earned = self.low * (others.decided + extra) + self.span * others.lower(self.level, extra)
         extra = int(more is not None and more.baseline)
-        earned += self.alpha * (self.low * (own.decided + extra) + self.span * own.lower(self.level, extra))
+        earned += self.alpha * (
+            self.low * (own.decided + extra) + self.span * own.lower(self.level, extra)
+        )
         charged = [
-            one.others.decided * (self.low + self.span * self.upper[mask]) for mask, one in self.masks.items() if one.promise == promise
+            one.others.decided * (self.low + self.span * self.upper[mask])
+            for mask, one in self.masks.items()
+            if one.promise == promise
         ]
         if more is not None and not more.baseline:
-            charged.append(self.low + self.span * self.upper.get(more.mask, self.upper_at_first(more.mask)))
+            charged.append(
+                self.low + self.span * self.upper.get(more.mask, self.upper_at_first(more.mask))
+            )
         return earned - (1.0 - self.alpha) * math.fsum(charged)
 
     def allows(self, mask: Mask) -> bool:
@@ -369,22 +519,38 @@ class MaskedBudget:
         return not self.used(mask[0], more) or self.bound(mask[0], more) >= 0.0
 
     def corrected(self, report: JsonObject, more: NextRound | None = None) -> JsonObject:
-        """What a policy says of its budget, of which its own ledger knows no masks, with them. more: a round that the ledger has."""
+        """What a policy says of its budget, of which its own ledger knows no masks, with them.
+        more: a round that the ledger has."""
         if not any(self.used(promise, more) for promise in self.promises):
             return report
         each = []
-        for promise, bound in zip(self.promises, report.get("segments", [report["budget_bound"]]), strict=True):
+        for promise, bound in zip(
+            self.promises, report.get("segments", [report["budget_bound"]]), strict=True
+        ):
             last = more if more is not None and more.mask[0] == promise else None
-            each.append(min(bound, self.bound(promise, last)) if self.used(promise, last) else bound)
+            each.append(
+                min(bound, self.bound(promise, last)) if self.used(promise, last) else bound
+            )
         segments = {"segments": each} if "segments" in report else {}
-        return report | segments | {"budget_bound": min(each), "failure": report["failure"] + self.failure}
+        return (
+            report
+            | segments
+            | {"budget_bound": min(each), "failure": report["failure"] + self.failure}
+        )
 
-    # Snapshots ------------------------------------------------------------------------------------------------------------
+    # Snapshots ------------------------------------------------------------------------------------
 
     def pack(self) -> JsonObject:
-        masks = [[[*mask], self.upper[mask], one.baseline.pack(), one.others.pack()] for mask, one in self.masks.items()]
+        masks = [
+            [[*mask], self.upper[mask], one.baseline.pack(), one.others.pack()]
+            for mask, one in self.masks.items()
+        ]
         sums = [[one.baseline.pack(), one.others.pack()] for one in self.promises.values()]
-        return {"masks": masks, "sums": sums, "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()]}
+        return {
+            "masks": masks,
+            "sums": sums,
+            "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()],
+        }
 
     def unpack(self, packed: JsonObject) -> None:
         for mask, upper, own, others in packed["masks"]:
@@ -398,13 +564,19 @@ class MaskedBudget:
 POINTS = 240  # of a curve at most; every second is dropped when there are more
 LAST = 12  # decisions shown
 ERROR = 0.05  # of all intervals of one kind together
-OPEN_AT_WORST = "an open decision counts as whatever is worst, one that ended without a reward is taken to be like the others"
+OPEN_AT_WORST = (
+    "an open decision counts as whatever is worst, one that ended "
+    "without a "
+    "reward is "
+    "taken to be like the others"
+)
 NOTHING_KNOWN = ConfidenceSequence(ERROR, k=0.0)
 
 
 class Point(NamedTuple):
-    """The state of things after so many decisions. total: of all rewards. baseline_decisions: those that were production's or played the
-    baseline. budget: its lower bound. plays: by arm. regret: an upper bound."""
+    """The state of things after so many decisions. total: of all rewards. baseline_decisions: those
+    that were production's or played the baseline. budget: its lower bound. plays: by arm. regret:
+    an upper bound."""
 
     decisions: int
     time: int
@@ -427,9 +599,10 @@ class DecisionLine(NamedTuple):
 
 
 class OpenLine(NamedTuple):
-    """An open decision. time: when it was made or activated. arms: that were played. left: those whose rewards are missing. number: it is
-    the n-th decision. others: whether its round's baseline was not what was played. mean: what that baseline earns, where it is known.
-    segments: its values by name. mask: ids of the arms that its request left out, in words; None: they were erased."""
+    """An open decision. time: when it was made or activated. arms: that were played. left: those
+    whose rewards are missing. number: it is the n-th decision. others: whether its round's baseline
+    was not what was played. mean: what that baseline earns, where it is known. segments: its values
+    by name. mask: ids of the arms that its request left out, in words; None: they were erased."""
 
     time: int
     arms: tuple[str, ...]
@@ -487,16 +660,29 @@ class History(events.Fold):
         self.spec: ExperimentSpec | None = None
         self.reader: FeatureReader | None = None
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
-        self.segments: dict[str, dict[str, SegmentHistory]] = {}  # by name and value, in the spec's order
-        self.mean = ConfidenceSequence(2.0 * ERROR, k=0.0)  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
+        self.segments: dict[
+            str, dict[str, SegmentHistory]
+        ] = {}  # by name and value, in the spec's order
+        self.mean = ConfidenceSequence(
+            2.0 * ERROR, k=0.0
+        )  # of all rewards, scaled to [0, 1]; each side by itself with ERROR
         self.decisions = self.baseline_decisions = self.late = self.expired = 0
-        self.rewarded = self.defaulted = 0  # decisions that ended with a reward that came, and with the default reward
+        self.rewarded = self.defaulted = (
+            0  # decisions that ended with a reward that came, and with the default reward
+        )
         self.first: int | None = None  # time of the first decision
         self.cancelled = 0
-        self.cancelled_means = 0.0  # what the baselines of cancelled decisions of other arms earn, where it is known
-        self.cancelled_unknown = 0  # cancelled decisions of other arms whose baseline's mean is not known
+        self.cancelled_means = (
+            0.0  # what the baselines of cancelled decisions of other arms earn, where it is known
+        )
+        self.cancelled_unknown = (
+            0  # cancelled decisions of other arms whose baseline's mean is not known
+        )
         self.unplayed: set[str] = set()  # arms that are masked or retired
-        self.total, self.outside = 0.0, 0  # of all rewards; how many were outside the declared range
+        self.total, self.outside = (
+            0.0,
+            0,
+        )  # of all rewards; how many were outside the declared range
         self.budget: float | None = None
         self.lowest_budget: float | None = None
         self.modes: list[JsonObject] = []
@@ -504,30 +690,37 @@ class History(events.Fold):
         self.stride = 1
         self.open: dict[str, OpenLine] = {}
         self.observed = Observations()
-        self.parts: dict[str, Observations] = {}  # the same by the value of the segment that promises are by, if any
+        self.parts: dict[
+            str, Observations
+        ] = {}  # the same by the value of the segment that promises are by, if any
         self.last: deque[DecisionLine] = deque(maxlen=LAST)
         self.outcomes: dict[str, str] = {}  # of the last decisions, in words
 
     def take(self, event: events.Event, seq: int, time: int) -> None:
         """Go on with the next event. Raises ValueError where one is missing."""
         if seq != self.seq + 1:
-            raise ValueError(f"event {self.seq + 1} is missing; restore the database from a backup.")
+            raise ValueError(
+                f"event {self.seq + 1} is missing; restore the database from a backup."
+            )
         self.step(event, seq, time)
 
-    # Events ---------------------------------------------------------------------------------------------------------------
+    # Events ---------------------------------------------------------------------------------------
 
     def _on_created(self, event: events.Created, time: int) -> None:
         self.status = "running"
         self.spec = event.completed
         self.reader = self.spec.reader()
         self.segments = {
-            name: {value: SegmentHistory() for value in (*values, OTHER)} for name, values in (self.spec.segments or {}).items()
+            name: {value: SegmentHistory() for value in (*values, OTHER)}
+            for name, values in (self.spec.segments or {}).items()
         }
         promised = self.spec.promised_values or []
         self.parts = {value: Observations(OBSERVATION_ERROR / len(promised)) for value in promised}
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
         self._add_arms(arm.id for arm in self.spec.arms or ())
-        self.modes.append({"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""})
+        self.modes.append(
+            {"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""}
+        )
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
         self._add_arms(arm["id"] for arm in event.arms)
@@ -542,8 +735,16 @@ class History(events.Fold):
         (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
 
     def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
-        change = {"mode": event.mode, "share": event.share, "by": event.by, "why": event.why, "held": event.sent_back}
-        self.modes.append({"event": self.seq + 1, "time": time, "decisions": self.decisions} | change)
+        change = {
+            "mode": event.mode,
+            "share": event.share,
+            "by": event.by,
+            "why": event.why,
+            "held": event.sent_back,
+        }
+        self.modes.append(
+            {"event": self.seq + 1, "time": time, "decisions": self.decisions} | change
+        )
 
     def _on_decided(self, event: events.Decided, time: int) -> None:
         several = isinstance(event.name, list)
@@ -556,24 +757,36 @@ class History(events.Fold):
         self.first = time if self.first is None else self.first
         baseline = None if self.spec is None else self.spec.baseline
         productions = event.rollout is not None and not event.rollout.policy_served
-        self.baseline_decisions += productions or (isinstance(baseline, str) and names == (baseline,))
+        self.baseline_decisions += productions or (
+            isinstance(baseline, str) and names == (baseline,)
+        )
         self._note_budget(event.budget)
         mean = event.asked.get("baseline_mean", self._baseline_mean(event))
         others = names != baselines_of(event.asked, baseline)
         mask = None if "erased" in event.asked else ", ".join(left_out(event.asked, self.arms))
-        self.open[event.decision] = OpenLine(time, names, names, self.decisions, others, mean, event.asked.get("segments", {}), mask)
+        self.open[event.decision] = OpenLine(
+            time, names, names, self.decisions, others, mean, event.asked.get("segments", {}), mask
+        )
         for segment in self._segments_of(self.open[event.decision]):
             segment.decisions += 1
             segment.open += 1
             for name, chance in zip(names, chances, strict=True):
                 segment.arms.setdefault(name, ArmHistory()).play(chance)
-        context = None if self.spec is None else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
+        context = (
+            None
+            if self.spec is None
+            else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
+        )
         for observed in self._observers(self.open[event.decision]):
             observed.add_decision(self.decisions, names, context, mask)
-        self.observed.without_baseline += event.without_baseline or lacks_baseline(event.asked, baseline, self.unplayed)
+        self.observed.without_baseline += event.without_baseline or lacks_baseline(
+            event.asked, baseline, self.unplayed
+        )
         if len(self.last) == LAST:
             self.outcomes.pop(self.last[0].id, None)
-        self.last.append(DecisionLine(event.decision, time, names, min(chances, default=1.0), event.reason))
+        self.last.append(
+            DecisionLine(event.decision, time, names, min(chances, default=1.0), event.reason)
+        )
         self.outcomes[event.decision] = "open"
         if self.decisions % self.stride == 0:
             self._keep_point(time)
@@ -593,7 +806,16 @@ class History(events.Fold):
 
     def point(self, time: int) -> Point:
         plays = tuple(arm.plays for arm in self.arms.values())
-        return Point(self.decisions, time, self.rewards, self.total, self.baseline_decisions, self.budget, plays, self.regret())
+        return Point(
+            self.decisions,
+            time,
+            self.rewards,
+            self.total,
+            self.baseline_decisions,
+            self.budget,
+            plays,
+            self.regret(),
+        )
 
     def _on_activated(self, event: events.Activated, time: int) -> None:
         if event.decision in self.open:
@@ -618,7 +840,10 @@ class History(events.Fold):
             self._reward(line.arms[0], value, line, bar)
             self.open[event.decision] = line._replace(left=())
         self.rewarded += 1
-        self._end(event.decision, "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"))
+        self._end(
+            event.decision,
+            "reward " + (f"{sum(value.values()):g}" if isinstance(value, dict) else f"{value:g}"),
+        )
 
     def _reward(self, arm: str, value: float, line: OpenLine, bar: int | None) -> None:
         low, high = self.reward_range
@@ -626,7 +851,9 @@ class History(events.Fold):
         scaled = (value - low) / (high - low)
         if not 0.0 <= scaled <= 1.0:
             self.outside += 1
-            scaled = min(max(scaled, 0.0), 1.0)  # no bound is shown any more, and squares of such numbers may have no float
+            scaled = min(
+                max(scaled, 0.0), 1.0
+            )  # no bound is shown any more, and squares of such numbers may have no float
         self.mean.add(scaled, 1.0 - scaled)
         for observed in self._observers(line):
             observed.add_reward(arm, value, scaled, line.number, bar, line.mask)
@@ -648,7 +875,10 @@ class History(events.Fold):
             for name in line.left:
                 self._reward(name, event.reward, line, None)
             self.open[event.decision] = line._replace(left=())
-        self._end(event.decision, "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"))
+        self._end(
+            event.decision,
+            "window closed" + ("" if event.reward is None else f", {event.reward:g} taken"),
+        )
 
     def _on_closed(self, event: events.Closed, time: int) -> None:
         self.observed.without_reward += event.decision in self.open
@@ -668,7 +898,9 @@ class History(events.Fold):
     def _on_late(self, event: events.Late, time: int) -> None:
         self.late += 1
         low, high = self.reward_range
-        for arm, value in event.value.items() if isinstance(event.value, dict) else ((event.arm, event.value),):
+        for arm, value in (
+            event.value.items() if isinstance(event.value, dict) else ((event.arm, event.value),)
+        ):
             self.observed.add_late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
     def _baseline_mean(self, event: events.Decided) -> float | None:
@@ -680,7 +912,9 @@ class History(events.Fold):
     def _note_budget(self, bound: float | None) -> None:
         if bound is not None:
             self.budget = bound
-            self.lowest_budget = bound if self.lowest_budget is None else min(self.lowest_budget, bound)
+            self.lowest_budget = (
+                bound if self.lowest_budget is None else min(self.lowest_budget, bound)
+            )
 
     def _on_erased(self, event: events.Erased, time: int) -> None:
         self.observed.longest = max(self.observed.longest, event.longest)
@@ -702,7 +936,7 @@ class History(events.Fold):
         if decision in self.outcomes:
             self.outcomes[decision] = outcome
 
-    # What follows from it -------------------------------------------------------------------------------------------------
+    # What follows from it -------------------------------------------------------------------------
 
     @property
     def rewards(self) -> int:
@@ -722,18 +956,29 @@ class History(events.Fold):
 
     @property
     def comparable(self) -> bool:
-        """Whether the mean reward of an arm is the same in every round, as far as the spec says, so that intervals of arms make sense."""
+        """Whether the mean reward of an arm is the same in every round, as far as the spec says, so
+        that intervals of arms make sense."""
         spec = self.spec
-        return spec is not None and spec.arms is not None and spec.row_length is None and spec.oracle is None and not self.outside
+        return (
+            spec is not None
+            and spec.arms is not None
+            and spec.row_length is None
+            and spec.oracle is None
+            and not self.outside
+        )
 
     @property
     def alike(self) -> dict[str, Observations]:
-        """Observations of decisions in which an arm has one mean, by what a sentence about them ends with."""
+        """Observations of decisions in which an arm has one mean, by what a sentence about them
+        ends with."""
         by = None if self.spec is None else self.spec.promise_by
-        return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {"": self.observed}
+        return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {
+            "": self.observed
+        }
 
     def telling_masks(self) -> tuple[str, str, Apart] | None:
-        """An arm that earns something else where other arms are left out, in what, and how much, so that arms are not to be compared."""
+        """An arm that earns something else where other arms are left out, in what, and how much, so
+        that arms are not to be compared."""
         if self.comparable and self.observed.limited:
             for where, observed in self.alike.items():
                 contrast = observed.telling_masks()
@@ -742,27 +987,50 @@ class History(events.Fold):
         return None
 
     def intervals(self, alike: bool = False) -> list[tuple[float, float]] | None:
-        """Bounds on each arm's mean that hold at all times and for all arms at once; None where arms have no one mean. alike: open
-        decisions are taken to be like the others, which they need not be."""
-        return self.intervals_of([*self.arms.values()], alike) if self.comparable and self.arms else None
+        """Bounds on each arm's mean that hold at all times and for all arms at once; None where
+        arms have no one mean. alike: open decisions are taken to be like the others, which they
+        need not be."""
+        return (
+            self.intervals_of([*self.arms.values()], alike)
+            if self.comparable and self.arms
+            else None
+        )
 
-    def intervals_of(self, cells: Sequence[ArmHistory | None], alike: bool = False) -> list[tuple[float, float]]:
-        """Bounds on the mean reward of each cell, of an arm or of an arm in a segment, that hold at all times and for all cells at once, of
-        which nothing need be known yet. What comes first may be what comes quickly, so open decisions count as whatever is worst."""
-        sequences = [NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open) for one in cells]
-        return [self.in_units(*shares) for shares in bounds_of(sequences, ERROR / max(len(cells), 1))]
+    def intervals_of(
+        self, cells: Sequence[ArmHistory | None], alike: bool = False
+    ) -> list[tuple[float, float]]:
+        """Bounds on the mean reward of each cell, of an arm or of an arm in a segment, that hold at
+        all times and for all cells at once, of which nothing need be known yet. What comes first
+        may be what comes quickly, so open decisions count as whatever is worst."""
+        sequences = [
+            NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open)
+            for one in cells
+        ]
+        return [
+            self.in_units(*shares) for shares in bounds_of(sequences, ERROR / max(len(cells), 1))
+        ]
 
     def mean_interval(self) -> tuple[float, float]:
-        """Bounds on the mean reward of a decision, each side by itself; open decisions count as whatever is worst."""
-        return self.in_units(*at_worst(self.mean, sum(len(line.left) for line in self.open.values())).bounds)
+        """Bounds on the mean reward of a decision, each side by itself; open decisions count as
+        whatever is worst."""
+        return self.in_units(
+            *at_worst(self.mean, sum(len(line.left) for line in self.open.values())).bounds
+        )
 
     def regret(self) -> float | None:
-        """An upper bound of what the best of the arms that are played would have earned more in as many rounds as have their reward."""
+        """An upper bound of what the best of the arms that are played would have earned more in as
+        many rounds as have their reward."""
         intervals = self.intervals()
         if not intervals or not self.rewards:
             return None
-        played = [bounds for id, bounds in zip(self.arms, intervals, strict=True) if id not in self.unplayed] or intervals
-        return float(self.rewards * max(max(upper for _, upper in played) - self.mean_interval()[0], 0.0))
+        played = [
+            bounds
+            for id, bounds in zip(self.arms, intervals, strict=True)
+            if id not in self.unplayed
+        ] or intervals
+        return float(
+            self.rewards * max(max(upper for _, upper in played) - self.mean_interval()[0], 0.0)
+        )
 
     def curve(self) -> list[Point]:
         if self.points and self.points[-1].decisions == self.decisions:
@@ -774,8 +1042,16 @@ class History(events.Fold):
 
 
 INTERVALS = (
-    f"All intervals hold at all times, for all arms and segments at once, with probability {100 * (1 - ERROR):g} %; {OPEN_AT_WORST}. Where "
-    "those of two arms overlap, the one that leads in a segment may lead by chance: of many segments some always do. The policy is one for "
+    f"All intervals hold at all times, for all arms and segments at "
+    f"once, with "
+    f"probability "
+    f"{100 * (1 - ERROR):g} %; {OPEN_AT_WORST}. Where "
+    "those of two arms overlap, the one that leads in a segment may lead by "
+    "chance: "
+    "of many "
+    "segments some "
+    "always do. The "
+    "policy is one for "
     "all segments."
 )
 
@@ -788,70 +1064,116 @@ def note_of(spec: ExperimentSpec | None) -> str:
     return f"{INTERVALS} It keeps a promise in every {spec.promise_by} by itself, and in other."
 
 
-def segment_values(segments: dict[str, list[str]], texts: dict[str, str] | None, experiment: str) -> dict[str, str]:
-    """The value of every segment of a decision: what the request says where the spec knows it, else "other". Refused where the request
-    names a segment that there is not."""
+def segment_values(
+    segments: dict[str, list[str]], texts: dict[str, str] | None, experiment: str
+) -> dict[str, str]:
+    """The value of every segment of a decision: what the request says where the spec knows it, else
+    "other". Refused where the request names a segment that there is not."""
     said = texts or {}
     unknown = next((name for name in said if name not in segments), None)
     if unknown is not None:
         raise Refused(
-            422, f"segments has {unknown!r}, which experiment {experiment!r} does not have; it has {', '.join(segments)}.", "segments"
+            422,
+            f"segments has {unknown!r}, which experiment {experiment!r} "
+            f"does not "
+            f"have; it has "
+            f"{', '.join(segments)}.",
+            "segments",
         )
-    return {name: said[name] if said.get(name) in values else OTHER for name, values in segments.items()}
+    return {
+        name: said[name] if said.get(name) in values else OTHER for name, values in segments.items()
+    }
 
 
 def promised_bounds(standing: JsonObject) -> list[JsonObject]:
-    """The lower bound of each budget, where the values of a segment have a promise each. standing: see `commands.describe_standing`."""
+    """The lower bound of each budget, where the values of a segment have a promise each. standing:
+    see `commands.describe_standing`."""
     holdings, name = standing["holdings"], standing["spec"].get("promise_by")
     if holdings is None or "segments" not in holdings:
         return []
     values = [*standing["spec"]["segments"][name], OTHER]
-    return [{"segment": name, "value": value, "bound": bound} for value, bound in zip(values, holdings["segments"], strict=True)]
+    return [
+        {"segment": name, "value": value, "bound": bound}
+        for value, bound in zip(values, holdings["segments"], strict=True)
+    ]
 
 
 def segment_report(history: History) -> JsonObject:
-    """Counts of every segment, and of every arm in each of them with its mean, interval and difference from the baseline."""
+    """Counts of every segment, and of every arm in each of them with its mean, interval and
+    difference from the baseline."""
     counts: list[JsonObject] = []
     places: list[tuple[str, str, str, ArmHistory | None]] = []
     for name, values in history.segments.items():
         for value, segment in values.items():
-            counts.append({
-                "segment": name, "value": value, "decisions": segment.decisions, "rewards": segment.rewards,
-                "open": segment.open, "cancelled": segment.cancelled,
-            })  # fmt: skip
+            counts.append(
+                {
+                    "segment": name,
+                    "value": value,
+                    "decisions": segment.decisions,
+                    "rewards": segment.rewards,
+                    "open": segment.open,
+                    "cancelled": segment.cancelled,
+                }
+            )
             places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
     intervals = history.intervals_of([arm for *_, arm in places])
     bounds = [
-        pair if history.comparable and arm is not None and arm.rewards else None for (*_, arm), pair in zip(places, intervals, strict=True)
+        pair if history.comparable and arm is not None and arm.rewards else None
+        for (*_, arm), pair in zip(places, intervals, strict=True)
     ]
     compared = history.telling_masks() is None
     baseline = None if history.spec is None else history.spec.baseline
-    cells = {(name, value, id): (arm, pair) for (name, value, id, arm), pair in zip(places, bounds, strict=True)}
+    cells = {
+        (name, value, id): (arm, pair)
+        for (name, value, id, arm), pair in zip(places, bounds, strict=True)
+    }
     rows = []
     for (name, value, id), (arm, pair) in cells.items():
         if arm is None:
             continue
         low, high = pair or (None, None)
-        base, base_pair = cells.get((name, value, str(baseline)), (None, None)) if id != baseline else (None, None)
+        base, base_pair = (
+            cells.get((name, value, str(baseline)), (None, None))
+            if id != baseline
+            else (None, None)
+        )
         lift = None
-        if compared and base is not None and base.rewards and arm.rewards and pair is not None and base_pair is not None:
+        if (
+            compared
+            and base is not None
+            and base.rewards
+            and arm.rewards
+            and pair is not None
+            and base_pair is not None
+        ):
             gap = arm.total / arm.rewards - base.total / base.rewards
             lift = {"value": gap, "low": pair[0] - base_pair[1], "high": pair[1] - base_pair[0]}
-        rows.append({
-            "segment": name, "value": value, "arm": id, "decisions": arm.plays, "rewards": arm.rewards,
-            "mean": arm.total / arm.rewards if arm.rewards else None, "low": low, "high": high, "lift": lift,
-        })  # fmt: skip
+        rows.append(
+            {
+                "segment": name,
+                "value": value,
+                "arm": id,
+                "decisions": arm.plays,
+                "rewards": arm.rewards,
+                "mean": arm.total / arm.rewards if arm.rewards else None,
+                "low": low,
+                "high": high,
+                "lift": lift,
+            }
+        )
     return {"error": ERROR, "note": note_of(history.spec), "segments": counts, "arms": rows}
 
 
-# Which arm leads, how sure that is, and how many decisions it will take to know: from the history of the log alone.
+# Which arm leads, how sure that is, and how many decisions it will take to know: from the history
+# of the log alone.
 
 
 LEAST_REWARDS = 30  # of each of two arms, before a forecast of their difference is made
 FARTHEST = 1e12  # decisions; a forecast beyond it is that it will not be known
 ERRORS = 2.0  # standard errors by which the lead may be larger or smaller in a forecast
 
-ASSUMING = "if which arms may be played does not depend on what they would earn"  # where requests left arms out
+# where requests left arms out
+ASSUMING = "if which arms may be played does not depend on what they would earn"
 
 Bounds = dict[str, tuple[float, float]]  # by arm, of its mean reward
 
@@ -865,9 +1187,10 @@ class BoundedDifference(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """Decisions until it is known which arm is best, where the lead stays as it is and arms are played as lately. low, high: for leads
-    ERRORS standard errors larger and smaller. seconds: that the decisions take, at their rate of late; None: nothing is known of it.
-    why: why there is no forecast; then the rest is infinite."""
+    """Decisions until it is known which arm is best, where the lead stays as it is and arms are
+    played as lately. low, high: for leads ERRORS standard errors larger and smaller. seconds: that
+    the decisions take, at their rate of late; None: nothing is known of it. why: why there is no
+    forecast; then the rest is infinite."""
 
     decisions: float
     low: float
@@ -877,8 +1200,8 @@ class Forecast(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """The arm with the highest mean reward of those that are played. best: no other arm's bounds reach its own. best_if_alike: nor would
-    they if open decisions were like the others."""
+    """The arm with the highest mean reward of those that are played. best: no other arm's bounds
+    reach its own. best_if_alike: nor would they if open decisions were like the others."""
 
     arm: str
     next: str
@@ -895,43 +1218,63 @@ def played_arms(history: History) -> dict[str, ArmHistory]:
 
 
 def lead_of(history: History, bounds: Bounds) -> Lead | None:
-    """The arm that leads; None where fewer than two arms have rewards. bounds: of the history's arms."""
+    """The arm that leads; None where fewer than two arms have rewards. bounds: of the history's
+    arms."""
     played = played_arms(history)
-    ranking = sorted((id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id]))
+    ranking = sorted(
+        (id for id, arm in played.items() if arm.rewards), key=lambda id: -mean_of(played[id])
+    )
     if len(ranking) < 2:
         return None
     leader, second = ranking[:2]
     others = [id for id in played if id != leader]
     alike = bounds_if_alike(history)
     return Lead(
-        leader, second, all(bounds[leader][0] > bounds[id][1] for id in others), all(alike[leader][0] > alike[id][1] for id in others)
+        leader,
+        second,
+        all(bounds[leader][0] > bounds[id][1] for id in others),
+        all(alike[leader][0] > alike[id][1] for id in others),
     )
 
 
 def bounds_if_alike(history: History) -> Bounds:
-    """Bounds of every arm's mean if open decisions were like the others: for what will be known, and not for what is."""
+    """Bounds of every arm's mean if open decisions were like the others: for what will be known,
+    and not for what is."""
     return dict(zip(history.arms, history.intervals(alike=True) or (), strict=True))
 
 
 def winner(history: History, bounds: Bounds) -> str | None:
-    """The arm that is known to be the best of those that are played; None where that is not known yet, or means, masks or delays
-    contradict it. bounds: of the history's arms."""
+    """The arm that is known to be the best of those that are played; None where that is not known
+    yet, or means, masks or delays contradict it. bounds: of the history's arms."""
     leader = lead_of(history, bounds)
-    if leader is None or not leader.best or history.observed.drift() is not None or history.telling_masks() is not None:
+    if (
+        leader is None
+        or not leader.best
+        or history.observed.drift() is not None
+        or history.telling_masks() is not None
+    ):
         return None
     return None if history.open and history.observed.telling_delays() is not None else leader.arm
 
 
 def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDifference | None:
-    """An arm's mean reward less the baseline's, known or learned; None where there is no other arm that is the baseline, or no reward."""
+    """An arm's mean reward less the baseline's, known or learned; None where there is no other arm
+    that is the baseline, or no reward."""
     spec = history.spec
     baseline = None if spec is None else spec.baseline
-    if spec is None or not isinstance(baseline, str) or baseline == arm or not history.arms[arm].rewards:
+    if (
+        spec is None
+        or not isinstance(baseline, str)
+        or baseline == arm
+        or not history.arms[arm].rewards
+    ):
         return None
     if spec.baseline_mean is not None:
         low, high = bounds[arm]
         baseline_mean = spec.baseline_mean
-        return BoundedDifference(mean_of(history.arms[arm]) - baseline_mean, low - baseline_mean, high - baseline_mean)
+        return BoundedDifference(
+            mean_of(history.arms[arm]) - baseline_mean, low - baseline_mean, high - baseline_mean
+        )
     return difference(history, bounds, arm, baseline)
 
 
@@ -940,37 +1283,56 @@ def difference(history: History, bounds: Bounds, arm: str, other: str) -> Bounde
     one, two = history.arms[arm], history.arms[other]
     if not one.rewards or not two.rewards:
         return None
-    return BoundedDifference(mean_of(one) - mean_of(two), bounds[arm][0] - bounds[other][1], bounds[arm][1] - bounds[other][0])
+    return BoundedDifference(
+        mean_of(one) - mean_of(two),
+        bounds[arm][0] - bounds[other][1],
+        bounds[arm][1] - bounds[other][0],
+    )
 
 
 def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
-    """All rewards so far less what the baseline would be expected to have earned in the same decisions, with bounds on the expected
-    difference: luck is no gain. None where there is no baseline or nothing is known of it."""
+    """All rewards so far less what the baseline would be expected to have earned in the same
+    decisions, with bounds on the expected difference: luck is no gain. None where there is no
+    baseline or nothing is known of it."""
     spec, n = history.spec, history.rewards
     if spec is None or not n or not isinstance(spec.baseline, str):
         return None
     least, most = history.mean_interval()
     if spec.baseline_mean is not None:
         baseline_mean = spec.baseline_mean
-        return BoundedDifference(history.total - n * baseline_mean, n * (least - baseline_mean), n * (most - baseline_mean))
+        return BoundedDifference(
+            history.total - n * baseline_mean,
+            n * (least - baseline_mean),
+            n * (most - baseline_mean),
+        )
     arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
     if not arm.rewards:
         return None
-    return BoundedDifference(history.total - n * mean_of(arm), n * (least - above), n * (most - below))
+    return BoundedDifference(
+        history.total - n * mean_of(arm), n * (least - above), n * (most - below)
+    )
 
 
-# Forecast ------------------------------------------------------------------------------------------------------------------
+# Forecast -----------------------------------------------------------------------------------------
 
 
 def forecast(history: History, bounds: Bounds, leader: str) -> Forecast:
-    """When the bounds of all other arms will be below the leader's. bounds: if open decisions are like the others."""
-    few, half = next((id for id, arm in played_arms(history).items() if arm.rewards < LEAST_REWARDS), None), recent(history)
+    """When the bounds of all other arms will be below the leader's. bounds: if open decisions are
+    like the others."""
+    few, half = (
+        next((id for id, arm in played_arms(history).items() if arm.rewards < LEAST_REWARDS), None),
+        recent(history),
+    )
     if few is not None:
         return never(f"{few} has fewer than {LEAST_REWARDS} rewards")
     if half is None:
         return never("there are too few decisions")
     rates, seconds = half
-    times = [needed(history, bounds, leader, other, rates) for other in played_arms(history) if other != leader]
+    times = [
+        needed(history, bounds, leader, other, rates)
+        for other in played_arms(history)
+        if other != leader
+    ]
     expected, low, high = (max(column) for column in zip(*times, strict=True))
     if math.isinf(expected):
         return never("the arms behind it are too close to it, or hardly played any more")
@@ -982,7 +1344,8 @@ def never(why: str) -> Forecast:
 
 
 def recent(history: History) -> tuple[dict[str, float], float | None] | None:
-    """Of the later half of the decisions: rewards of each arm per decision, and seconds per decision. None: there are too few."""
+    """Of the later half of the decisions: rewards of each arm per decision, and seconds per
+    decision. None: there are too few."""
     points = history.curve()
     if len(points) < 4:
         return None
@@ -993,30 +1356,43 @@ def recent(history: History) -> tuple[dict[str, float], float | None] | None:
     if not decisions or not ended:
         return None
     came = min(history.rewards / ended, 1.0)  # the share of decisions that bring a reward
-    plays = [now - (first.plays[k] if k < len(first.plays) else 0) for k, now in enumerate(last.plays)]
+    plays = [
+        now - (first.plays[k] if k < len(first.plays) else 0) for k, now in enumerate(last.plays)
+    ]
     seconds = (last.time - first.time) / MICROSECONDS / decisions
-    return {id: came * count / decisions for id, count in zip(history.arms, plays, strict=True)}, seconds or None
+    return {
+        id: came * count / decisions for id, count in zip(history.arms, plays, strict=True)
+    }, seconds or None
 
 
-def needed(history: History, bounds: Bounds, leader: str, other: str, rates: dict[str, float]) -> tuple[float, float, float]:
-    """Decisions until the bounds of two arms are apart: expected, and for larger and smaller leads."""
+def needed(
+    history: History, bounds: Bounds, leader: str, other: str, rates: dict[str, float]
+) -> tuple[float, float, float]:
+    """Decisions until the bounds of two arms are apart: expected, and for larger and smaller
+    leads."""
     one, two = history.arms[leader], history.arms[other]
     if not one.rewards or not two.rewards:
         return math.inf, math.inf, math.inf
     lead = mean_of(one) - mean_of(two)
-    margin = ERRORS * math.sqrt(variance(history, one) / one.rewards + variance(history, two) / two.rewards)
+    margin = ERRORS * math.sqrt(
+        variance(history, one) / one.rewards + variance(history, two) / two.rewards
+    )
     below, above = mean_of(one) - bounds[leader][0], bounds[other][1] - mean_of(two)
 
     def gap(decisions: float) -> float:
-        """The widths that are between both, after so many more decisions: they fall with the square root of the rewards."""
-        grown = [1.0 + rates[id] * decisions / arm.rewards for id, arm in ((leader, one), (other, two))]
+        """The widths that are between both, after so many more decisions: they fall with the square
+        root of the rewards."""
+        grown = [
+            1.0 + rates[id] * decisions / arm.rewards for id, arm in ((leader, one), (other, two))
+        ]
         return below / math.sqrt(grown[0]) + above / math.sqrt(grown[1])
 
     return first_below(gap, lead), first_below(gap, lead + margin), first_below(gap, lead - margin)
 
 
 def first_below(gap: Callable[[float], float], lead: float) -> float:
-    """The first number of decisions at which a falling gap is below a lead; infinite where it never is."""
+    """The first number of decisions at which a falling gap is below a lead; infinite where it never
+    is."""
     if gap(0.0) < lead:
         return 0.0
     if gap(FARTHEST) >= lead:

@@ -34,7 +34,8 @@ bearer = HTTPBearer(auto_error=False, description="A key: Authorization: Bearer 
 
 
 class ErrorDetail(BaseModel):
-    """code: for programs. message: a sentence for people. field: the part of the request it is about, if any."""
+    """code: for programs. message: a sentence for people. field: the part of the request it is
+    about, if any."""
 
     code: str
     message: str
@@ -51,17 +52,30 @@ Replies = dict[int | str, JsonObject]
 
 
 def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
-    """The answers of an operation: a model (None: text), errors of its own, and those that every operation has."""
+    """The answers of an operation: a model (None: text), errors of its own, and those that every
+    operation has."""
     meanings = {
-        401: "no key, or an unknown one", 403: "the key may not do this", 404: "unknown", 409: "conflict with what was done before",
-        410: "too late", 413: "the request is too large", 422: "the request is not valid", 429: "too many requests; see Retry-After",
-        400: "the request is not HTTP as it should be", 405: "another method is needed",
-        500: "an error of the service itself", 503: "nothing was done, try again; see Retry-After",
-    }  # fmt: skip
+        401: "no key, or an unknown one",
+        403: "the key may not do this",
+        404: "unknown",
+        409: "conflict with what was done before",
+        410: "too late",
+        413: "the request is too large",
+        422: "the request is not valid",
+        429: "too many requests; see Retry-After",
+        400: "the request is not HTTP as it should be",
+        405: "another method is needed",
+        500: "an error of the service itself",
+        503: "nothing was done, try again; see Retry-After",
+    }
     every = sorted({400, 401, 403, 405, 413, 422, 429, 503, *statuses})
-    text: JsonObject = {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
+    text: JsonObject = (
+        {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
+    )
     responses: Replies = {success: text if model is None else {"model": model}}
-    return responses | {status: {"model": ErrorAnswer, "description": meanings[status]} for status in every}
+    return responses | {
+        status: {"model": ErrorAnswer, "description": meanings[status]} for status in every
+    }
 
 
 async def service(request: Request) -> Service:
@@ -84,15 +98,18 @@ Who = Annotated[Author, Depends(author)]
 def needs(role: Role) -> params.Depends:
     """A dependency: the request's key may do this, with the experiment that the path names."""
 
-    async def check(request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> None:
+    async def check(
+        request: Request,
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    ) -> None:
         await check_key(request, None if credentials is None else credentials.credentials, role)
 
     return Depends(check)
 
 
 async def check_key(request: Request, key: str | None, role: Role) -> Key:
-    """The key, if it may do what the role says with the experiment that the path names; else Refused. Routes that name one elsewhere ask
-    the key in request.state.key about it."""
+    """The key, if it may do what the role says with the experiment that the path names; else
+    Refused. Routes that name one elsewhere ask the key in request.state.key about it."""
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
@@ -124,8 +141,8 @@ LONG_BYTES = 50_000  # bytes of a body that is looked at in a thread, so that no
 
 
 class Limits:
-    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and paths that no database takes; measures,
-    and notes every request where that is asked for."""
+    """ASGI middleware: refuses bodies that are too large, also those that do not say so, and paths
+    that no database takes; measures, and notes every request where that is asked for."""
 
     def __init__(self, app: ASGIApp, most_bytes: int, access_log: bool = False) -> None:
         self.app, self.most_bytes, self.access_log = app, most_bytes, access_log
@@ -135,7 +152,9 @@ class Limits:
             await self.app(scope, receive, send)
             return
         began, received, status = time.perf_counter(), 0, 500
-        too_large = Refused(413, f"The request has more than {self.most_bytes} bytes; send less at once.")
+        too_large = Refused(
+            413, f"The request has more than {self.most_bytes} bytes; send less at once."
+        )
 
         pieces: list[bytes] = []
 
@@ -163,7 +182,9 @@ class Limits:
             if said.isdigit() and int(said) > self.most_bytes:
                 await refusal(too_large)(scope, receive, measured)
             elif "\0" in scope["path"]:
-                no_address = Refused(404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL.")
+                no_address = Refused(
+                    404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL."
+                )
                 await refusal(no_address)(scope, receive, measured)
             else:
                 await self.app(scope, limited, measured)
@@ -177,7 +198,8 @@ class Limits:
 
 
 async def check_names(pieces: list[bytes]) -> None:
-    """Refuse a body of JSON that has two equal names in one object. What is no JSON is left to whoever reads it."""
+    """Refuse a body of JSON that has two equal names in one object. What is no JSON is left to
+    whoever reads it."""
     body = b"".join(pieces)
     pieces.clear()
     if body.lstrip()[:1] not in (b"{", b"["):
@@ -199,43 +221,68 @@ def note(scope: Scope, route: str, status: int, seconds: float) -> None:
     who = {} if key is None else {"key": key.id, "note": key.note}
     client = scope.get("client")
     logger().info(
-        "request", method=scope["method"], route=route, experiment=scope.get("path_params", {}).get("name"), status=status,
-        milliseconds=round(1000.0 * seconds, 3), client=client[0] if client else None, **who,
-    )  # fmt: skip
+        "request",
+        method=scope["method"],
+        route=route,
+        experiment=scope.get("path_params", {}).get("name"),
+        status=status,
+        milliseconds=round(1000.0 * seconds, 3),
+        client=client[0] if client else None,
+        **who,
+    )
 
 
-# Routes that answer thousands of requests a second: FastAPI documents them, they are read and answered here.
+# Routes that answer thousands of requests a second: FastAPI documents them, they are read and
+# answered here.
 
 
 FastAnswer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class FastRoute(APIRoute):
-    """A route whose endpoint takes parts of the path (text), at most one model as body, and `service`; its key may "decide"."""
+    """A route whose endpoint takes parts of the path (text), at most one model as body, and
+    `service`; its key may "decide"."""
 
     def get_route_handler(self) -> FastAnswer:
         hints = get_type_hints(self.endpoint)
         names = list(inspect.signature(self.endpoint).parameters)
-        models = {name: hints[name] for name in names if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)}
-        readers = {name: model.read if issubclass(model, BatchRequest) else model.model_validate_json for name, model in models.items()}
+        models = {
+            name: hints[name]
+            for name in names
+            if isinstance(hints[name], type) and issubclass(hints[name], BaseModel)
+        }
+        readers = {
+            name: model.read if issubclass(model, BatchRequest) else model.model_validate_json
+            for name, model in models.items()
+        }
         parts = [name for name in names if name not in models and name != "service"]
 
         async def handle(request: Request) -> Response:
             try:
                 scheme, _, key = request.headers.get("authorization", "").partition(" ")
-                checked_key = await check_key(request, key if scheme.lower() == "bearer" else None, "decide")
+                checked_key = await check_key(
+                    request, key if scheme.lower() == "bearer" else None, "decide"
+                )
                 arguments: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     arguments[name] = read(await request.body())
                     if isinstance(arguments[name], BatchRequest):
                         request.app.state.service.keys.charge(checked_key, len(arguments[name]) - 1)
-                answer: Response = await self.endpoint(**arguments, service=request.app.state.service)
+                answer: Response = await self.endpoint(
+                    **arguments, service=request.app.state.service
+                )
             except Refused as error:
                 return refusal(error)
             except ClientDisconnect:
-                return refusal(Refused(400, "The connection was closed before the request had ended."))
+                return refusal(
+                    Refused(400, "The connection was closed before the request had ended.")
+                )
             except ValidationError as error:
-                return refusal(not_valid(error.errors(include_url=False, include_input=False, include_context=False)))
+                return refusal(
+                    not_valid(
+                        error.errors(include_url=False, include_input=False, include_context=False)
+                    )
+                )
             return answer
 
         return handle
@@ -247,7 +294,10 @@ class FastRoutes:
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
         self.app = app
         fast = [route for route in routes if isinstance(route, FastRoute)]
-        self.routes = [(route.path_regex, route.methods or set(), route, route.get_route_handler()) for route in fast]
+        self.routes = [
+            (route.path_regex, route.methods or set(), route, route.get_route_handler())
+            for route in fast
+        ]
 
     def __call__(self, scope: Any, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and not scope.get("root_path"):
@@ -323,9 +373,20 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._refused = True
-        message = f"The request has more than {MOST_HEAD} bytes of address and headers, or more than {MOST_HEADERS} headers; send fewer."
+        message = (
+            f"The request has more than {MOST_HEAD} bytes of address and "
+            f"headers, "
+            f"or more "
+            f"than {MOST_HEADERS} "
+            f"headers; send fewer."
+        )
         body = to_json(Refused(431, message).body())
-        head = "HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
+        head = (
+            "HTTP/1.1 431 Request Header "
+            "Fields Too "
+            "Large\r\ncontent-type: "
+            "application/json\r\nconnection: close\r\n"
+        )
         self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -25,7 +25,8 @@ W, M, T = webhooks.c, outbox.c, webhook_told.c
 
 
 class Webhook(NamedTuple):
-    """A row of the table. events: kinds of messages. experiments: names and patterns of those that it is for; None: all."""
+    """A row of the table. events: kinds of messages. experiments: names and patterns of those that
+    it is for; None: all."""
 
     id: int
     url: str
@@ -36,12 +37,14 @@ class Webhook(NamedTuple):
     created: int
 
     def covers(self, experiment: str) -> bool:
-        return self.experiments is None or any(fnmatch.fnmatchcase(experiment, one) for one in self.experiments)
+        return self.experiments is None or any(
+            fnmatch.fnmatchcase(experiment, one) for one in self.experiments
+        )
 
 
 class Delivery(NamedTuple):
-    """A message for a webhook, and what became of it. Times are microseconds since 1970. due: of the next attempt. until: no attempt after
-    it. error: of the last attempt, a sentence."""
+    """A message for a webhook, and what became of it. Times are microseconds since 1970. due: of
+    the next attempt. until: no attempt after it. error: of the last attempt, a sentence."""
 
     id: int
     message: str
@@ -77,13 +80,26 @@ def _webhook(row: Any) -> Webhook:
 
 
 def create(
-    connection: Connection, now: int, url: str, events: Sequence[str], experiments: Sequence[str] | None, note: str
-) -> Webhook:  # fmt: skip
+    connection: Connection,
+    now: int,
+    url: str,
+    events: Sequence[str],
+    experiments: Sequence[str] | None,
+    note: str,
+) -> Webhook:
     names = None if experiments is None else json.dumps(list(experiments))
     secret = secrets.token_bytes(32)
-    inserted = connection.execute(sa.insert(webhooks).values(
-        url=url, events=json.dumps(list(events)), experiments=names, secret=secret, note=note, created=now, busy_until=0,
-    ))  # fmt: skip
+    inserted = connection.execute(
+        sa.insert(webhooks).values(
+            url=url,
+            events=json.dumps(list(events)),
+            experiments=names,
+            secret=secret,
+            note=note,
+            created=now,
+            busy_until=0,
+        )
+    )
     hook = webhook_of(connection, int(inserted.inserted_primary_key[0]))  # type: ignore[index]
     assert hook is not None
     return hook
@@ -99,7 +115,7 @@ def remove(connection: Connection, id: int) -> None:
     connection.execute(sa.delete(webhooks).where(W.id == id))
 
 
-# Telling -------------------------------------------------------------------------------------------------------------------
+# Telling ------------------------------------------------------------------------------------------
 
 
 def tell(connection: Connection, now: int, experiment: str, notice: Notice) -> None:
@@ -109,10 +125,15 @@ def tell(connection: Connection, now: int, experiment: str, notice: Notice) -> N
 
 
 def tell_lasting(
-    connection: Connection, now: int, row: int, experiment: str, scope: str, holding: Mapping[str, Notice]
-) -> None:  # fmt: skip
-    """Write messages of what holds now, for every webhook once until it has ended. row: of the experiment. scope: what is looked at.
-    holding: notices by what they are about."""
+    connection: Connection,
+    now: int,
+    row: int,
+    experiment: str,
+    scope: str,
+    holding: Mapping[str, Notice],
+) -> None:
+    """Write messages of what holds now, for every webhook once until it has ended. row: of the
+    experiment. scope: what is looked at. holding: notices by what they are about."""
     for hook in covering(connection, experiment):
         key = {"webhook": hook.id, "experiment": row, "scope": scope}
         mine = sa.and_(T.webhook == hook.id, T.experiment == row, T.scope == scope)
@@ -128,33 +149,56 @@ def tell_lasting(
 def put(connection: Connection, now: int, hook: Webhook, experiment: str, notice: Notice) -> None:
     if notice.kind not in hook.events:
         return
-    data = {"experiment": experiment, "event": notice.seq, "what": notice.what, "board": None, **notice.data}
+    data = {
+        "experiment": experiment,
+        "event": notice.seq,
+        "what": notice.what,
+        "board": None,
+        **notice.data,
+    }
     body = {"type": notice.kind, "timestamp": timestamp(notice.time), "data": data}
-    connection.execute(sa.insert(outbox).values(
-        message="msg_" + secrets.token_hex(16), webhook=hook.id, experiment=experiment, event=notice.kind,
-        body=to_json(body, inf_nan_mode="null"), created=now, due=now, until=now + RETRY_PERIOD, attempts=0, status=WAITING_STATUS,
-    ))  # fmt: skip
+    connection.execute(
+        sa.insert(outbox).values(
+            message="msg_" + secrets.token_hex(16),
+            webhook=hook.id,
+            experiment=experiment,
+            event=notice.kind,
+            body=to_json(body, inf_nan_mode="null"),
+            created=now,
+            due=now,
+            until=now + RETRY_PERIOD,
+            attempts=0,
+            status=WAITING_STATUS,
+        )
+    )
 
 
-# Delivering ----------------------------------------------------------------------------------------------------------------
+# Delivering ---------------------------------------------------------------------------------------
 
 
 def ready(connection: Connection, now: int) -> list[Delivery]:
     """The first message that is due of every webhook that nobody sends to."""
     first = (
-        sa.select(sa.func.min(M.id)).join(webhooks, W.id == M.webhook)
-        .where(M.status == WAITING_STATUS, M.due <= now, W.busy_until <= now).group_by(M.webhook)
-    )  # fmt: skip
+        sa.select(sa.func.min(M.id))
+        .join(webhooks, W.id == M.webhook)
+        .where(M.status == WAITING_STATUS, M.due <= now, W.busy_until <= now)
+        .group_by(M.webhook)
+    )
     query = sa.select(outbox).where(M.id.in_(first)).order_by(M.id)
     return [Delivery(*row) for row in connection.execute(query)]
 
 
 def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> Webhook | None:
-    """Note that an attempt is made: no process sends to the webhook before a time. None where another one was there first."""
+    """Note that an attempt is made: no process sends to the webhook before a time. None where
+    another one was there first."""
     free = sa.select(webhooks).where(W.id == delivery.webhook, W.busy_until <= now)
     row = connection.execute(free.with_for_update()).one_or_none()
-    where = sa.and_(M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts)
-    attempt = sa.update(outbox).where(where).values(attempts=delivery.attempts + 1, body=delivery.body)
+    where = sa.and_(
+        M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts
+    )
+    attempt = (
+        sa.update(outbox).where(where).values(attempts=delivery.attempts + 1, body=delivery.body)
+    )
     if row is None or connection.execute(attempt).rowcount != 1:
         return None
     connection.execute(sa.update(webhooks).where(W.id == row.id).values(busy_until=until))
@@ -162,10 +206,18 @@ def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> W
 
 
 def settle(
-    connection: Connection, delivery: Delivery, claimed: int, status: str, due: int, error: str | None
-) -> None:  # fmt: skip
-    """Note what became of an attempt. claimed: until when. due: of the next one, where the message waits."""
-    connection.execute(sa.update(outbox).where(M.id == delivery.id).values(status=status, due=due, error=error))
+    connection: Connection,
+    delivery: Delivery,
+    claimed: int,
+    status: str,
+    due: int,
+    error: str | None,
+) -> None:
+    """Note what became of an attempt. claimed: until when. due: of the next one, where the message
+    waits."""
+    connection.execute(
+        sa.update(outbox).where(M.id == delivery.id).values(status=status, due=due, error=error)
+    )
     mine = sa.and_(W.id == delivery.webhook, W.busy_until == claimed)
     connection.execute(sa.update(webhooks).where(mine).values(busy_until=0))
 
@@ -173,7 +225,9 @@ def settle(
 def retry(connection: Connection, webhook: int, now: int, until: int) -> int:
     """Let failed messages of a webhook wait for another attempt. Returns how many."""
     where = sa.and_(M.webhook == webhook, M.status == FAILED_STATUS)
-    return connection.execute(sa.update(outbox).where(where).values(status=WAITING_STATUS, due=now, until=until)).rowcount
+    return connection.execute(
+        sa.update(outbox).where(where).values(status=WAITING_STATUS, due=now, until=until)
+    ).rowcount
 
 
 def forget(connection: Connection, before: int) -> None:
@@ -200,25 +254,42 @@ def counts(connection: Connection) -> dict[int, dict[str, int]]:
     return numbers
 
 
-# Addresses that webhooks may be delivered to: those of the public internet, and networks that the operator names.
+# Addresses that webhooks may be delivered to: those of the public internet, and networks that the
+# operator names.
 
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Place = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]  # what a socket connects to
-AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Place]  # as `getaddrinfo` answers
-TRANSLATED = tuple(ipaddress.IPv6Network(one) for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"))  # to IPv4
-REMEDY = "give a public address, or let the operator name its network (tightrope serve --webhook-network)"
+AddressInfo = tuple[
+    socket.AddressFamily, socket.SocketKind, int, str, Place
+]  # as `getaddrinfo` answers
+TRANSLATED = tuple(
+    ipaddress.IPv6Network(one)
+    for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+)  # to IPv4
+REMEDY = (
+    "give a public address, or let the operator name its "
+    "network "
+    "(tightrope serve "
+    "--webhook-network)"
+)
 
 
 def networks_of(texts: Sequence[str], option: str = "webhook_network") -> list[Network]:
-    """Networks from text such as 10.0.0.0/8. option: that has them. Raises ValueError with a sentence."""
+    """Networks from text such as 10.0.0.0/8. option: that has them. Raises ValueError with a
+    sentence."""
     networks: list[Network] = []
     for text in texts:
         try:
             networks.append(ipaddress.ip_network(text))
         except ValueError:
-            raise ValueError(f"{option} = {text!r} is not a network; give one such as 10.0.0.0/8 or 127.0.0.1/32.") from None
+            raise ValueError(
+                f"{option} = {text!r} is not a network; give one "
+                f"such as "
+                f"10.0.0.0/8 or "
+                f"127.0.0.1/32."
+            ) from None
     return networks
 
 
@@ -236,30 +307,62 @@ def is_public(address: Address) -> bool:
 
 
 def parts_of(url: str) -> tuple[str, str, int, str]:
-    """Scheme, host, port, and the header Host of the address of a webhook. Refused where it is none."""
+    """Scheme, host, port, and the header Host of the address of a webhook. Refused where it is
+    none."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if host is None or parts.scheme not in ("https", "http") or any(not "!" <= one <= "~" for one in url):
-        raise Refused(422, "url is not an address of a webhook; give one such as https://hooks.example.com/tightrope.", "url")
+    if (
+        host is None
+        or parts.scheme not in ("https", "http")
+        or any(not "!" <= one <= "~" for one in url)
+    ):
+        raise Refused(
+            422,
+            "url is not an address of a webhook; "
+            "give one "
+            "such as "
+            "https://hooks.example.com/tightrope.",
+            "url",
+        )
     if parts.username is not None or parts.password is not None or parts.fragment:
-        raise Refused(422, "url has a user, a password or a fragment, which are not sent; leave them out.", "url")
+        raise Refused(
+            422,
+            "url has a user, a password or a fragment, which are not sent; leave them out.",
+            "url",
+        )
     standard = 443 if parts.scheme == "https" else 80
     return parts.scheme, host, standard if port is None else port, parts.netloc
 
 
-def checked_addresses(scheme: str, host: str, port: int, networks: Sequence[Network]) -> Sequence[AddressInfo]:
-    """The addresses of a name, as `getaddrinfo` answers, where all may be connected to. Raises Refused where one may not, and OSError
-    where nobody knows the name."""
+def checked_addresses(
+    scheme: str, host: str, port: int, networks: Sequence[Network]
+) -> Sequence[AddressInfo]:
+    """The addresses of a name, as `getaddrinfo` answers, where all may be connected to. Raises
+    Refused where one may not, and OSError where nobody knows the name."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for *_, place in addresses:
         address = ipaddress.ip_address(str(place[0]).partition("%")[0])
         if is_inside(address, networks):
             continue
         if not is_public(address):
-            raise Refused(422, f"url = {host!r} leads to {address}, which is not an address of the public internet; {REMEDY}.", "url")
+            raise Refused(
+                422,
+                f"url = {host!r} leads to {address}, which is not an "
+                f"address of "
+                f"the public "
+                f"internet; {REMEDY}.",
+                "url",
+            )
         if scheme != "https":
-            raise Refused(422, f"url begins with {scheme}://, by which anybody on the way can read it; give one with https://.", "url")
+            raise Refused(
+                422,
+                f"url begins with {scheme}://, by which anybody on the way can "
+                f"read it; "
+                f"give one "
+                f"with https://.",
+                "url",
+            )
     return addresses

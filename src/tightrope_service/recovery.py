@@ -20,16 +20,21 @@ from .events import Created, Decided
 from .experiment import Experiment
 from .log import START, ExperimentJournal, LogEntry, chained, experiments, snapshots
 
-# Snapshots: a whole live experiment as bytes, which only shorten a replay; and the fingerprint of its state.
+# Snapshots: a whole live experiment as bytes, which only shorten a replay; and the fingerprint of
+# its state.
 
 
-FORM = 1  # of snapshots and of the states in them: raised where either changes, so that older ones are known as such
+# of snapshots and of the states in them: raised where either changes, so that older ones are known
+# as such
+FORM = 1
 
 
 def rest_of(journal: ExperimentJournal) -> JsonObject:
     """The state outside the session, as JSON-ready data."""
     experiment = journal.experiment
-    sticky = {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
+    sticky = (
+        {} if experiment.spec.sticky is None else {"assignments": experiment.assignments.pack()}
+    )
     masks = {} if experiment.masked_budget is None else {"masks": experiment.masked_budget.pack()}
     return (
         sticky
@@ -49,7 +54,9 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
 
 def pack(journal: ExperimentJournal) -> tuple[bytes, str]:
     """A live experiment as the bytes of its session and the rest in JSON."""
-    return journal.experiment.session.to_bytes(), to_json(rest_of(journal) | {"written": written()}).decode()
+    return journal.experiment.session.to_bytes(), to_json(
+        rest_of(journal) | {"written": written()}
+    ).decode()
 
 
 def written() -> str:
@@ -57,7 +64,8 @@ def written() -> str:
 
 
 class OtherVersion(ValueError):
-    """A snapshot that another version wrote, which this one does not read: its states have other numbers. The log says it all anyway."""
+    """A snapshot that another version wrote, which this one does not read: its states have other
+    numbers. The log says it all anyway."""
 
 
 def check_version(rest: str) -> None:
@@ -89,8 +97,8 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
 
 
 def restored(name: str, session: bytes, rest: str, stored: bytes) -> ExperimentJournal:
-    """The experiment of a stored snapshot; stored: its fingerprint. Raises ValueError where it is damaged, OtherVersion where it is of
-    another version and cannot be read by this one."""
+    """The experiment of a stored snapshot; stored: its fingerprint. Raises ValueError where it is
+    damaged, OtherVersion where it is of another version and cannot be read by this one."""
     try:
         journal = unpack(name, session, rest)
         computed = fingerprint(journal)
@@ -104,18 +112,30 @@ def restored(name: str, session: bytes, rest: str, stored: bytes) -> ExperimentJ
 
 
 def fingerprint(journal: ExperimentJournal) -> bytes:
-    """SHA-256 over every bit that decides what the experiment does next: state, streams, open and remembered decisions."""
+    """SHA-256 over every bit that decides what the experiment does next: state, streams, open and
+    remembered decisions."""
     session = journal.experiment.session
     digest = hashlib.sha256()
     for path, array in sorted(flatten(session.state).items()):
-        digest.update(f"{path} {array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
+        digest.update(
+            f"{path} {array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
+        )
     book = session._book
     decisions = [
         [
-            (entry.decision.id, np.asarray(entry.action).tolist(), _plain(entry.answers), entry.ended, len(entry.held))
+            (
+                entry.decision.id,
+                np.asarray(entry.action).tolist(),
+                _plain(entry.answers),
+                entry.ended,
+                len(entry.held),
+            )
             for entry in book.open.values()
         ],
-        [(id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.ended) for id, ended in book.closed.items()],
+        [
+            (id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.ended)
+            for id, ended in book.closed.items()
+        ],
     ]
     parts = [
         streams.pack(session._agent.rng),
@@ -138,28 +158,43 @@ S = snapshots.c
 NEWEST = 4  # snapshots that are kept; of older ones fewer and fewer
 
 
-def rebuild(connection: Connection, row: int, name: str, until: int | None = None) -> ExperimentJournal:
-    """The experiment as it was after an event (default: the last). Raises ValueError where the log has a gap or was erased there."""
+def rebuild(
+    connection: Connection, row: int, name: str, until: int | None = None
+) -> ExperimentJournal:
+    """The experiment as it was after an event (default: the last). Raises ValueError where the log
+    has a gap or was erased there."""
     return recover(connection, row, name, until)[0]
 
 
-def recover(connection: Connection, row: int, name: str, until: int | None = None) -> tuple[ExperimentJournal, int]:
+def recover(
+    connection: Connection, row: int, name: str, until: int | None = None
+) -> tuple[ExperimentJournal, int]:
     """The same, and the event whose snapshot it started from (0: none)."""
     journal = newest_snapshot(connection, row, name, until)
     experiment = journal.experiment
     started = experiment.seq
     for entry in log.read(connection, row, started, until):
         if entry.seq != experiment.seq + 1:
-            raise ValueError(f"event {experiment.seq + 1} of {name!r} is missing; restore the database from a backup.")
+            raise ValueError(
+                f"event {experiment.seq + 1} of {name!r} is missing; "
+                f"restore the "
+                f"database from a "
+                f"backup."
+            )
         journal.follow(entry)
     if experiment.seq == 0:
         raise ValueError(f"{name!r} has no events; restore the database from a backup.")
     return journal, started
 
 
-def before_decision(connection: Connection, row: int, name: str, decision: str) -> tuple[Experiment, LogEntry] | None:
-    """The experiment just before the decision of an id, and the decision's entry; None where there is none of this id."""
-    query = sa.select(*log.COLUMNS).where(log.C.experiment == row, log.C.key == decision, log.C.kind == Decided.kind)
+def before_decision(
+    connection: Connection, row: int, name: str, decision: str
+) -> tuple[Experiment, LogEntry] | None:
+    """The experiment just before the decision of an id, and the decision's entry; None where there
+    is none of this id."""
+    query = sa.select(*log.COLUMNS).where(
+        log.C.experiment == row, log.C.key == decision, log.C.kind == Decided.kind
+    )
     record = connection.execute(query).one_or_none()
     if record is None:
         return None
@@ -167,15 +202,24 @@ def before_decision(connection: Connection, row: int, name: str, decision: str) 
     return rebuild(connection, row, name, entry.seq - 1).experiment, entry
 
 
-def newest_snapshot(connection: Connection, row: int, name: str, until: int | None = None) -> ExperimentJournal:
-    """The experiment of the newest snapshot that can be used; where none can, one to which nothing has happened yet."""
+def newest_snapshot(
+    connection: Connection, row: int, name: str, until: int | None = None
+) -> ExperimentJournal:
+    """The experiment of the newest snapshot that can be used; where none can, one to which nothing
+    has happened yet."""
     query = sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())
-    for seq in connection.execute(query if until is None else query.where(S.seq <= until)).scalars().all():
-        stored = connection.execute(sa.select(S.session, S.rest, S.fingerprint).where(S.experiment == row, S.seq == seq)).one()
+    for seq in (
+        connection.execute(query if until is None else query.where(S.seq <= until)).scalars().all()
+    ):
+        stored = connection.execute(
+            sa.select(S.session, S.rest, S.fingerprint).where(S.experiment == row, S.seq == seq)
+        ).one()
         try:
             return restored(name, stored.session, stored.rest, stored.fingerprint)
         except ValueError as error:  # the log is the truth, a snapshot only shortens its replay
-            structlog.get_logger().warning("snapshot not used", experiment=name, seq=seq, reason=str(error))
+            structlog.get_logger().warning(
+                "snapshot not used", experiment=name, seq=seq, reason=str(error)
+            )
     return ExperimentJournal(name)
 
 
@@ -197,9 +241,16 @@ class Snapshot(NamedTuple):
 
 
 def was_erased(connection: Connection, row: int, seq: int) -> bool:
-    """Whether something was erased behind an event. No such thing can happen before the transaction has ended."""
-    connection.execute(sa.select(experiments.c.seq).where(experiments.c.id == row).with_for_update())  # SQLite: nobody else writes anyway
-    query = sa.select(log.C.seq).where(log.C.experiment == row, log.C.seq > seq, log.C.kind == "erased").limit(1)
+    """Whether something was erased behind an event. No such thing can happen before the transaction
+    has ended."""
+    connection.execute(
+        sa.select(experiments.c.seq).where(experiments.c.id == row).with_for_update()
+    )  # SQLite: nobody else writes anyway
+    query = (
+        sa.select(log.C.seq)
+        .where(log.C.experiment == row, log.C.seq > seq, log.C.kind == "erased")
+        .limit(1)
+    )
     return connection.execute(query).first() is not None
 
 
@@ -207,14 +258,20 @@ def write_snapshot(connection: Connection, row: int, snapshot: Snapshot) -> None
     seq = snapshot.seq
     connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq == seq))
     connection.execute(sa.insert(snapshots).values(experiment=row, **snapshot._asdict()))
-    seqs = [int(seq) for seq in connection.execute(sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())).scalars()]
+    seqs = [
+        int(seq)
+        for seq in connection.execute(
+            sa.select(S.seq).where(S.experiment == row).order_by(S.seq.desc())
+        ).scalars()
+    ]
     surplus = thinned(seqs)
     if surplus:
         connection.execute(sa.delete(snapshots).where(S.experiment == row, S.seq.in_(surplus)))
 
 
 def thinned(seqs: list[int]) -> list[int]:
-    """Which of the snapshots (newest first) may go: the NEWEST stay, and before them one for every doubling of the distance."""
+    """Which of the snapshots (newest first) may go: the NEWEST stay, and before them one for every
+    doubling of the distance."""
     surplus, distance = [], 0
     for seq in seqs[NEWEST:]:
         if seqs[0] - seq >= 2 * distance:
@@ -224,12 +281,13 @@ def thinned(seqs: list[int]) -> list[int]:
     return surplus
 
 
-# Is the log what was written? The chain of digests, and the state that a replay from the start finds.
+# Is the log what was written? The chain of digests, and the state that a replay from the start
+# finds.
 
 
 class Verification(NamedTuple):
-    """The result of following the chain. events: read. blanked: of them, bodies that were erased as the log says. digest: of the last.
-    errors: sentences, none if all is well."""
+    """The result of following the chain. events: read. blanked: of them, bodies that were erased as
+    the log says. digest: of the last. errors: sentences, none if all is well."""
 
     experiment: str
     events: int
@@ -242,7 +300,9 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
     """Follow the chain from the first event to the head that the database names."""
     digest, count = START, 0
     errors: list[str] = []
-    blanked: dict[int, str] = {}  # digests of the bodies that do not match their own; "" once an erasure explains it
+    blanked: dict[
+        int, str
+    ] = {}  # digests of the bodies that do not match their own; "" once an erasure explains it
     for entry in log.read(connection, row):
         count += 1
         if entry.seq != count:
@@ -255,27 +315,56 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
             for seq, left in entry.body["events"]:
                 if blanked.get(seq) == left:
                     blanked[seq] = ""
-        event = entry.event if entry.kind == Decided.kind and body_digest == entry.body_digest else None
+        event = (
+            entry.event if entry.kind == Decided.kind and body_digest == entry.body_digest else None
+        )
         sealed_subject = event.subject if isinstance(event, Decided) else None
-        if entry.subject != sealed_subject and (sealed_subject is not None or body_digest == entry.body_digest):
-            errors.append(f"event {entry.seq} has another subject than its body, so that an erasure would miss it.")
-        digest = chained(name, digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest)
+        if entry.subject != sealed_subject and (
+            sealed_subject is not None or body_digest == entry.body_digest
+        ):
+            errors.append(
+                f"event {entry.seq} has another subject than its body, so "
+                f"that an "
+                f"erasure would "
+                f"miss it."
+            )
+        digest = chained(
+            name, digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest
+        )
         if digest != entry.digest:
             errors.append(
-                f"event {entry.seq} ({entry.kind}) is not the one that was sealed: its digest does not follow from the one before."
+                f"event {entry.seq} ({entry.kind}) is not the one that was "
+                f"sealed: "
+                f"its digest "
+                f"does not follow "
+                f"from the one before."
             )
             break
-    errors += [f"event {seq} has another body than was sealed, and no erasure explains it." for seq, left in blanked.items() if left]
-    head = connection.execute(sa.select(experiments.c.seq, experiments.c.digest).where(experiments.c.id == row)).one()
+    errors += [
+        f"event {seq} has another body than was sealed, and no erasure explains it."
+        for seq, left in blanked.items()
+        if left
+    ]
+    head = connection.execute(
+        sa.select(experiments.c.seq, experiments.c.digest).where(experiments.c.id == row)
+    ).one()
     if not errors and (head.seq, head.digest) != (count, digest):
-        errors.append(f"the log ends with event {count}, but its head was event {head.seq}: the end was cut off or changed.")
-    return Verification(name, count, sum(not left for left in blanked.values()), digest.hex(), tuple(errors))
+        errors.append(
+            f"the log ends with event {count}, but its head was event {head.seq}: "
+            f"the end "
+            f"was cut "
+            f"off or changed."
+        )
+    return Verification(
+        name, count, sum(not left for left in blanked.values()), digest.hex(), tuple(errors)
+    )
 
 
 class Replay(NamedTuple):
-    """A state that was computed from the log alone. compared: snapshots that it went through. disagreements: decisions that this machine
-    would have drawn otherwise, which happens after a move to another kind of processor. errors: sentences. others: sentences about
-    snapshots of other versions, which were not compared."""
+    """A state that was computed from the log alone. compared: snapshots that it went through.
+    disagreements: decisions that this machine would have drawn otherwise, which happens after a
+    move to another kind of processor. errors: sentences. others: sentences about snapshots of other
+    versions, which were not compared."""
 
     journal: ExperimentJournal
     fingerprint: str
@@ -286,9 +375,14 @@ class Replay(NamedTuple):
 
 
 def replay(connection: Connection, row: int, name: str, until: int | None = None) -> Replay:
-    """Compute the state from the first event on, and compare it with every snapshot on the way, bit for bit."""
+    """Compute the state from the first event on, and compare it with every snapshot on the way, bit
+    for bit."""
     query = sa.select(S.seq, S.fingerprint).where(S.experiment == row).order_by(S.seq)
-    stored = {int(seq): bytes(digest) for seq, digest in connection.execute(query).all() if until is None or seq <= until}
+    stored = {
+        int(seq): bytes(digest)
+        for seq, digest in connection.execute(query).all()
+        if until is None or seq <= until
+    }
     errors: list[str] = []
     others: list[str] = []
     compared = 0
@@ -296,7 +390,11 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
     if erased:
         start = min((seq for seq in stored if seq > max(erased)), default=None)
         if start is None:
-            where = "and there is no snapshot behind it" if until is None else f"and until = {until} is before the snapshot behind it"
+            where = (
+                "and there is no snapshot behind it"
+                if until is None
+                else f"and until = {until} is before the snapshot behind it"
+            )
             raise ValueError(f"event {max(erased)} was erased, {where}.")
         journal = rebuild(connection, row, name, start)
     else:
@@ -305,7 +403,9 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
         journal.follow(entry)
         if entry.seq in stored:
             if fingerprint(journal) != stored[entry.seq]:
-                rest = connection.execute(sa.select(S.rest).where(S.experiment == row, S.seq == entry.seq)).scalar_one()
+                rest = connection.execute(
+                    sa.select(S.rest).where(S.experiment == row, S.seq == entry.seq)
+                ).scalar_one()
                 try:
                     check_version(rest)
                 except OtherVersion as other:
@@ -313,19 +413,31 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
                     continue
                 errors.append(f"the state after event {entry.seq} differs from its snapshot.")
             compared += 1
-    return Replay(journal, fingerprint(journal).hex(), compared, journal.experiment.disagreements, tuple(errors), tuple(others))
+    return Replay(
+        journal,
+        fingerprint(journal).hex(),
+        compared,
+        journal.experiment.disagreements,
+        tuple(errors),
+        tuple(others),
+    )
 
 
 def erased_rounds(connection: Connection, row: int) -> list[int]:
-    bodies = connection.execute(sa.select(log.C.body).where(log.C.experiment == row, log.C.kind == "erased")).scalars()
+    bodies = connection.execute(
+        sa.select(log.C.body).where(log.C.experiment == row, log.C.kind == "erased")
+    ).scalars()
     return [seq for body in bodies for seq in from_json(body)["rounds"]]
 
 
 def check_snapshots(connection: Connection, row: int, name: str) -> tuple[list[str], list[str]]:
-    """Which snapshots do not hold the state that they say, and which are of other versions: a sentence for each."""
+    """Which snapshots do not hold the state that they say, and which are of other versions: a
+    sentence for each."""
     errors: list[str] = []
     others: list[str] = []
-    for seq, digest, session, rest in connection.execute(sa.select(S.seq, S.fingerprint, S.session, S.rest).where(S.experiment == row)):
+    for seq, digest, session, rest in connection.execute(
+        sa.select(S.seq, S.fingerprint, S.session, S.rest).where(S.experiment == row)
+    ):
         try:
             restored(name, session, rest, digest)
         except OtherVersion as other:

@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from tightrope.core.types import JsonObject
 
@@ -18,10 +26,17 @@ DecisionId = Annotated[Text, Field(description="Your own, so that a retry is saf
 
 
 def _form(value: object) -> str:
-    """In which form features were sent: numbers, or raw values by name; for all arms, or for each."""
+    """In which form features were sent: numbers, or raw values by name; for all arms, or for
+    each."""
     if isinstance(value, dict):
         first: object = next(iter(value.values()), [])
-        return "raw rows by id" if isinstance(first, dict) else "by id" if isinstance(first, list) else "raw row"
+        return (
+            "raw rows by id"
+            if isinstance(first, dict)
+            else "by id"
+            if isinstance(first, list)
+            else "raw row"
+        )
     if isinstance(value, list) and value and not isinstance(value[0], list):
         return "raw rows" if isinstance(value[0], dict) else "one row"
     return "rows"
@@ -33,7 +48,9 @@ Shown = Annotated[
     | Annotated[dict[ArmId, Row], Field(min_length=1, max_length=100_000), Tag("by id")]
     | Annotated[RawRow, Tag("raw row")]
     | Annotated[list[RawRow], Field(min_length=1, max_length=100_000), Tag("raw rows")]
-    | Annotated[dict[ArmId, RawRow], Field(min_length=1, max_length=100_000), Tag("raw rows by id")],
+    | Annotated[
+        dict[ArmId, RawRow], Field(min_length=1, max_length=100_000), Tag("raw rows by id")
+    ],
     Discriminator(_form),
 ]
 Listed = Annotated[list[ArmId], Field(max_length=100_000)]
@@ -55,20 +72,49 @@ class DecisionRequest(Strict):
     id: Annotated[DecisionId, Addressable] | None = None
     context: Shown | None = Field(
         default=None,
-        description="Features where they change with every round: a row for every arm, [[..], ..] in their order or {id: [..]}; or one "
-        "row, [..], that all arms are shown, such as a customer's. Only a regression for each arm tells arms apart by it, so send it from "
-        'the first decision of the experiment on. Where the spec has features, a row is values by name, {"country": "de", "age": 31}; '
+        description="Features where they change with every round: a row for "
+        "every arm, "
+        "[[..], ..] "
+        "in their order or "
+        "{id: [..]}; or one "
+        "row, [..], that all arms are shown, such as a customer's. Only a "
+        "regression for "
+        "each arm "
+        "tells arms apart by "
+        "it, so send it from "
+        "the first decision of the experiment on. Where the spec has features, "
+        "a row is "
+        "values by "
+        'name, {"country": '
+        '"de", "age": 31}; '
         "null, or left out: missing.",
     )
-    eligible: Listed | None = Field(default=None, description="Ids of the arms that may be played; default all that are active.")
-    excluded: Listed | None = Field(default=None, description="Ids of arms that may not.")
-    baseline: ArmId | None = Field(default=None, description="This round's baseline, where every round has its own.")
-    baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
-    deferred: bool = Field(default=False, description="Counts only once it is activated; forgotten if it never is.")
-    segments: Annotated[dict[Annotated[str, Field(max_length=50)], Text], Field(min_length=1, max_length=5)] | None = Field(
-        default=None, description="The decision's segments, by the names of the spec; what is left out or not in the spec is other."
+    eligible: Listed | None = Field(
+        default=None, description="Ids of the arms that may be played; default all that are active."
     )
-    subject: Text | None = Field(default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do.")
+    excluded: Listed | None = Field(default=None, description="Ids of arms that may not.")
+    baseline: ArmId | None = Field(
+        default=None, description="This round's baseline, where every round has its own."
+    )
+    baseline_mean: Number | None = Field(default=None, description="Its known mean reward.")
+    deferred: bool = Field(
+        default=False, description="Counts only once it is activated; forgotten if it never is."
+    )
+    segments: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=50)], Text], Field(min_length=1, max_length=5)
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="The decision's segments, by the names of the spec; what "
+        "is left "
+        "out or not "
+        "in the spec is other.",
+    )
+    subject: Text | None = Field(
+        default=None, description="Whose data this is; `erase` blanks by it. A pseudonym will do."
+    )
 
     def question(self) -> JsonObject:
         """The fields that a repeated request must have again: all but the id, without defaults."""
@@ -80,11 +126,15 @@ class DecisionRequest(Strict):
 class RewardRequest(Strict):
     """The reward of a decision."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"decision_id": "visit-8124", "value": 1.0}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"decision_id": "visit-8124", "value": 1.0}]}
+    )
 
     decision_id: DecisionId
     value: Number | Annotated[dict[ArmId, Number], Field(min_length=1, max_length=100_000)]
-    reward_id: Text | None = Field(default=None, description="Your id of this reward, if you have one.")
+    reward_id: Text | None = Field(
+        default=None, description="Your id of this reward, if you have one."
+    )
 
 
 class BatchRequest(Strict):
@@ -97,8 +147,8 @@ class BatchRequest(Strict):
 
     @classmethod
     def read(cls, text: bytes) -> Self:
-        """The batch of a request. An item that is not valid becomes the `Refused` that it would be alone; a batch that is none raises
-        ValidationError."""
+        """The batch of a request. An item that is not valid becomes the `Refused` that it would be
+        alone; a batch that is none raises ValidationError."""
         try:
             return cls.model_validate_json(text)
         except ValidationError:
@@ -126,13 +176,17 @@ def _alone(model: type[Strict], item: object) -> Strict | Refused:
     try:
         return model.model_validate(item)
     except ValidationError as error:
-        return not_valid(error.errors(include_url=False, include_input=False, include_context=False))
+        return not_valid(
+            error.errors(include_url=False, include_input=False, include_context=False)
+        )
 
 
 class DecisionBatch(BatchRequest):
     """Up to 10,000 questions, answered in one commit."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"decisions": [{"id": "a"}, {"id": "b"}]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"decisions": [{"id": "a"}, {"id": "b"}]}]}
+    )
 
     ITEMS = ("decisions", DecisionRequest)
 
@@ -142,7 +196,9 @@ class DecisionBatch(BatchRequest):
 class RewardBatch(BatchRequest):
     """Up to 10,000 rewards, taken in by one commit."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"rewards": [{"decision_id": "a", "value": 1.0}]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"rewards": [{"decision_id": "a", "value": 1.0}]}]}
+    )
 
     ITEMS = ("rewards", RewardRequest)
 
@@ -163,7 +219,11 @@ class ArmChange(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "retired"}]})
 
     status: Literal["active", "masked", "retired"] = Field(
-        description="masked: not played for now; retired: not played any more. Late rewards are still taken in, and active restores it."
+        description="masked: not played for now; retired: not played any "
+        "more. Late "
+        "rewards are "
+        "still taken in, and "
+        "active restores it."
     )
 
 
@@ -177,7 +237,11 @@ class EraseRequest(Strict):
 
 Estimator = Literal["ips", "clipped-ips", "snips", "dm", "dr", "switch-dr", "aipw"]
 BASELINE = "What it would replace: an arm; default the experiment's baseline."
-LOWEST, HIGHEST, ALPHA = "Lowest reward that there can be.", "Highest reward that there can be.", "Error of the bounds."
+LOWEST, HIGHEST, ALPHA = (
+    "Lowest reward that there can be.",
+    "Highest reward that there can be.",
+    "Error of the bounds.",
+)
 
 
 class EvaluationRequest(Strict):
@@ -195,15 +259,25 @@ class EvaluationRequest(Strict):
 
     policy: JsonObject | None = Field(
         default=None,
-        description='As in a policy file of `tightrope evaluate`: {"policy": name, and its parameters}, which learns while it plays; '
+        description="As in a policy file of `tightrope evaluate`: "
+        '{"policy": name, '
+        "and its "
+        "parameters}, which "
+        "learns while it plays; "
         '{"probabilities": one for every arm, or "uniform"}; or {"arm": id}.',
     )
     session: str | None = Field(
-        default=None, description="What Session.save wrote, in base64: judged at its present state.", max_length=16 * 2**20
+        default=None,
+        description="What Session.save wrote, in base64: judged at its present state.",
+        max_length=16 * 2**20,
     )
     method: Literal["replay", "simulate"] | None = Field(
         default=None,
-        description="For a policy that learns. replay: the rounds in which it would have played what was played, where arms were drawn "
+        description="For a policy that learns. replay: the rounds in which "
+        "it would "
+        "have played "
+        "what was played, "
+        "where arms were drawn "
         "uniformly. simulate: worlds fitted to the log, which may be any.",
     )
     baseline: ArmId | None = Field(None, description=BASELINE)
@@ -211,13 +285,19 @@ class EvaluationRequest(Strict):
     lowest: Number = Field(0.0, description=LOWEST)
     highest: Number = Field(1.0, description=HIGHEST)
     alpha: Annotated[float, Field(gt=0, lt=1, description=ALPHA)] = 0.05
-    bootstraps: Annotated[int, Field(ge=20, le=1000, description="Fitted worlds of `simulate`.")] = 200
-    seed: Annotated[int, Field(ge=0, le=2**53, description="Of the policy's choices and of the worlds.")] = 0
+    bootstraps: Annotated[
+        int, Field(ge=20, le=1000, description="Fitted worlds of `simulate`.")
+    ] = 200
+    seed: Annotated[
+        int, Field(ge=0, le=2**53, description="Of the policy's choices and of the worlds.")
+    ] = 0
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
         if (self.policy is None) == (self.session is None):
-            raise ValueError("policy and session are two ways to say what is judged; give one of them.")
+            raise ValueError(
+                "policy and session are two ways to say what is judged; give one of them."
+            )
         return self
 
 
@@ -226,25 +306,54 @@ class WebhookRequest(Strict):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"url": "https://hooks.example.com/tightrope", "events": ["winner.known"], "experiments": ["shop-*"]}]
+            "examples": [
+                {
+                    "url": "https://hooks.example.com/tightrope",
+                    "events": ["winner.known"],
+                    "experiments": ["shop-*"],
+                }
+            ]
         }
     )
 
     url: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)] = Field(
-        description="Where messages are sent by POST: https, to a public address unless the operator allows others."
+        description="Where messages are sent by POST: https, to a public "
+        "address "
+        "unless the "
+        "operator allows others."
     )
-    events: Annotated[list[NoticeKind], Field(min_length=1, max_length=10)] | None = Field(None, description="null: all kinds.")
-    experiments: Annotated[list[Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=100)] | None = Field(
-        None, description="Names and patterns of experiments, such as shop-*; null: all that the key is for."
+    events: Annotated[list[NoticeKind], Field(min_length=1, max_length=10)] | None = Field(
+        None, description="null: all kinds."
     )
-    note: Annotated[str, Field(max_length=200, pattern=TEXT)] = Field("", description="Whose it is.")
+    experiments: (
+        Annotated[list[Annotated[str, Field(max_length=100)]], Field(min_length=1, max_length=100)]
+        | None
+    ) = Field(
+        None,
+        description="Names and patterns of experiments, such as shop-*; null: "
+        "all that "
+        "the key is "
+        "for.",
+    )
+    note: Annotated[str, Field(max_length=200, pattern=TEXT)] = Field(
+        "", description="Whose it is."
+    )
 
 
 class ModeChange(Strict):
     """The mode from now on. A command also lets the rules work again after a return."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "capped", "share": 0.2, "why": "looks good in shadow"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"mode": "capped", "share": 0.2, "why": "looks good in shadow"}]
+        }
+    )
 
     mode: Mode
-    share: Share | None = Field(None, description="Of the decisions that are the policy's in mode capped; default: as before.")
-    why: Annotated[str, Field(max_length=500)] = Field("", description="For those who read the log.")
+    share: Share | None = Field(
+        None,
+        description="Of the decisions that are the policy's in mode capped; default: as before.",
+    )
+    why: Annotated[str, Field(max_length=500)] = Field(
+        "", description="For those who read the log."
+    )

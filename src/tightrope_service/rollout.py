@@ -1,8 +1,10 @@
-"""The rollout of a policy beside a baseline: which of both is served, with what propensity, and what is learned of them.
+"""The rollout of a policy beside a baseline: which of both is served, with what propensity, and
+what is learned of them.
 
-apprentice: the baseline is served, the policy learns from it. shadow: the same, and the log has what the policy would have played.
-capped: with probability `share` the policy's choice is served, else the baseline. full: the policy's choice. In every mode the policy
-learns from what was served, and the logged propensity is the chance with which the served arm was served.
+apprentice: the baseline is served, the policy learns from it. shadow: the same, and the log has
+what the policy would have played. capped: with probability `share` the policy's choice is served,
+else the baseline. full: the policy's choice. In every mode the policy learns from what was served,
+and the logged propensity is the chance with which the served arm was served.
 """
 
 import math
@@ -21,16 +23,20 @@ from .events import Decided, ModeChanged, Reward
 from .rounds import Round
 from .spec import ExperimentSpec, Mode, RolloutSpec
 
-# Evidence of a rollout: is the policy better than the baseline, or worse? From propensities and rewards, with bounds that hold at
-# all times at once.
+# Evidence of a rollout: is the policy better than the baseline, or worse? From propensities and
+# rewards, with bounds that hold at all times at once.
 
 
-LEAST_ESS, LEAST_SHARE, MOST_UNREACHABLE = 100.0, 0.01, 0.05  # as in `tr.evaluate`: with less overlap nothing is said
+LEAST_ESS, LEAST_SHARE, MOST_UNREACHABLE = (
+    100.0,
+    0.01,
+    0.05,
+)  # as in `tr.evaluate`: with less overlap nothing is said
 
 
 class Weights(NamedTuple):
-    """Of one decision. policy, baseline: the chance of the played arm with each, over its logged propensity. reachable: whether the
-    policy's choice could have been played."""
+    """Of one decision. policy, baseline: the chance of the played arm with each, over its logged
+    propensity. reachable: whether the policy's choice could have been played."""
 
     policy: float
     baseline: float
@@ -38,7 +44,8 @@ class Weights(NamedTuple):
 
 
 class Evidence:
-    """The evidence of one stage of a rollout. error: of each of the two statements, better and worse."""
+    """The evidence of one stage of a rollout. error: of each of the two statements, better and
+    worse."""
 
     def __init__(self, error: float) -> None:
         self.error = error
@@ -48,8 +55,12 @@ class Evidence:
         self.sums = [0.0] * 8  # of w, w^2, v, v^2, w R, (w R)^2, v R, (v R)^2
         self.unreachable = 0  # decisions whose wanted arm could not have been played
         self.outside = 0  # rewards outside the declared range
-        self.waiting: OrderedDict[str, Weights] = OrderedDict()  # decisions without a reward yet, and those behind them
-        self.ended: dict[str, float | None] = {}  # of those behind: their rewards; None: they have none
+        self.waiting: OrderedDict[str, Weights] = (
+            OrderedDict()
+        )  # decisions without a reward yet, and those behind them
+        self.ended: dict[
+            str, float | None
+        ] = {}  # of those behind: their rewards; None: they have none
 
     def open(self, decision: str, weights: Weights) -> None:
         self.waiting[decision] = weights
@@ -72,8 +83,12 @@ class Evidence:
             return
         w, v, reachable = weights
         self.unreachable += not reachable
-        self.difference_scores.add(0.5 * (w * reward + v * (1.0 - reward)), 0.5 * (v * reward + w * (1.0 - reward)))
-        for place, value in enumerate((w, w * w, v, v * v, w * reward, (w * reward) ** 2, v * reward, (v * reward) ** 2)):
+        self.difference_scores.add(
+            0.5 * (w * reward + v * (1.0 - reward)), 0.5 * (v * reward + w * (1.0 - reward))
+        )
+        for place, value in enumerate(
+            (w, w * w, v, v * v, w * reward, (w * reward) ** 2, v * reward, (v * reward) ** 2)
+        ):
             self.sums[place] += value
 
     @property
@@ -81,7 +96,8 @@ class Evidence:
         return self.difference_scores.rounds
 
     def difference(self) -> tuple[float, float]:
-        """Bounds on V(policy) - V(baseline), the mean of the stage's rounds so far, rewards in [0, 1]."""
+        """Bounds on V(policy) - V(baseline), the mean of the stage's rounds so far, rewards in [0,
+        1]."""
         low, high = self.difference_scores.bounds
         return 2.0 * low - 1.0, 2.0 * high - 1.0
 
@@ -93,26 +109,55 @@ class Evidence:
         """ "better", "worse", "undecided", or a sentence why nothing is said."""
         if self.outside:
             return (
-                f"{self.outside} rewards are outside the declared range; nothing is said; create the experiment with the range that holds."
+                f"{self.outside} rewards are outside the declared range; "
+                f"nothing "
+                f"is said; "
+                f"create the "
+                f"experiment with the "
+                f"range that holds."
             )
         if not self.rounds:
             return "no reward yet"
         n, ess = self.rounds, self.ess()
         if self.unreachable > MOST_UNREACHABLE * n:
-            remedy = "say what production plays (rollout.production), or go on to mode capped, which plays them"
+            remedy = (
+                "say what production plays (rollout.production), or go on "
+                "to mode "
+                "capped, "
+                "which plays them"
+            )
             return (
-                f"not enough overlap: {self.unreachable / n:.0%} of what the policy wants are arms that mode {mode} never plays; {remedy}."
+                f"not enough overlap: {self.unreachable / n:.0%} of what "
+                f"the policy "
+                f"wants are "
+                f"arms that mode "
+                f"{mode} never plays; "
+                f"{remedy}."
             )
         if ess < max(LEAST_ESS, LEAST_SHARE * n):
-            return f"not enough overlap: effective sample size {ess:.0f} of {n}; wait, or raise the share."
+            return (
+                f"not enough overlap: effective sample size {ess:.0f} of "
+                f"{n}; wait, "
+                f"or raise "
+                f"the share."
+            )
         low, high = self.difference()
         return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
 
     def report(self, mode: str, rewards: tuple[float, float]) -> JsonObject:
-        """The evidence so far, in units of the reward; estimates are null where the verdict refuses them."""
+        """The evidence so far, in units of the reward; estimates are null where the verdict refuses
+        them."""
         n, scale, verdict = self.rounds, rewards[1] - rewards[0], self.verdict(mode)
-        report: JsonObject = {"verdict": verdict, "rounds": n, "waiting": len(self.waiting), "effective_sample_size": self.ess(),
-                                  "error": self.error, "policy": None, "baseline": None, "difference": None}  # fmt: skip
+        report: JsonObject = {
+            "verdict": verdict,
+            "rounds": n,
+            "waiting": len(self.waiting),
+            "effective_sample_size": self.ess(),
+            "error": self.error,
+            "policy": None,
+            "baseline": None,
+            "difference": None,
+        }
         if verdict not in ("better", "worse", "undecided"):
             return report
         low, high = self.difference()
@@ -126,24 +171,49 @@ class Evidence:
     def pack(self) -> JsonObject:
         better, worse = self.difference_scores.state
         ended = [
-            [decision, None if reward is None else [*self.waiting[decision][:2], reward, self.waiting[decision].reachable]]
+            [
+                decision,
+                None
+                if reward is None
+                else [*self.waiting[decision][:2], reward, self.waiting[decision].reachable],
+            ]
             for decision, reward in self.ended.items()
         ]
-        return {"error": self.error, "better": better, "worse": worse, "sums": self.sums, "unseen": self.unreachable,
-                "outside": self.outside, "held": ended,
-                "waiting": [[decision, *weights] for decision, weights in self.waiting.items()]}  # fmt: skip
+        return {
+            "error": self.error,
+            "better": better,
+            "worse": worse,
+            "sums": self.sums,
+            "unseen": self.unreachable,
+            "outside": self.outside,
+            "held": ended,
+            "waiting": [[decision, *weights] for decision, weights in self.waiting.items()],
+        }
 
     @classmethod
     def unpack(cls, packed: JsonObject) -> Self:
         evidence = cls(packed["error"])
         evidence.difference_scores.state = [list(packed["better"]), list(packed["worse"])]
-        evidence.sums, evidence.unreachable, evidence.outside = list(packed["sums"]), packed["unseen"], packed["outside"]
-        evidence.waiting.update((decision, Weights(*weights)) for decision, *weights in packed["waiting"])
-        evidence.ended = {decision: None if score is None else score[2] for decision, score in packed["held"]}
+        evidence.sums, evidence.unreachable, evidence.outside = (
+            list(packed["sums"]),
+            packed["unseen"],
+            packed["outside"],
+        )
+        evidence.waiting.update(
+            (decision, Weights(*weights)) for decision, *weights in packed["waiting"]
+        )
+        evidence.ended = {
+            decision: None if score is None else score[2] for decision, score in packed["held"]
+        }
         return evidence
 
 
-MODES: tuple[Mode, ...] = ("apprentice", "shadow", "capped", "full")  # each further from production than the one before
+MODES: tuple[Mode, ...] = (
+    "apprentice",
+    "shadow",
+    "capped",
+    "full",
+)  # each further from production than the one before
 JUDGED = ("shadow", "capped")  # modes in which there is something to compare with
 PLAYED = ("capped", "full")  # modes in which the policy's choices are served
 FULL = RolloutSpec.model_validate({"mode": "full"})
@@ -157,7 +227,8 @@ class Production(NamedTuple):
 
 
 class ModeRule(NamedTuple):
-    """The change of mode that a rule asks for. sent_back: it is a return, behind which rules wait for a command."""
+    """The change of mode that a rule asks for. sent_back: it is a return, behind which rules wait
+    for a command."""
 
     mode: Mode
     why: str
@@ -178,14 +249,17 @@ class Rollout:
         self.sent_back = False  # rules wait for a command
         self.stage = 0  # judged stages so far
         self.rewards_in_mode = 0
-        self.decisions = self.baseline_decisions = 0  # of the experiment, and of them the baseline's by mode or by choice
+        self.decisions = self.baseline_decisions = (
+            0  # of the experiment, and of them the baseline's by mode or by choice
+        )
         self.budget: float | None = None  # its lower bound, in the last decision that noted it
         self.lowest_budget: float | None = None  # of all decisions
         self.armed = self.least_budget <= 0.0  # whether the budget was ever above its least
         self.evidence = self._new_evidence()
 
     def _new_evidence(self) -> Evidence:
-        """Stage j may err with error / (j (j + 1)), so that all stages together keep `error`; half of it is for each direction."""
+        """Stage j may err with error / (j (j + 1)), so that all stages together keep `error`; half
+        of it is for each direction."""
         if self.mode in JUDGED:
             self.stage += 1
         j = max(self.stage, 1)
@@ -196,23 +270,43 @@ class Rollout:
         self.rewards_in_mode, self.armed = 0, self.least_budget <= 0.0
         self.evidence = self._new_evidence()
 
-    # Decisions ------------------------------------------------------------------------------------------------------------
+    # Decisions ------------------------------------------------------------------------------------
 
-    def production(self, round: Round, number: Callable[[str, str], int], retired: Collection[int]) -> Production:
-        """Production's arms of a round. number: of an arm, by the field that names it and its id. Refused where none is eligible."""
+    def production(
+        self, round: Round, number: Callable[[str, str], int], retired: Collection[int]
+    ) -> Production:
+        """Production's arms of a round. number: of an arm, by the field that names it and its id.
+        Refused where none is eligible."""
         baseline: int | None = None if round.context is None else round.context.baseline
         if baseline is None and self.spec.production is not None:
-            shares = {number("production", arm): chance for arm, chance in self.spec.production.items()}
+            shares = {
+                number("production", arm): chance for arm, chance in self.spec.production.items()
+            }
         else:
             if baseline is None and isinstance(self.baseline, str):
                 baseline = number("baseline", self.baseline)
             if baseline is None:
-                raise Refused(422, f"baseline is missing; mode {self.mode} serves it, so say which arm it is.", "baseline")
+                raise Refused(
+                    422,
+                    f"baseline is missing; mode {self.mode} serves it, so say which arm it is.",
+                    "baseline",
+                )
             shares = {baseline: 1.0}
         eligible = round.eligible
-        left = {k: chance for k, chance in shares.items() if k not in retired and (eligible is None or eligible[k])}
+        left = {
+            k: chance
+            for k, chance in shares.items()
+            if k not in retired and (eligible is None or eligible[k])
+        }
         if not left:
-            raise Refused(422, f"eligible has no arm of production, which mode {self.mode} serves; make its arm eligible.", "eligible")
+            raise Refused(
+                422,
+                f"eligible has no arm of production, which mode {self.mode} "
+                f"serves; make "
+                f"its arm "
+                f"eligible.",
+                "eligible",
+            )
         chances = np.array(list(left.values()))
         return Production(np.array(list(left), dtype=np.int64), chances / chances.sum())
 
@@ -221,7 +315,8 @@ class Rollout:
         return self.share if self.mode == "capped" else 0.0
 
     def production_arm(self, production: Production, decided: int) -> int | None:
-        """The arm that production's coin chooses; None: the decision is the policy's. decided: decisions before this one."""
+        """The arm that production's coin chooses; None: the decision is the policy's. decided:
+        decisions before this one."""
         coin = streams.stream(self.seed, decided, streams.MODE)
         if self.policy_share and coin.random() < self.policy_share:
             return None
@@ -231,14 +326,22 @@ class Rollout:
         self.decisions += 1
         if event.budget is not None:
             self.budget = event.budget
-            self.lowest_budget = event.budget if self.lowest_budget is None else min(self.lowest_budget, event.budget)
+            self.lowest_budget = (
+                event.budget
+                if self.lowest_budget is None
+                else min(self.lowest_budget, event.budget)
+            )
             self.armed = self.armed or event.budget >= self.least_budget
         choice, chance = event.rollout, event.propensity
         if choice is None:
             return
         self.baseline_decisions += not choice.policy_served
-        if choice.policy_chance is not None and choice.baseline_chance is not None and chance > 0.0:  # a chance found by draws may be 0
-            weights = Weights(choice.policy_chance / chance, choice.baseline_chance / chance, choice.reachable)
+        if (
+            choice.policy_chance is not None and choice.baseline_chance is not None and chance > 0.0
+        ):  # a chance found by draws may be 0
+            weights = Weights(
+                choice.policy_chance / chance, choice.baseline_chance / chance, choice.reachable
+            )
             self.evidence.open(event.decision, weights)
 
     def end(self, decision: str, value: Reward | None) -> None:
@@ -249,7 +352,7 @@ class Rollout:
         low, high = self.rewards
         self.evidence.end(decision, (value - low) / (high - low))
 
-    # Reading --------------------------------------------------------------------------------------------------------------
+    # Reading --------------------------------------------------------------------------------------
 
     def report(self) -> JsonObject:
         return {
@@ -257,31 +360,73 @@ class Rollout:
             "share": self.share if self.mode == "capped" else float(self.mode == "full"),
             "held": self.sent_back,
             "rewards_in_mode": self.rewards_in_mode,
-            "rules": {mode: rule.model_dump(exclude_defaults=True) for mode, rule in self.spec.promote.items()},
+            "rules": {
+                mode: rule.model_dump(exclude_defaults=True)
+                for mode, rule in self.spec.promote.items()
+            },
             "least_budget": self.least_budget if math.isfinite(self.least_budget) else None,
-            "estimate": self.evidence.report(self.mode, self.rewards) if self.mode in JUDGED else None,
+            "estimate": self.evidence.report(self.mode, self.rewards)
+            if self.mode in JUDGED
+            else None,
         }
 
     def pack(self) -> JsonObject:
-        return {"mode": self.mode, "share": self.share, "held": self.sent_back, "stage": self.stage, "seen": self.rewards_in_mode,
-                "decided": self.decisions, "usual": self.baseline_decisions, "budget": self.budget,
-                "lowest": self.lowest_budget, "armed": self.armed,
-                "gate": self.evidence.pack()}  # fmt: skip
+        return {
+            "mode": self.mode,
+            "share": self.share,
+            "held": self.sent_back,
+            "stage": self.stage,
+            "seen": self.rewards_in_mode,
+            "decided": self.decisions,
+            "usual": self.baseline_decisions,
+            "budget": self.budget,
+            "lowest": self.lowest_budget,
+            "armed": self.armed,
+            "gate": self.evidence.pack(),
+        }
 
     def unpack(self, packed: JsonObject) -> None:
-        self.mode, self.share, self.sent_back, self.stage = packed["mode"], packed["share"], packed["held"], packed["stage"]
-        self.rewards_in_mode, self.decisions, self.baseline_decisions = packed["seen"], packed["decided"], packed["usual"]
-        self.armed, self.budget, self.lowest_budget = packed["armed"], packed["budget"], packed["lowest"]
+        self.mode, self.share, self.sent_back, self.stage = (
+            packed["mode"],
+            packed["share"],
+            packed["held"],
+            packed["stage"],
+        )
+        self.rewards_in_mode, self.decisions, self.baseline_decisions = (
+            packed["seen"],
+            packed["decided"],
+            packed["usual"],
+        )
+        self.armed, self.budget, self.lowest_budget = (
+            packed["armed"],
+            packed["budget"],
+            packed["lowest"],
+        )
         self.evidence = Evidence.unpack(packed["gate"])
 
-    # Rules ----------------------------------------------------------------------------------------------------------------
+    # Rules ----------------------------------------------------------------------------------------
 
     def rule_due(self) -> ModeRule | None:
         budget, least = self.budget, self.least_budget
-        if budget is not None and self.armed and self.returns and self.mode in PLAYED and budget < least - 1e-9:
-            return ModeRule("shadow", f"the lower bound of the budget, {budget:.4g}, fell below {least:g}", True)
+        if (
+            budget is not None
+            and self.armed
+            and self.returns
+            and self.mode in PLAYED
+            and budget < least - 1e-9
+        ):
+            return ModeRule(
+                "shadow", f"the lower bound of the budget, {budget:.4g}, fell below {least:g}", True
+            )
         if self.mode == "capped" and self.evidence.verdict(self.mode) == "worse":
-            return ModeRule("shadow", f"the policy is worse than the baseline: difference at most {self._in_rewards(1):.4g}", True)
+            return ModeRule(
+                "shadow",
+                f"the policy is worse than the baseline: "
+                f"difference "
+                f"at most "
+                f"{self._in_rewards(1):.4g}",
+                True,
+            )
         rule = None if self.sent_back or self.mode == "full" else self.spec.promote.get(self.mode)
         if rule is None or (rule.after is not None and self.rewards_in_mode < rule.after):
             return None
@@ -289,7 +434,12 @@ class Rollout:
         if rule.better:
             if self.mode not in JUDGED or self.evidence.verdict(self.mode) != "better":
                 return None
-            why = f"the policy is better than the baseline: difference at least {self._in_rewards(0):.4g}"
+            why = (
+                f"the policy is better than the baseline: "
+                f"difference "
+                f"at least "
+                f"{self._in_rewards(0):.4g}"
+            )
         return ModeRule(MODES[MODES.index(self.mode) + 1], why, False)
 
     def _in_rewards(self, side: int) -> float:

@@ -1,4 +1,5 @@
-"""One round as the session sees it: what a request says of features, candidates, eligible arms and the round's baseline."""
+"""One round as the session sees it: what a request says of features, candidates, eligible arms and
+the round's baseline."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -13,8 +14,9 @@ from .errors import Refused
 
 
 class Round(NamedTuple):
-    """context: features, a row for every arm or one for all, and the round's baseline, if the request has any. eligible: (K,) bool; None:
-    all arms. names: ids of candidates, where every decision brings its own."""
+    """context: features, a row for every arm or one for all, and the round's baseline, if the
+    request has any. eligible: (K,) bool; None: all arms. names: ids of candidates, where every
+    decision brings its own."""
 
     context: Context | None
     eligible: np.ndarray | None
@@ -24,16 +26,25 @@ class Round(NamedTuple):
 EMPTY = Round(None, None, None)  # of a request that says nothing
 
 
-def read_round(question: JsonObject, arms: Mapping[str, int], catalogue: bool, experiment: str) -> Round:
-    """The round of a request. arms: numbers by id. catalogue: every decision brings its own candidates. Raises Refused."""
+def read_round(
+    question: JsonObject, arms: Mapping[str, int], catalogue: bool, experiment: str
+) -> Round:
+    """The round of a request. arms: numbers by id. catalogue: every decision brings its own
+    candidates. Raises Refused."""
     features, names, missing = question.get("context"), None, None
     numbers, count = arms, len(arms)
     if catalogue:
         if is_one_row(features):
             raise Refused(
-                422, f"context is one row, but every decision of experiment {experiment!r} brings its own candidates; send a row for each "
-                "of them, by id: {id: [..], ..}.", "context",
-            )  # fmt: skip
+                422,
+                f"context is one row, but every decision of experiment "
+                f"{experiment!r} "
+                f"brings its "
+                f"own candidates; "
+                f"send a row for each "
+                "of them, by id: {id: [..], ..}.",
+                "context",
+            )
         if isinstance(features, dict):
             names, features = list(features), list(features.values())
             numbers = {name: k for k, name in enumerate(names)}
@@ -47,23 +58,39 @@ def read_round(question: JsonObject, arms: Mapping[str, int], catalogue: bool, e
     eligible = None
     if "eligible" in question:
         eligible = np.zeros(count, dtype=np.bool_)
-        eligible[[arm_number("eligible", name, numbers, experiment) for name in question["eligible"]]] = True
+        eligible[
+            [arm_number("eligible", name, numbers, experiment) for name in question["eligible"]]
+        ] = True
     for name in question.get("excluded", ()):
         eligible = np.ones(count, dtype=np.bool_) if eligible is None else eligible
         eligible[arm_number("excluded", name, numbers, experiment)] = False
     if missing is not None and missing.any():
         eligible = ~missing if eligible is None else eligible & ~missing
     if eligible is not None and not eligible.any():
-        raise Refused(422, "eligible has no arm left; name one that is neither excluded nor without features.", "eligible")
+        raise Refused(
+            422,
+            "eligible has no arm left; name one that is neither excluded nor without features.",
+            "eligible",
+        )
     context = None
     if features is not None or "baseline" in question or "baseline_mean" in question:
-        baseline = arm_number("baseline", question["baseline"], numbers, experiment) if "baseline" in question else None
-        context = Context(features, None, baseline, question.get("baseline_mean"))  # type: ignore[arg-type]
+        baseline = (
+            arm_number("baseline", question["baseline"], numbers, experiment)
+            if "baseline" in question
+            else None
+        )
+        context = Context(
+            features,  # type: ignore[arg-type]
+            None,
+            baseline,
+            question.get("baseline_mean"),
+        )
     return Round(context, eligible, names)
 
 
 def baselines_of(question: JsonObject, baseline: str | list[str] | None) -> tuple[str, ...]:
-    """The arms of a round's baseline: those that it says itself, else the experiment's; none where there is none."""
+    """The arms of a round's baseline: those that it says itself, else the experiment's; none where
+    there is none."""
     named = question.get("baseline", baseline)
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
@@ -73,19 +100,30 @@ def is_by_id(context: object) -> TypeGuard[dict[str, object]]:
     return isinstance(context, dict) and isinstance(next(iter(context.values())), list | dict)
 
 
-def lacks_baseline(question: JsonObject, baseline: str | list[str] | None, retired: Collection[str]) -> bool:
-    """Whether a part of the round's baseline could not be played. retired: arms that nothing plays for now."""
+def lacks_baseline(
+    question: JsonObject, baseline: str | list[str] | None, retired: Collection[str]
+) -> bool:
+    """Whether a part of the round's baseline could not be played. retired: arms that nothing plays
+    for now."""
     eligible, excluded = question.get("eligible"), question.get("excluded", ())
     context: object = question.get("context")
     return any(
-        arm in retired or arm in excluded or (eligible is not None and arm not in eligible)
+        arm in retired
+        or arm in excluded
+        or (eligible is not None and arm not in eligible)
         or (is_by_id(context) and arm not in context)
         for arm in baselines_of(question, baseline)
-    )  # fmt: skip
+    )
 
 
 def longest_row(context: Any) -> float:
-    rows = context.values() if isinstance(context, dict) else [context] if is_one_row(context) else context
+    rows = (
+        context.values()
+        if isinstance(context, dict)
+        else [context]
+        if is_one_row(context)
+        else context
+    )
     return max((math.hypot(*row) for row in rows), default=0.0)
 
 
@@ -94,7 +132,10 @@ def is_one_row(features: object) -> bool:
 
 
 def arm_number(field: str, arm: str, numbers: Mapping[str, int], experiment: str) -> int:
-    """The number of an arm, or of a decision's candidate. field: of the request, for the sentence of the refusal."""
+    """The number of an arm, or of a decision's candidate. field: of the request, for the sentence
+    of the refusal."""
     if arm not in numbers:
-        raise Refused(422, f"{field} = {arm!r} is not the id of an arm of experiment {experiment!r}.", field)
+        raise Refused(
+            422, f"{field} = {arm!r} is not the id of an arm of experiment {experiment!r}.", field
+        )
     return numbers[arm]

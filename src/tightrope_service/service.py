@@ -1,4 +1,5 @@
-"""A running service without its HTTP: asynchronous requests on one side, the writer's thread on the other."""
+"""A running service without its HTTP: asynchronous requests on one side, the writer's thread on the
+other."""
 
 import asyncio
 import base64
@@ -43,8 +44,8 @@ MOST_HISTORIES = 20  # experiments
 
 
 class Histories:
-    """Histories by experiment, the last ones that were asked for. Called from threads that may wait for the database. most: that are kept;
-    None: all."""
+    """Histories by experiment, the last ones that were asked for. Called from threads that may wait
+    for the database. most: that are kept; None: all."""
 
     def __init__(self, database: Database, most: int | None = MOST_HISTORIES) -> None:
         self.database, self.most = database, most
@@ -77,8 +78,8 @@ class Histories:
                 history.take(entry.event, entry.seq, entry.time)
 
 
-# Judging a policy on an experiment's log, in a process of its own: kernels that it compiles and worlds that it fits make nobody
-# wait.
+# Judging a policy on an experiment's log, in a process of its own: kernels that it compiles and
+# worlds that it fits make nobody wait.
 
 
 LONGEST = 120.0  # seconds
@@ -86,8 +87,11 @@ NICENESS = 10  # of the process, so that decisions go first
 REMEDY = "export the log and judge it with tightrope evaluate, where nobody waits"
 
 
-def judge_apart(log: Log, request: EvaluationRequest, baseline: str | None, seconds: float = LONGEST) -> JsonObject:
-    """The result of `tr.evaluate`, or for a policy that learns of `tr.evaluate_learner`. baseline: an arm that it would replace.
+def judge_apart(
+    log: Log, request: EvaluationRequest, baseline: str | None, seconds: float = LONGEST
+) -> JsonObject:
+    """The result of `tr.evaluate`, or for a policy that learns of `tr.evaluate_learner`. baseline:
+    an arm that it would replace.
 
     Raises Refused with the library's sentence, and where it takes longer than so many seconds.
     """
@@ -98,10 +102,16 @@ def judge_apart(log: Log, request: EvaluationRequest, baseline: str | None, seco
     theirs.close()
     try:
         if not ours.poll(seconds):
-            raise Refused(422, f"policy takes longer than {seconds:g} s to judge; {REMEDY}.", "policy")
+            raise Refused(
+                422, f"policy takes longer than {seconds:g} s to judge; {REMEDY}.", "policy"
+            )
         refused, answer = ours.recv()
     except EOFError:
-        raise Refused(422, f"policy could not be judged: its process ended, for want of memory perhaps; {REMEDY}.", "policy") from None
+        raise Refused(
+            422,
+            f"policy could not be judged: its process ended, for want of memory perhaps; {REMEDY}.",
+            "policy",
+        ) from None
     finally:
         process.kill()
         process.join()
@@ -112,8 +122,12 @@ def judge_apart(log: Log, request: EvaluationRequest, baseline: str | None, seco
     return record
 
 
-def _judge(connection: Connection, log: Log, request: EvaluationRequest, baseline: str | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the service's, which ends this process
+def _judge(
+    connection: Connection, log: Log, request: EvaluationRequest, baseline: str | None
+) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a Ctrl-C is the service's, which ends this process
     os.nice(NICENESS)
     try:
         connection.send((False, _record(log, request, baseline)))
@@ -131,38 +145,66 @@ def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonO
         try:
             data = base64.b64decode(request.session, validate=True)
         except ValueError:
-            raise ValueError("session is not base64; encode the bytes that Session.to_bytes, or a file of Session.save, has.") from None
+            raise ValueError(
+                "session is not base64; encode the bytes that "
+                "Session.to_bytes, or a "
+                "file of "
+                "Session.save, has."
+            ) from None
         target: Any = Session.from_bytes(data)
     else:
         target = policy_to_judge(request.policy, log, "policy")
     if is_policy(target):
         if request.method is None:
             raise ValueError(
-                f"method is missing: {label(target)} learns while it plays. Give method = 'replay' (for logs whose arms were drawn "
-                "uniformly) or 'simulate' (worlds fitted to the log), or a session, which is judged at its present state."
+                f"method is missing: {label(target)} learns while it "
+                f"plays. Give "
+                f"method = "
+                f"'replay' (for logs "
+                f"whose arms were drawn "
+                "uniformly) or 'simulate' (worlds fitted to the log), or a "
+                "session, "
+                "which is "
+                "judged at its "
+                "present state."
             )
         return evaluate_learner(
-            log, target, method=request.method, alpha=request.alpha, bootstraps=request.bootstraps, seed=request.seed
+            log,
+            target,
+            method=request.method,
+            alpha=request.alpha,
+            bootstraps=request.bootstraps,
+            seed=request.seed,
         ).record()
     if request.method is not None:
-        raise ValueError(f"method = {request.method!r} is for a policy that learns while it plays; leave it out.")
-    return evaluate(log, target, baseline=baseline, estimator=request.estimator, alpha=request.alpha).record()
+        raise ValueError(
+            f"method = {request.method!r} is for a policy that learns while it plays; leave it out."
+        )
+    return evaluate(
+        log, target, baseline=baseline, estimator=request.estimator, alpha=request.alpha
+    ).record()
 
 
-# Rehearsals: what requests can reach of an experiment's policy is compiled before the experiment begins, and not in the writer's
-# thread.
+# Rehearsals: what requests can reach of an experiment's policy is compiled before the experiment
+# begins, and not in the writer's thread.
 
 
 CANDIDATES = 3  # of a decision that brings its own
 LENGTH = 0.1  # of its features, which policies with a promise bound
-TRIES, MOST_SECONDS = 5, 0.1  # that are timed, and what one decision may take, which nothing can divide into parts
+TRIES, MOST_SECONDS = (
+    5,
+    0.1,
+)  # that are timed, and what one decision may take, which nothing can divide into parts
 MOST_TRIES, MOST_LOOKING = 200, 2.0  # decisions, and seconds, until chances are drawn
 FEW_ARMS = 1000  # arms that are not timed when they are added
-MOST_CANDIDATES = 1000  # candidates of a rehearsal; a policy that plays more in a set is left to its first decision
+# candidates of a rehearsal; a policy that plays more in a set is left to its first decision
+MOST_CANDIDATES = 1000
 
 _ARMS: JsonObject = {"arms": [{"id": "a"}, {"id": "b"}]}
 _PROMISE: JsonObject = {"baseline": "a", "baseline_mean": 0.5, "alpha": 0.1, "rollout": {}}
-COMMON: tuple[JsonObject, ...] = (  # kinds that are compiled when a service starts, the commonest first
+COMMON: tuple[
+    JsonObject, ...
+] = (  # kinds that are compiled when a service starts, the commonest first
     {"policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}} | _PROMISE,
     {"policy": "BetaThompson"} | _PROMISE,
     {"policy": "BetaThompson"},
@@ -172,28 +214,41 @@ COMMON: tuple[JsonObject, ...] = (  # kinds that are compiled when a service sta
     {"policy": "LinTS", "dimension": 2},
 )
 
-_one_at_a_time = threading.Lock()  # a client that asks again while the first request compiles must not compile beside it
+_one_at_a_time = (
+    threading.Lock()
+)  # a client that asks again while the first request compiles must not compile beside it
 _rehearsed: set[bytes] = set()  # digests of specs, without what compiles nothing
 
 
 def warm_up(spec: ExperimentSpec) -> None:
-    """Play rounds of an experiment that nobody sees: its kernels are then compiled, or read from their cache.
+    """Play rounds of an experiment that nobody sees: its kernels are then compiled, or read from
+    their cache.
 
-    Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds. What cannot be tried is left to
-    the first decision. Raises ValueError where the spec describes no session.
+    Takes some seconds the first time that a kind of policy runs on a machine, else milliseconds.
+    What cannot be tried is left to the first decision. Raises ValueError where the spec describes
+    no session.
     """
-    kind = hashlib.sha256(spec.model_copy(update={"name": "any", "seed": 0}).model_dump_json().encode()).digest()
+    kind = hashlib.sha256(
+        spec.model_copy(update={"name": "any", "seed": 0}).model_dump_json().encode()
+    ).digest()
     with _one_at_a_time:
         if kind in _rehearsed:
             return
         created(spec)  # raises where it is none
         spec = spec.in_numbers()
         for mode in modes(spec):
-            for one_row in (False, True) if one_row_fits(spec) else (False,):  # a regression for all arms, or one for each
+            for one_row in (
+                (False, True) if one_row_fits(spec) else (False,)
+            ):  # a regression for all arms, or one for each
                 journal = ExperimentJournal(spec.name)
                 journal.record(created(spec), 0)
                 if mode != journal.experiment.rollout.mode:
-                    journal.record(ModeChanged(mode, 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
+                    journal.record(
+                        ModeChanged(
+                            mode, 0.5, False, "command", "", journal.experiment.rollout.mode
+                        ),
+                        0,
+                    )
                 for number, request in enumerate(sample_requests(spec, one_row)):
                     rehearse(journal, request, str(number))
                 look(journal)
@@ -207,7 +262,12 @@ def common_specs() -> list[ExperimentSpec]:
 
 def one_row_fits(spec: ExperimentSpec) -> bool:
     """Whether a decision may show all arms one row of features."""
-    return spec.dimension is not None and spec.arms is not None and spec.oracle is None and len(spec.arms) > 1
+    return (
+        spec.dimension is not None
+        and spec.arms is not None
+        and spec.oracle is None
+        and len(spec.arms) > 1
+    )
 
 
 def grows_large(spec: ExperimentSpec, more: list[ArmSpec]) -> bool:
@@ -215,8 +275,8 @@ def grows_large(spec: ExperimentSpec, more: list[ArmSpec]) -> bool:
 
 
 def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
-    """Raise ValueError where a decision among more arms takes too long, or their state too much. spec: of the experiment as it began. more:
-    arms that were, or will be, added to it."""
+    """Raise ValueError where a decision among more arms takes too long, or their state too much.
+    spec: of the experiment as it began. more: arms that were, or will be, added to it."""
     arms = len(spec.arms or ()) + len(more)
     spec = spec.in_numbers()
     with _one_at_a_time:
@@ -224,20 +284,29 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
         journal.record(created(spec), 0)
         check_size(spec, journal.experiment.session.policy, arms)
         if journal.experiment.rollout.mode != "full":
-            journal.record(ModeChanged("full", 0.5, False, "command", "", journal.experiment.rollout.mode), 0)
+            journal.record(
+                ModeChanged("full", 0.5, False, "command", "", journal.experiment.rollout.mode), 0
+            )
         journal.record(ArmsAdded([arm.model_dump(exclude_none=True) for arm in more]), 0)
         grown = spec if spec.arms is None else spec.model_copy(update={"arms": [*spec.arms, *more]})
         check_seconds(journal, grown)
 
 
 def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: bool = False) -> None:
-    """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that others would wait for it.
+    """Raise ValueError where a decision takes so long, now that nothing has to be compiled, that
+    others would wait for it.
 
-    A policy that keeps a budget plays its baseline first, which is cheap. So decisions are rewarded as well as can be until some are made
-    whose chances are drawn.
+    A policy that keeps a budget plays its baseline first, which is cheap. So decisions are rewarded
+    as well as can be until some are made whose chances are drawn.
     """
-    request, most = next(sample_requests(spec, one_row)), (journal.experiment.reward_range or (0.0, 1.0))[1]
-    seconds: dict[bool, list[float]] = {False: [], True: []}  # of decisions, and of those whose chances were drawn
+    request, most = (
+        next(sample_requests(spec, one_row)),
+        (journal.experiment.reward_range or (0.0, 1.0))[1],
+    )
+    seconds: dict[bool, list[float]] = {
+        False: [],
+        True: [],
+    }  # of decisions, and of those whose chances were drawn
     ended = time.perf_counter() + MOST_LOOKING
     for number in range(MOST_TRIES):
         began = time.perf_counter()
@@ -248,25 +317,43 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
         took = time.perf_counter() - began
         has_draws = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
         seconds[has_draws].append(took)
-        enough = len(seconds[True]) >= TRIES or (journal.experiment.holdings() is None and number >= TRIES)
+        enough = len(seconds[True]) >= TRIES or (
+            journal.experiment.holdings() is None and number >= TRIES
+        )
         if enough or began > ended:
             break
         journal.record(prepared, 0)
-        reward: Reward = most if isinstance(prepared.event.arm, int) else dict.fromkeys(prepared.event.name, most)
+        reward: Reward = (
+            most
+            if isinstance(prepared.event.arm, int)
+            else dict.fromkeys(prepared.event.name, most)
+        )
         journal.record(Rewarded(prepared.event.decision, reward), 0)
     least = min(seconds[True] or seconds[False])
     if least <= MOST_SECONDS:
         return
     raise ValueError(
-        f"policy = {label(journal.experiment.session.policy)} takes {least:.2g} s for a decision among {len(spec.arms or ()):,} arms, "
-        f"in which all other requests wait; {MOST_SECONDS:g} s are allowed. Use fewer arms, fewer features or a policy that draws nothing, "
+        f"policy = {label(journal.experiment.session.policy)} takes {least:.2g} "
+        f"s for a "
+        f"decision "
+        f"among "
+        f"{len(spec.arms or ()):,} arms, "
+        f"in which all other requests wait; {MOST_SECONDS:g} s are allowed. "
+        f"Use fewer "
+        f"arms, fewer "
+        f"features or a "
+        f"policy that draws "
+        f"nothing, "
         "such as LinUCB."
     )
 
 
 def modes(spec: ExperimentSpec) -> list[Mode]:
-    """Modes in which an experiment decides by other calls: beside a baseline, whose own chance it measures or not, and alone."""
-    if spec.oracle is not None or (spec.arms is not None and spec.rollout is None and not isinstance(spec.baseline, str)):
+    """Modes in which an experiment decides by other calls: beside a baseline, whose own chance it
+    measures or not, and alone."""
+    if spec.oracle is not None or (
+        spec.arms is not None and spec.rollout is None and not isinstance(spec.baseline, str)
+    ):
         return ["full"]
     return ["full", "capped"]
 
@@ -276,10 +363,21 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
         with contextlib.suppress(Refused, ValueError):
             prepared = decide(journal.experiment, f"{id} {ending}", request, 0)
             journal.record(prepared, 0)
-            journal.record(end(ending, prepared.event.decision, prepared.event.arm, prepared.event.name, journal), 0)
+            journal.record(
+                end(
+                    ending,
+                    prepared.event.decision,
+                    prepared.event.arm,
+                    prepared.event.name,
+                    journal,
+                ),
+                0,
+            )
 
 
-def end(ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal) -> Event:
+def end(
+    ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal
+) -> Event:
     if ending == "cancelled":
         return Cancelled(id)
     if ending == "expired":
@@ -300,7 +398,8 @@ def look(journal: ExperimentJournal) -> None:
 
 
 def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
-    """Requests of every kind that fit the spec; what does not fit after all is refused when it is tried. one_row: for all arms."""
+    """Requests of every kind that fit the spec; what does not fit after all is refused when it is
+    tried. one_row: for all arms."""
     fields: JsonObject = {}
     ids = [arm.id for arm in spec.arms or ()]
     if spec.dimension is not None:
@@ -311,7 +410,10 @@ def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[Dec
         short = LENGTH / math.sqrt(spec.dimension)
         rows = {id: [short / (k + 1)] * spec.dimension for k, id in enumerate(ids)}
         fields = {"context": [short] * spec.dimension if one_row else rows}
-    spare = next((id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())), None)
+    spare = next(
+        (id for id in reversed(ids) if id != spec.baseline and id not in (spec.baseline or ())),
+        None,
+    )
     masks: list[JsonObject] = [{}] if spare is None or len(ids) < 2 else [{}, {"excluded": [spare]}]
     baselines: list[JsonObject] = [{}]
     if spec.rounds_have_baselines and ids:
@@ -343,24 +445,40 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.database = Database(settings.db)
-        self.own = Database(settings.db)  # connections of the writer and the keys, which must not wait until somebody has read
+        self.own = Database(
+            settings.db
+        )  # connections of the writer and the keys, which must not wait until somebody has read
         self.leases = Leases(self.own, settings.lease, settings.address)
         self.writer = Writer(self.own, settings, self.leases, self._deliver, self._rehearse)
         self.keys = KeyRing(self.own)
-        self.threads = {kind: concurrent.futures.ThreadPoolExecutor(number, kind) for kind, number in THREADS.items()}
-        self._refreshing: asyncio.Future[None] | None = None  # the reading of the keys that is under way
+        self.threads = {
+            kind: concurrent.futures.ThreadPoolExecutor(number, kind)
+            for kind, number in THREADS.items()
+        }
+        self._refreshing: asyncio.Future[None] | None = (
+            None  # the reading of the keys that is under way
+        )
         self.histories = Histories(self.database)
         self.private_key = b""  # what certificates are signed with
-        self.creating: dict[str, asyncio.Future[Any]] = {}  # experiments that wait for their kernels, by spec
+        self.creating: dict[
+            str, asyncio.Future[Any]
+        ] = {}  # experiments that wait for their kernels, by spec
         self.closing = False
-        self.ending: Callable[[], bool] = lambda: self.closing  # whether answers that never end must end
+        self.ending: Callable[[], bool] = lambda: (
+            self.closing
+        )  # whether answers that never end must end
 
     def open(self) -> None:
-        """Make the tables, read the keys, start the writer. Raises ValueError where another process has the file."""
+        """Make the tables, read the keys, start the writer. Raises ValueError where another process
+        has the file."""
         self.database.lock()
         self.database.migrate()
         if files := self.database.readable_files():
-            logger().warning("database readable by other users", files=files, remedy=f"it holds private keys: chmod 600 {' '.join(files)}")
+            logger().warning(
+                "database readable by other users",
+                files=files,
+                remedy=f"it holds private keys: chmod 600 {' '.join(files)}",
+            )
         with self.database.write() as connection:
             self.private_key = secret(connection, CERTIFYING)
         self.keys.refresh()
@@ -378,25 +496,35 @@ class Service:
         self.database.close()
 
     async def ask(
-        self, experiment: str, act: Callable[[Transaction], T | Unfinished], ids: Iterable[str] = (), spec: ExperimentSpec | None = None,
+        self,
+        experiment: str,
+        act: Callable[[Transaction], T | Unfinished],
+        ids: Iterable[str] = (),
+        spec: ExperimentSpec | None = None,
         author: Author = UNKNOWN,
-    ) -> T:  # fmt: skip
-        """The answer to a command, once its events are on disk. author: who is to be named in the audit trail. Raises
-        Refused."""
+    ) -> T:
+        """The answer to a command, once its events are on disk. author: who is to be named in the
+        audit trail. Raises Refused."""
         if self.closing or not self.writer.is_alive():
             raise shutting_down()
         ticket = asyncio.get_running_loop().create_future()
-        self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author))
+        self.writer.ask(
+            Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None), author)
+        )
         return await ticket
 
     async def in_thread(self, kind: str, work: Callable[[*Parts], T], *arguments: *Parts) -> T:
-        """The value of a function that takes long, run in a thread for its kind (see THREADS). Raises what it raises."""
+        """The value of a function that takes long, run in a thread for its kind (see THREADS).
+        Raises what it raises."""
         if self.closing:
             raise shutting_down()
-        return await asyncio.get_running_loop().run_in_executor(self.threads[kind], work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(
+            self.threads[kind], work, *arguments
+        )
 
     async def refresh_keys(self, known: bool) -> None:
-        """Read the keys again, once at a time; a request whose key is known does not wait for the reading that another began."""
+        """Read the keys again, once at a time; a request whose key is known does not wait for the
+        reading that another began."""
         if self._refreshing is None:
             self._refreshing = asyncio.ensure_future(self.in_thread("keys", self.keys.refresh))
             self._refreshing.add_done_callback(self._refreshed)
@@ -408,14 +536,19 @@ class Service:
         self._refreshing = None
 
     def ask_now(
-        self, experiment: str, act: Callable[[Transaction], T | Unfinished], ids: Iterable[str] = (), spec: ExperimentSpec | None = None
+        self,
+        experiment: str,
+        act: Callable[[Transaction], T | Unfinished],
+        ids: Iterable[str] = (),
+        spec: ExperimentSpec | None = None,
     ) -> T:
         ticket: concurrent.futures.Future[T] = concurrent.futures.Future()
         self.writer.ask(Command(experiment, act, ids, ticket, spec, getattr(act, "failed", None)))
         return ticket.result()
 
     def _rehearse(self, spec: ExperimentSpec) -> None:
-        """Compile, beside the writer, what requests of an experiment can reach that its log did not."""
+        """Compile, beside the writer, what requests of an experiment can reach that its log did
+        not."""
         if self.settings.own_process:
             with contextlib.suppress(RuntimeError):  # the service is shutting down
                 self.threads["warm-up"].submit(warm_up, spec)
@@ -443,5 +576,7 @@ def _settle_all(ready: Sequence[tuple[Ticket, Answer]]) -> None:
 
 
 def settle(ticket: Ticket, answer: Answer) -> None:
-    put: Callable[[Any], None] = ticket.set_exception if isinstance(answer, BaseException) else ticket.set_result
+    put: Callable[[Any], None] = (
+        ticket.set_exception if isinstance(answer, BaseException) else ticket.set_result
+    )
     put(answer)

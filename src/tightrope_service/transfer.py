@@ -33,7 +33,8 @@ S = snapshots.c
 
 
 class ExportedSnapshot(NamedTuple):
-    """A snapshot in an exported log: the state behind an erasure, which no replay can compute again."""
+    """A snapshot in an exported log: the state behind an erasure, which no replay can compute
+    again."""
 
     seq: int
     fingerprint: bytes
@@ -49,7 +50,8 @@ class ExportedEnd(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """The log that `read_log` imported. snapshot: the event whose snapshot came along; None: none was needed."""
+    """The log that `read_log` imported. snapshot: the event whose snapshot came along; None: none
+    was needed."""
 
     experiment: str
     events: int
@@ -57,87 +59,163 @@ class Imported(NamedTuple):
 
 
 def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -> int:
-    """Write every event with its digests as lines of JSON; `read_log` brings them into another database. Returns their number.
+    """Write every event with its digests as lines of JSON; `read_log` brings them into another
+    database. Returns their number.
 
-    Behind an erasure the first snapshot that goes on from there stands behind the events. The last line says that the file is whole.
+    Behind an erasure the first snapshot that goes on from there stands behind the events. The last
+    line says that the file is whole.
     """
     count, digest = 0, START
     with files.atomically(path, private=True) as file:
         for entry in log.read(connection, row):
             line = {
-                "experiment": name, "seq": entry.seq, "kind": entry.kind, "time": entry.time, "key": entry.decision,
-                "subject": entry.subject, "body": entry.text.decode(), "body_digest": entry.body_digest.hex(), "digest": entry.digest.hex(),
-            }  # fmt: skip
+                "experiment": name,
+                "seq": entry.seq,
+                "kind": entry.kind,
+                "time": entry.time,
+                "key": entry.decision,
+                "subject": entry.subject,
+                "body": entry.text.decode(),
+                "body_digest": entry.body_digest.hex(),
+                "digest": entry.digest.hex(),
+            }
             file.write(json.dumps(line).encode() + b"\n")
             count, digest = count + 1, entry.digest
         erased = erased_rounds(connection, row)
         if erased:
             behind = connection.execute(
-                sa.select(S.seq, S.fingerprint, S.rest, S.session).where(S.experiment == row, S.seq > max(erased), S.seq <= count)
-                .order_by(S.seq).limit(1)).one_or_none()  # fmt: skip
+                sa.select(S.seq, S.fingerprint, S.rest, S.session)
+                .where(S.experiment == row, S.seq > max(erased), S.seq <= count)
+                .order_by(S.seq)
+                .limit(1)
+            ).one_or_none()
             if behind is None:
-                raise ValueError(f"event {max(erased)} of {name!r} was erased, and there is no snapshot behind it; restore a backup.")
-            snapshot = {"experiment": name, "snapshot": behind.seq, "fingerprint": behind.fingerprint.hex(), "rest": behind.rest,
-                        "session": base64.b64encode(behind.session).decode()}  # fmt: skip
+                raise ValueError(
+                    f"event {max(erased)} of {name!r} was erased, and "
+                    f"there is no "
+                    f"snapshot behind "
+                    f"it; restore a backup."
+                )
+            snapshot = {
+                "experiment": name,
+                "snapshot": behind.seq,
+                "fingerprint": behind.fingerprint.hex(),
+                "rest": behind.rest,
+                "session": base64.b64encode(behind.session).decode(),
+            }
             file.write(json.dumps(snapshot).encode() + b"\n")
-        file.write(json.dumps({"experiment": name, "end": count, "digest": digest.hex()}).encode() + b"\n")
+        file.write(
+            json.dumps({"experiment": name, "end": count, "digest": digest.hex()}).encode() + b"\n"
+        )
     return count
 
 
-def read_lines(path: pathlib.Path) -> Iterator[tuple[str, LogEntry | ExportedSnapshot | ExportedEnd]]:
-    """Experiment, and event, snapshot or end, of every line. Raises ValueError naming the first line that is neither."""
+def read_lines(
+    path: pathlib.Path,
+) -> Iterator[tuple[str, LogEntry | ExportedSnapshot | ExportedEnd]]:
+    """Experiment, and event, snapshot or end, of every line. Raises ValueError naming the first
+    line that is neither."""
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
                 line = json.loads(text)
                 if "end" in line:
-                    yield str(line["experiment"]), ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"]))
+                    yield (
+                        str(line["experiment"]),
+                        ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"])),
+                    )
                     continue
                 if "snapshot" in line:
                     session = base64.b64decode(line["session"], validate=True)
-                    snapshot = ExportedSnapshot(int(line["snapshot"]), bytes.fromhex(line["fingerprint"]), line["rest"], session)
+                    snapshot = ExportedSnapshot(
+                        int(line["snapshot"]),
+                        bytes.fromhex(line["fingerprint"]),
+                        line["rest"],
+                        session,
+                    )
                     yield str(line["experiment"]), snapshot
                     continue
                 digests = bytes.fromhex(line["body_digest"]), bytes.fromhex(line["digest"])
-                entry = LogEntry(line["seq"], line["kind"], line["time"], line["key"], line["subject"], line["body"].encode(), *digests)
+                entry = LogEntry(
+                    line["seq"],
+                    line["kind"],
+                    line["time"],
+                    line["key"],
+                    line["subject"],
+                    line["body"].encode(),
+                    *digests,
+                )
                 yield str(line["experiment"]), entry
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ValueError(f"{path.name}, line {number}, is not an event of a log ({type(error).__name__}).") from None
+                raise ValueError(
+                    f"{path.name}, line {number}, is not "
+                    f"an event "
+                    f"of a log "
+                    f"({type(error).__name__})."
+                ) from None
 
 
 def read_log(connection: Connection, path: pathlib.Path) -> Imported:
-    """Bring an exported log into a database that does not have its experiment. Raises ValueError where the chain does not hold, a body is
-    not the one that was sealed, or the log cannot be replayed; the caller's transaction must then end without a commit."""
+    """Bring an exported log into a database that does not have its experiment. Raises ValueError
+    where the chain does not hold, a body is not the one that was sealed, or the log cannot be
+    replayed; the caller's transaction must then end without a commit."""
     name, digest, count, row = "", START, 0, 0
     page: list[LogEntry] = []
     snapshot: ExportedSnapshot | None = None
     end: ExportedEnd | None = None
     for experiment, item in read_lines(path):
         if end is not None:
-            raise ValueError(f"{path.name} goes on behind its end; the file is not what was exported.")
+            raise ValueError(
+                f"{path.name} goes on behind its end; the file is not what was exported."
+            )
         if isinstance(item, ExportedEnd):
             end = item
             if (experiment, end.events, end.digest) != (name, count, digest):
-                raise ValueError(f"{path.name} has {count} events of {name!r}, but its end says another number or digest.")
+                raise ValueError(
+                    f"{path.name} has {count} events of {name!r}, but its "
+                    f"end says "
+                    f"another number "
+                    f"or digest."
+                )
             continue
         if isinstance(item, ExportedSnapshot) or snapshot is not None:
             if snapshot is not None or experiment != name:
-                raise ValueError(f"{path.name}, line {count + 1}: a snapshot stands behind all events and is of the same experiment.")
+                raise ValueError(
+                    f"{path.name}, line {count + 1}: a snapshot stands "
+                    f"behind all "
+                    f"events and is "
+                    f"of the same experiment."
+                )
             assert isinstance(item, ExportedSnapshot)
             snapshot = item
             continue
         if not count:
             name = experiment
             if item.kind != "created":
-                raise ValueError(f"{path.name} begins with {item.kind!r}; a log begins with 'created'.")
+                raise ValueError(
+                    f"{path.name} begins with {item.kind!r}; a log begins with 'created'."
+                )
             if log.row_of(connection, name) is not None:
-                raise ValueError(f"experiment = {name!r} exists in this database; import into another one.")
-            inserted = connection.execute(sa.insert(experiments).values(name=name, spec=item.text.decode(), seq=0, digest=START, fence=0))
+                raise ValueError(
+                    f"experiment = {name!r} exists in this database; import into another one."
+                )
+            inserted = connection.execute(
+                sa.insert(experiments).values(
+                    name=name, spec=item.text.decode(), seq=0, digest=START, fence=0
+                )
+            )
             row = int(inserted.inserted_primary_key[0])  # type: ignore[index]
         count += 1
-        digest = chained(name, digest, item.seq, item.kind, item.time, item.decision, item.body_digest)
+        digest = chained(
+            name, digest, item.seq, item.kind, item.time, item.decision, item.body_digest
+        )
         if (experiment, item.seq, item.digest) != (name, count, digest):
-            raise ValueError(f"{path.name}, line {count}: the chain of digests breaks; the file is not what was exported.")
+            raise ValueError(
+                f"{path.name}, line {count}: the chain of digests breaks; the "
+                f"file is "
+                f"not what "
+                f"was exported."
+            )
         page.append(item)
         if len(page) >= log.PAGE:
             log.append(connection, row, 0, page)
@@ -147,14 +225,21 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
     if not count:
         raise ValueError(f"{path.name} has no events.")
     if end is None:
-        raise ValueError(f"{path.name} has no end: the file was cut off behind event {count}; export it again.")
+        raise ValueError(
+            f"{path.name} has no end: the file was cut off behind event {count}; export it again."
+        )
     if snapshot is not None:
         try:
             journal = restored(name, snapshot.session, snapshot.rest, snapshot.fingerprint)
             if log.digest_at(connection, name, snapshot.seq) != journal.digest.hex():
                 raise ValueError("it is not of this log")
         except ValueError as error:
-            raise ValueError(f"{path.name} is not what was exported: of the snapshot of event {snapshot.seq}, {error}.") from None
+            raise ValueError(
+                f"{path.name} is not what was exported: of the snapshot "
+                f"of event "
+                f"{snapshot.seq}, "
+                f"{error}."
+            ) from None
         connection.execute(sa.insert(snapshots).values(experiment=row, **snapshot._asdict()))
     errors = verify(connection, row, name).errors or replay(connection, row, name).errors
     if errors:
@@ -166,34 +251,48 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
 
 
 def table(connection: Connection, row: int, experiment: Experiment) -> JsonObject:
-    """One row for each arm that was played and whose decision has ended: decision, round, time, arm, propensity, reward, and `segment_..`
-    for each segment of the spec.
+    """One row for each arm that was played and whose decision has ended: decision, round, time,
+    arm, propensity, reward, and `segment_..` for each segment of the spec.
 
-    Cancelled decisions are left out; a reward is null where the decision was closed without one or is still open. Features of rounds
-    stand in `features`, (K, d) a row, where every decision brought its own.
+    Cancelled decisions are left out; a reward is null where the decision was closed without one or
+    is still open. Features of rounds stand in `features`, (K, d) a row, where every decision
+    brought its own.
     """
-    columns: dict[str, list[object]] = {name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")}
+    columns: dict[str, list[object]] = {
+        name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")
+    }
     segments: dict[str, list[object]] = {name: [] for name in experiment.spec.segments or ()}
     features: list[Numbers | None] = []
     for number, time, event, outcome, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
-        names, chances = (event.name, event.propensity) if several else ([event.name], [event.propensity])
+        names, chances = (
+            (event.name, event.propensity) if several else ([event.name], [event.propensity])
+        )
         for name, chance in zip(names, chances, strict=True):
             reward = outcome.get(name, default) if isinstance(outcome, dict) else outcome
-            for column, value in zip(columns.values(), (event.decision, number, time, name, chance, reward), strict=True):
+            for column, value in zip(
+                columns.values(), (event.decision, number, time, name, chance, reward), strict=True
+            ):
                 column.append(value)
             for segment, values in segments.items():
                 values.append(event.asked["segments"][segment])
-            features.append(numbers_of(experiment.reader, event.asked.get("context"), experiment.name))
+            features.append(
+                numbers_of(experiment.reader, event.asked.get("context"), experiment.name)
+            )
     columns |= {f"segment_{segment}": values for segment, values in segments.items()}
     if any(item is not None for item in features) and not experiment.session.catalogue:
         order = [arm["id"] for arm in experiment.arms()]
-        columns["features"] = [as_matrix(item, order, experiment.session.arms.dimension) for item in features]
+        columns["features"] = [
+            as_matrix(item, order, experiment.session.arms.dimension) for item in features
+        ]
     return columns
 
 
-def decisions_of(connection: Connection, row: int) -> Iterator[tuple[int, int, Decided, dict[str, float] | float | None, float | None]]:
-    """Number, time and event of every decision that was not cancelled, with its reward, None where there is none, and its default."""
+def decisions_of(
+    connection: Connection, row: int
+) -> Iterator[tuple[int, int, Decided, dict[str, float] | float | None, float | None]]:
+    """Number, time and event of every decision that was not cancelled, with its reward, None where
+    there is none, and its default."""
     rounds: dict[str, tuple[int, int, Decided]] = {}  # number, time
     rewards: dict[str, dict[str, float] | float | None] = {}
     default: dict[str, float | None] = {}
@@ -208,7 +307,11 @@ def decisions_of(connection: Connection, row: int) -> Iterator[tuple[int, int, D
                 del rounds[event.decision]
             case Rewarded():
                 value, before = event.value, rewards.get(event.decision)
-                rewards[event.decision] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+                rewards[event.decision] = (
+                    {**before, **value}
+                    if isinstance(before, dict) and isinstance(value, dict)
+                    else value
+                )
             case Expired():
                 default[event.decision] = event.reward
     for id, (number, time, event) in rounds.items():
@@ -216,25 +319,38 @@ def decisions_of(connection: Connection, row: int) -> Iterator[tuple[int, int, D
 
 
 def as_matrix(context: Any, arms: list[str], d: int) -> list[list[float]] | None:
-    """A round's features in the order of arms; arms that were added later, or left out, have zeros."""
+    """A round's features in the order of arms; arms that were added later, or left out, have
+    zeros."""
     if context is None:
         return None
     if is_one_row(context):
         return [context] * len(arms)
-    rows = [context.get(arm) for arm in arms] if isinstance(context, dict) else [*context, *[None] * (len(arms) - len(context))]
+    rows = (
+        [context.get(arm) for arm in arms]
+        if isinstance(context, dict)
+        else [*context, *[None] * (len(arms) - len(context))]
+    )
     return [[0.0] * d if one is None else one for one in rows]
 
 
 def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, float]) -> logs.Log:
-    """The log for `tr.evaluate`. Raises ValueError where it has no decision with a reward, or where arms differ with every call."""
+    """The log for `tr.evaluate`. Raises ValueError where it has no decision with a reward, or where
+    arms differ with every call."""
     experiment = rebuild(connection, row, name).experiment
     session = experiment.session
     if session.catalogue:
-        raise ValueError(f"experiment = {name!r} brings new candidates with every call, so its log has no arms to compare.")
+        raise ValueError(
+            f"experiment = {name!r} brings new candidates with every call, so its "
+            f"log has "
+            f"no arms "
+            f"to compare."
+        )
     data = table(connection, row, experiment)
     frame: JsonObject = {
         "arm": np.array(data["arm"], dtype=object),
-        "reward": np.array([np.nan if value is None else value for value in data["reward"]], dtype=np.float64),
+        "reward": np.array(
+            [np.nan if value is None else value for value in data["reward"]], dtype=np.float64
+        ),
         "propensity": np.array(data["propensity"], dtype=np.float64),
         "time": np.array(data["time"], dtype=np.int64) / 1e6,
     }
@@ -246,20 +362,38 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
         features = np.array(data["features"], dtype=np.float64)
     arms = [arm["id"] for arm in experiment.arms()]
     floor = experiment.spec.floor or None
-    return logs.from_frame(frame, features=features, arm_features=session.arms.features, time="time", arms=arms, rewards=rewards,
-                           floor=floor, round="round" if sets else None)  # fmt: skip
+    return logs.from_frame(
+        frame,
+        features=features,
+        arm_features=session.arms.features,
+        time="time",
+        arms=arms,
+        rewards=rewards,
+        floor=floor,
+        round="round" if sets else None,
+    )
 
 
 def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path) -> pathlib.Path:
-    """Write the decisions with a reward for Vowpal Wabbit: actions are the arms, or the candidates of the decision, by name and with the
-    features that callers sent. Erased decisions are left out: their features are gone. Raises ValueError for sets of arms."""
+    """Write the decisions with a reward for Vowpal Wabbit: actions are the arms, or the candidates
+    of the decision, by name and with the features that callers sent. Erased decisions are left out:
+    their features are gone. Raises ValueError for sets of arms."""
     experiment = rebuild(connection, row, name).experiment
     session = experiment.session
     if session.arms.oracle is not None:
-        raise ValueError(f"experiment = {name!r} plays sets of arms, which have no form in dsjson; export it as .parquet.")
+        raise ValueError(
+            f"experiment = {name!r} plays sets of arms, which have no form in "
+            f"dsjson; "
+            f"export it "
+            f"as .parquet."
+        )
     arms = None if session.catalogue else [arm["id"] for arm in experiment.arms()]
     columns = [] if experiment.reader is None else [*experiment.reader.kinds]
-    fixed = {} if arms is None or session.arms.features is None else dict(zip(arms, session.arms.features.tolist(), strict=True))
+    fixed = (
+        {}
+        if arms is None or session.arms.features is None
+        else dict(zip(arms, session.arms.features.tolist(), strict=True))
+    )
     with files.atomically(path) as file:
         for _, time, event, reward, _ in decisions_of(connection, row):
             if not isinstance(reward, float) or event.asked.get("erased"):
@@ -267,36 +401,64 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
             context = event.asked.get("context")
             shared, own = split(context, arms, columns)
             names = list(own) if arms is None else arms
-            actions = [formats.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None)) for one in names]
+            actions = [
+                formats.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None))
+                for one in names
+            ]
             played = names.index(str(event.name))
             line = formats.decision(event.decision, played, reward, float(event.propensity))
-            line |= {"a": formats.played_first(played, len(names)), "Timestamp": timestamp(time), "c": shared | {"_multi": actions}}
+            line |= {
+                "a": formats.played_first(played, len(names)),
+                "Timestamp": timestamp(time),
+                "c": shared | {"_multi": actions},
+            }
             file.write(to_json(line) + b"\n")
     return path
 
 
-def split(context: Shown | None, arms: list[str] | None, columns: list[str]) -> tuple[JsonObject, dict[str, JsonObject]]:
-    """The features of a request that all actions share, and those of each action by its name. Values stay as sent; numbers stand in `x`.
-    columns: names of values; those that a request left out are null."""
+def split(
+    context: Shown | None, arms: list[str] | None, columns: list[str]
+) -> tuple[JsonObject, dict[str, JsonObject]]:
+    """The features of a request that all actions share, and those of each action by its name.
+    Values stay as sent; numbers stand in `x`. columns: names of values; those that a request left
+    out are null."""
     if context is None:
         return {}, {}
     if is_raw_row(context) or is_one_row(context):
         return by_name(context, columns), {}
-    rows = context if isinstance(context, dict) else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
+    rows = (
+        context
+        if isinstance(context, dict)
+        else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
+    )
     return {}, {arm: by_name(one, columns) for arm, one in rows.items()}
 
 
 def by_name(features: object, columns: list[str]) -> JsonObject:
-    return {name: features.get(name) for name in columns} if isinstance(features, dict) else {"x": features}
+    return (
+        {name: features.get(name) for name in columns}
+        if isinstance(features, dict)
+        else {"x": features}
+    )
 
 
-def write_table(connection: Connection, row: int, name: str, path: pathlib.Path, kind: str, rewards: tuple[float, float]) -> pathlib.Path:
-    """Write the decisions as a table: "parquet" (all of them), "obp" (an npz of the Open Bandit Pipeline's dict) or "dsjson"."""
+def write_table(
+    connection: Connection,
+    row: int,
+    name: str,
+    path: pathlib.Path,
+    kind: str,
+    rewards: tuple[float, float],
+) -> pathlib.Path:
+    """Write the decisions as a table: "parquet" (all of them), "obp" (an npz of the Open Bandit
+    Pipeline's dict) or "dsjson"."""
     if kind == "dsjson":
         return write_dsjson(connection, row, name, path)
     if kind == "obp":
         columns = {
-            key: np.asarray(value) for key, value in logs.to_obp(as_log(connection, row, name, rewards)).items() if value is not None
+            key: np.asarray(value)
+            for key, value in logs.to_obp(as_log(connection, row, name, rewards)).items()
+            if value is not None
         }
         with files.atomically(path) as file:
             np.savez_compressed(file, **columns)  # type: ignore[arg-type]
@@ -315,14 +477,15 @@ def write_table(connection: Connection, row: int, name: str, path: pathlib.Path,
 # Erasing a person's data from the log: bodies are blanked, digests stay, and the chain still holds.
 
 
-OWED = "rewriting owed"  # a row of the table of secrets: since when SQLite's file has unused bytes with what was erased
-KEPT_FIELDS = (
-    "deferred", "baseline", "baseline_mean", "segments",
-)  # fmt: skip  # of what was asked: what replays, certificates and results by segment need and what is no data of a person
+# a row of the table of secrets: since when SQLite's file has unused bytes with what was erased
+OWED = "rewriting owed"
+# of what was asked: what replays, certificates and results by segment need and no data of a person
+KEPT_FIELDS = ("deferred", "baseline", "baseline_mean", "segments")
 
 
 class Blanked(NamedTuple):
-    """A decision without what is a subject's. text: of its body. round: whether its round is gone. longest: norm of its features."""
+    """A decision without what is a subject's. text: of its body. round: whether its round is gone.
+    longest: norm of its features."""
 
     seq: int
     text: bytes
@@ -338,11 +501,17 @@ class Blanked(NamedTuple):
 def decisions_of_subject(connection: Connection, row: int, subject: str, after: int) -> list[int]:
     """Numbers of the decisions of a subject behind an event that were not erased yet."""
     query = sa.select(log.C.seq).where(log.C.experiment == row, log.C.subject == subject)
-    return sorted(seq for seq in connection.execute(query).scalars() if seq > after)  # here, as in `store.about`
+    return sorted(
+        seq for seq in connection.execute(query).scalars() if seq > after
+    )  # here, as in `store.about`
 
 
 def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[LogEntry]:
-    query = sa.select(*log.COLUMNS).where(log.C.experiment == row, log.C.seq.in_(seqs)).order_by(log.C.seq)
+    query = (
+        sa.select(*log.COLUMNS)
+        .where(log.C.experiment == row, log.C.seq.in_(seqs))
+        .order_by(log.C.seq)
+    )
     return [LogEntry(*item) for item in connection.execute(query)]
 
 
@@ -354,7 +523,9 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
     gone = bool(question.keys() - {"subject", *KEPT_FIELDS})
     if gone:
         body["asked"]["erased"] = True
-        if lacks_baseline(question, experiment.spec.baseline, ()):  # what a certificate counts outlives the body
+        if lacks_baseline(
+            question, experiment.spec.baseline, ()
+        ):  # what a certificate counts outlives the body
             body["without_baseline"] = True
     context = numbers_of(experiment.reader, question.get("context"), experiment.name)
     return Blanked(entry.seq, to_json(body), gone, longest_row(context or ()))
@@ -362,13 +533,17 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
 
 def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
     this = (
-        sa.update(events).where(log.C.experiment == row, log.C.seq == sa.bindparam("which")).values(body=sa.bindparam("text"), subject=None)
+        sa.update(events)
+        .where(log.C.experiment == row, log.C.seq == sa.bindparam("which"))
+        .values(body=sa.bindparam("text"), subject=None)
     )
     connection.execute(this, [{"which": one.seq, "text": one.text} for one in blanked])
 
 
 def drop_snapshots(connection: Connection, row: int, first: int) -> None:
-    connection.execute(sa.delete(snapshots).where(snapshots.c.experiment == row, snapshots.c.seq >= first))
+    connection.execute(
+        sa.delete(snapshots).where(snapshots.c.experiment == row, snapshots.c.seq >= first)
+    )
 
 
 def owe(connection: Connection, now: int) -> None:
@@ -379,19 +554,26 @@ def owe(connection: Connection, now: int) -> None:
 
 def owed_since(connection: Connection) -> int | None:
     """When something was blanked last for which the file was not written anew; None: it was."""
-    value = connection.execute(sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)).scalar_one_or_none()
+    value = connection.execute(
+        sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
+    ).scalar_one_or_none()
     return None if value is None else int(value)
 
 
 def forget_owed(connection: Connection, since: int | None = None) -> None:
     """The file was written anew. since: what was owed then; None: whatever."""
     this = sa.delete(secrets_table).where(secrets_table.c.name == OWED)
-    connection.execute(this if since is None else this.where(secrets_table.c.value == str(since).encode()))
+    connection.execute(
+        this if since is None else this.where(secrets_table.c.value == str(since).encode())
+    )
 
 
-def rewrite_owed(database: Database, most: float, before: float = math.inf) -> tuple[bool, bool] | None:
-    """Write the file anew if that is owed since before a time (see `Database.rewrite`). Whether that was done, and whether it is still
-    owed; None where a failure or a reader is in the way, and it can be tried again."""
+def rewrite_owed(
+    database: Database, most: float, before: float = math.inf
+) -> tuple[bool, bool] | None:
+    """Write the file anew if that is owed since before a time (see `Database.rewrite`). Whether
+    that was done, and whether it is still owed; None where a failure or a reader is in the way, and
+    it can be tried again."""
     with database.read() as connection:
         since = owed_since(connection)
     if since is None or since >= before:

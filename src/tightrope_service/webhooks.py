@@ -1,7 +1,8 @@
 """The sender: a thread that delivers messages from the outbox to webhooks, each at least once.
 
-An attempt is noted before it is made and ends within ATTEMPT_SECONDS, whatever the receiver does. One that fails is made again after a
-pause that doubles every time, until the message's time is over; then it has failed, which the board and the API show.
+An attempt is noted before it is made and ends within ATTEMPT_SECONDS, whatever the receiver does.
+One that fails is made again after a pause that doubles every time, until the message's time is
+over; then it has failed, which the board and the API show.
 """
 
 import base64
@@ -23,7 +24,17 @@ from pydantic_core import from_json, to_json
 from . import certificate, commands, outbox
 from .board_view import sentence_of
 from .errors import MICROSECONDS, Refused
-from .outbox import DELIVERED_STATUS, FAILED_STATUS, WAITING_STATUS, Delivery, Network, Webhook, checked_addresses, networks_of, parts_of
+from .outbox import (
+    DELIVERED_STATUS,
+    FAILED_STATUS,
+    WAITING_STATUS,
+    Delivery,
+    Network,
+    Webhook,
+    checked_addresses,
+    networks_of,
+    parts_of,
+)
 from .service import Histories, Service
 from .settings import logger, metrics
 from .writer import Command, Transaction
@@ -37,11 +48,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 5 * MICROSECONDS, 3600 * MICROSECONDS
 REMEMBERED = 30 * 24 * 3600 * MICROSECONDS  # for which messages that are done with are listed
 SLOW = f"no answer within {ATTEMPT_SECONDS:g} s"
 
-names = concurrent.futures.ThreadPoolExecutor(THREADS, "webhook name")  # a look-up has no deadline of its own
+names = concurrent.futures.ThreadPoolExecutor(
+    THREADS, "webhook name"
+)  # a look-up has no deadline of its own
 
 
 class TimedStream(httpcore.NetworkStream):
-    """A connection on which all that is done ends by one time, however slowly the receiver sends. left: seconds until then."""
+    """A connection on which all that is done ends by one time, however slowly the receiver sends.
+    left: seconds until then."""
 
     def __init__(self, socket: socket.socket, left: Callable[[], float]) -> None:
         self.socket, self.left = socket, left
@@ -58,8 +72,11 @@ class TimedStream(httpcore.NetworkStream):
         self.socket.close()
 
     def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:  # fmt: skip
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
         self.socket.settimeout(self.left())
         self.socket = ssl_context.wrap_socket(self.socket, server_hostname=server_hostname)
         return self
@@ -78,9 +95,13 @@ class CheckedBackend(httpcore.NetworkBackend):
         return seconds
 
     def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:  # fmt: skip
+    ) -> httpcore.NetworkStream:
         look_up = names.submit(checked_addresses, self.scheme, host, port, self.networks)
         addresses = look_up.result(self.left())
         for number, (family, kind, protocol, _, place) in enumerate(addresses):
@@ -157,7 +178,13 @@ class Sender(threading.Thread):
             status, due = outcome(delivery, error, self.service.settings.clock())
             metrics().webhooks.labels("delivered" if error is None else "failed").inc()
             if status == FAILED_STATUS:
-                logger().warning("webhook failed", webhook=hook.id, experiment=delivery.experiment, message=delivery.message, reason=error)
+                logger().warning(
+                    "webhook failed",
+                    webhook=hook.id,
+                    experiment=delivery.experiment,
+                    message=delivery.message,
+                    reason=error,
+                )
             with self.service.database.write() as connection:
                 outbox.settle(connection, delivery, now + CLAIM, status, due, error)
         except (sa.exc.SQLAlchemyError, OSError) as error:  # the message waits until its claim ends
@@ -166,7 +193,8 @@ class Sender(threading.Thread):
             self.busy.discard(delivery.webhook)
 
     def _with_board(self, delivery: Delivery) -> bytes:
-        """The body with the sentence of the board's first card; null where nobody can say it now."""
+        """The body with the sentence of the board's first card; null where nobody can say it
+        now."""
         name, body = delivery.experiment, from_json(delivery.body)
         ticket: concurrent.futures.Future[Any] = concurrent.futures.Future()
         if self.service.closing or not self.service.writer.is_alive():
@@ -182,7 +210,8 @@ class Sender(threading.Thread):
         return to_json(body, inf_nan_mode="null")
 
     def post(self, hook: Webhook, delivery: Delivery, now: int) -> str | None:
-        """Send a message once. Returns why that failed, None where the receiver answered with a status of 2xx. Nobody's proxy is used."""
+        """Send a message once. Returns why that failed, None where the receiver answered with a
+        status of 2xx. Nobody's proxy is used."""
         try:
             scheme, _, _, host = parts_of(hook.url)
             headers = headers_of(delivery.message, delivery.body, hook.secret, now) | {"Host": host}
@@ -200,12 +229,15 @@ class Sender(threading.Thread):
         except (OSError, ValueError, httpcore.ProtocolError) as error:
             return f"{type(error).__name__}: {error}"[:300]
         if 300 <= status < 400:
-            return f"status {status}; redirects are not followed, so give the address that it leads to"
+            return (
+                f"status {status}; redirects are not followed, so give the address that it leads to"
+            )
         return None if 200 <= status < 300 else f"status {status}"
 
 
 def outcome(delivery: Delivery, error: str | None, now: int) -> tuple[str, int]:
-    """The status of a message after an attempt, and when the next one is due. error: of the attempt."""
+    """The status of a message after an attempt, and when the next one is due. error: of the
+    attempt."""
     if error is None:
         return DELIVERED_STATUS, now
     pause = min(FIRST_PAUSE * 2 ** min(delivery.attempts, 20), LONGEST_PAUSE)
@@ -213,23 +245,31 @@ def outcome(delivery: Delivery, error: str | None, now: int) -> tuple[str, int]:
     return (WAITING_STATUS, due) if due <= delivery.until else (FAILED_STATUS, now)
 
 
-def headers_of(message: str, body: bytes, secret: bytes, now: int) -> dict[str | bytes, str | bytes]:
-    """The headers of an attempt, by which a receiver knows who sent it (https://www.standardwebhooks.com)."""
+def headers_of(
+    message: str, body: bytes, secret: bytes, now: int
+) -> dict[str | bytes, str | bytes]:
+    """The headers of an attempt, by which a receiver knows who sent it
+    (https://www.standardwebhooks.com)."""
     time = str(now // MICROSECONDS)
     signed = b".".join((message.encode(), time.encode(), body))
     signature = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
     return {
-        "Content-Type": "application/json", "User-Agent": "tightrope", "webhook-id": message, "webhook-timestamp": time,
+        "Content-Type": "application/json",
+        "User-Agent": "tightrope",
+        "webhook-id": message,
+        "webhook-timestamp": time,
         "webhook-signature": f"v1,{signature}",
-    }  # fmt: skip
+    }
 
 
 def look(service: Service, histories: Histories, transaction: Transaction) -> None:
-    """Let the writer tell what holds of all of an experiment, once another thread has found it. histories: none of the board's, which
-    looking at many experiments would push out."""
+    """Let the writer tell what holds of all of an experiment, once another thread has found it.
+    histories: none of the board's, which looking at many experiments would push out."""
     name = transaction.experiment.name
     hooks = outbox.covering(transaction.connection, name)
-    if not any(kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk")):
+    if not any(
+        kind in hook.events for hook in hooks for kind in ("winner.known", "promise.at_risk")
+    ):
         return
     standing = commands.describe_standing(transaction)
 

@@ -1,10 +1,12 @@
 """The writer: one thread that decides and appends. What it answers is on disk.
 
-Commands wait in lines, one for each experiment. The thread works in parts of at most PART seconds: it goes around the lines, gives each a
-share of the part, applies commands to the live experiments and appends their events in one transaction; only then are they answered, and
-meanwhile the next ones gather. A command that is long, such as a batch, stops where its time is over and goes on in a later part, behind
-the others, so that nobody waits for more than a part or two whatever the others ask for. If the transaction fails, nobody is told that
-anything of it happened, and the experiments are read from the database again before they go on: memory never runs ahead of the log.
+Commands wait in lines, one for each experiment. The thread works in parts of at most PART seconds:
+it goes around the lines, gives each a share of the part, applies commands to the live experiments
+and appends their events in one transaction; only then are they answered, and meanwhile the next
+ones gather. A command that is long, such as a batch, stops where its time is over and goes on in a
+later part, behind the others, so that nobody waits for more than a part or two whatever the others
+ask for. If the transaction fails, nobody is told that anything of it happened, and the experiments
+are read from the database again before they go on: memory never runs ahead of the log.
 """
 
 import asyncio
@@ -40,7 +42,9 @@ from .spec import ExperimentSpec
 
 PART = 0.05  # seconds of work between two commits
 LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
-CALM_SECONDS = 1.0  # seconds without a failure after which a service tries by itself whether it can write
+CALM_SECONDS = (
+    1.0  # seconds without a failure after which a service tries by itself whether it can write
+)
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
 LOOK_SECONDS = 10.0  # between two looks at all of an experiment, which take long
@@ -54,7 +58,8 @@ Act = Callable[["Transaction"], Answer]
 
 
 class Unfinished:
-    """The answer of an act whose time is over: it is called again in a later part. until: not before this is done; None: at once."""
+    """The answer of an act whose time is over: it is called again in a later part. until: not
+    before this is done; None: at once."""
 
     def __init__(self, until: "Future[Snapshot] | None" = None) -> None:
         self.until = until
@@ -64,26 +69,54 @@ UNFINISHED = Unfinished()
 
 
 class Command:
-    """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids: decisions that it names, which may be
-    looked up together. spec: creates the experiment where there is none. failed: what a command that is done in parts answers where a
-    part could not be written; None: the refusal itself. author: who asks for it."""
+    """Something to do with an experiment. act: does it, or a part of it (see `Unfinished`). ids:
+    decisions that it names, which may be looked up together. spec: creates the experiment where
+    there is none. failed: what a command that is done in parts answers where a part could not be
+    written; None: the refusal itself. author: who asks for it."""
 
     __slots__ = ("act", "author", "experiment", "failed", "ids", "spec", "ticket")
 
     def __init__(
-        self, experiment: str, act: Act, ids: Iterable[str] = (), ticket: Ticket | None = None, spec: ExperimentSpec | None = None,
-        failed: Callable[[Refused], Answer] | None = None, author: Author = UNKNOWN,
-    ) -> None:  # fmt: skip
-        self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = experiment, act, ids, ticket, spec, failed
+        self,
+        experiment: str,
+        act: Act,
+        ids: Iterable[str] = (),
+        ticket: Ticket | None = None,
+        spec: ExperimentSpec | None = None,
+        failed: Callable[[Refused], Answer] | None = None,
+        author: Author = UNKNOWN,
+    ) -> None:
+        self.experiment, self.act, self.ids, self.ticket, self.spec, self.failed = (
+            experiment,
+            act,
+            ids,
+            ticket,
+            spec,
+            failed,
+        )
         self.author = author
 
 
 class Transaction:
-    """A command's view: the experiment, the time, and the log's entries about a decision. What it records is committed with its part.
-    until: when the command's time is over, by the computer's count of seconds."""
+    """A command's view: the experiment, the time, and the log's entries about a decision. What it
+    records is committed with its part. until: when the command's time is over, by the computer's
+    count of seconds."""
 
-    def __init__(self, writer: "Writer", owned: OwnedExperiment, now: int, connection: Connection, until: float = math.inf) -> None:
-        self.writer, self.owned, self.now, self.connection, self.until = writer, owned, now, connection, until
+    def __init__(
+        self,
+        writer: "Writer",
+        owned: OwnedExperiment,
+        now: int,
+        connection: Connection,
+        until: float = math.inf,
+    ) -> None:
+        self.writer, self.owned, self.now, self.connection, self.until = (
+            writer,
+            owned,
+            now,
+            connection,
+            until,
+        )
         self.experiment = owned.experiment
         self.author = UNKNOWN  # of the command that is being done
         self.looked_up: dict[str, list[LogEntry]] = {}
@@ -91,7 +124,9 @@ class Transaction:
     def record(self, event: Event | Prepared) -> LogEntry:
         entry = self.owned.journal.record(event, self.now)
         self.owned.new.append(entry)
-        audit.note_event(self.connection, self.now, self.author, self.experiment.name, entry.seq, event)
+        audit.note_event(
+            self.connection, self.now, self.author, self.experiment.name, entry.seq, event
+        )
         self._tell(event, entry)
         if entry.decision is not None and entry.decision in self.looked_up:
             self.looked_up[entry.decision].append(entry)
@@ -106,7 +141,9 @@ class Transaction:
         elif (bound := event.event.budget) is not None:
             least, before = self.experiment.rollout.least_budget, self.owned.at_risk
             if bound < least and before is not True:
-                self.tell_lasting("budget", {"": certificate.of_bound(bound, least, entry.seq, entry.time)})
+                self.tell_lasting(
+                    "budget", {"": certificate.of_bound(bound, least, entry.seq, entry.time)}
+                )
                 self.owned.at_risk = True
             elif bound >= max(least, 0.0) and before is not False:
                 self.tell_lasting("budget", {})
@@ -141,23 +178,48 @@ class Transaction:
 
 
 class Writer(threading.Thread):
-    """See the module. done: is given a group's answers in the writer's thread. taken: is told the spec of each experiment that it takes
-    over."""
+    """See the module. done: is given a group's answers in the writer's thread. taken: is told the
+    spec of each experiment that it takes over."""
 
-    def __init__(self, database: Database, settings: Settings, leases: Leases, done: Done, taken: Callable[[ExperimentSpec], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        leases: Leases,
+        done: Done,
+        taken: Callable[[ExperimentSpec], None],
+    ) -> None:
         super().__init__(name="writer", daemon=True)
-        self.database, self.settings, self.leases, self.done, self.taken = database, settings, leases, done, taken
+        self.database, self.settings, self.leases, self.done, self.taken = (
+            database,
+            settings,
+            leases,
+            done,
+            taken,
+        )
         self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.owned: dict[str, OwnedExperiment] = {}
         self.replayed = False  # whether all experiments that nobody else writes were read once
-        self.failing: str | None = None  # why the last transaction failed; None: something was written since
+        self.failing: str | None = (
+            None  # why the last transaction failed; None: something was written since
+        )
         self.failed = 0.0  # when that was, by the computer's count of seconds
-        self.held: dict[str, Lease] = {}  # of experiments that stay this process's, as all of an SQLite file
-        self.unavailable: dict[str, tuple[float, Refused]] = {}  # experiments that cannot be had before a time, and what is answered
-        self._fresh: set[str] = set()  # created, or appended to, in the transaction that is under way
-        self.lines: OrderedDict[str, deque[Command]] = OrderedDict()  # commands that wait, by experiment; who was served goes to the end
+        self.held: dict[
+            str, Lease
+        ] = {}  # of experiments that stay this process's, as all of an SQLite file
+        self.unavailable: dict[
+            str, tuple[float, Refused]
+        ] = {}  # experiments that cannot be had before a time, and what is answered
+        self._fresh: set[str] = (
+            set()
+        )  # created, or appended to, in the transaction that is under way
+        self.lines: OrderedDict[str, deque[Command]] = (
+            OrderedDict()
+        )  # commands that wait, by experiment; who was served goes to the end
         self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
-        self.look: Act | None = None  # done now and then with each experiment that has something new
+        self.look: Act | None = (
+            None  # done now and then with each experiment that has something new
+        )
         self.told = threading.Event()  # there are new messages for webhooks
         self.has_told = False  # in the transaction that is under way
         self._ending = False
@@ -171,7 +233,7 @@ class Writer(threading.Thread):
         self.queue.put(None)
         self.join()
 
-    # The loop -------------------------------------------------------------------------------------------------------------
+    # The loop -------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Serve until `stop`, and then until nobody waits any more."""
@@ -186,7 +248,8 @@ class Writer(threading.Thread):
         self._leave()
 
     def _line_up(self) -> None:
-        """Put all commands that came into the lines; where nobody waits, wait for one unless the clock's turn comes first."""
+        """Put all commands that came into the lines; where nobody waits, wait for one unless the
+        clock's turn comes first."""
         with contextlib.suppress(queue.Empty):
             pause = max(self.settings.tick - (time.monotonic() - self._ticked), 0.001)
             command = self.queue.get_nowait() if self.lines else self.queue.get(timeout=pause)
@@ -202,7 +265,9 @@ class Writer(threading.Thread):
         answers: list[Answered] = []
         untouched: list[Answered] = []  # answers that do not depend on the transaction
         begun: list[Command] = []
-        alone = self.failing is not None and self.database.sqlite  # reads are answered while a full disk takes no events
+        alone = (
+            self.failing is not None and self.database.sqlite
+        )  # reads are answered while a full disk takes no events
         try:
             for name in [name for name in self.lines if name not in self.owned]:
                 try:
@@ -213,7 +278,9 @@ class Writer(threading.Thread):
             with self.database.write() as connection:
                 began, share = time.monotonic(), max(PART / max(len(self.lines), 1), LEAST_SHARE)
                 for name in list(self.lines):
-                    answers += self._serve_one(connection, name, begun, time.monotonic() + share, alone)
+                    answers += self._serve_one(
+                        connection, name, begun, time.monotonic() + share, alone
+                    )
                     self.lines.move_to_end(name)
                     if not self.lines[name]:
                         del self.lines[name]
@@ -226,16 +293,27 @@ class Writer(threading.Thread):
         except Exception as error:
             refused = self._failed(error, {command.experiment for command in begun})
             for name in {command.experiment for command in begun} & self.lines.keys():
-                self.lines[name] = deque(command for command in self.lines[name] if command not in begun)
+                self.lines[name] = deque(
+                    command for command in self.lines[name] if command not in begun
+                )
             self.lines = OrderedDict((name, line) for name, line in self.lines.items() if line)
             for one in begun:
                 one.act = given_up  # also where it waits for something
-            answers = [*untouched, *((one.ticket, refused if one.failed is None else one.failed(refused)) for one in begun)]
+            answers = [
+                *untouched,
+                *(
+                    (one.ticket, refused if one.failed is None else one.failed(refused))
+                    for one in begun
+                ),
+            ]
         self._after()
         self.done(answers)
 
-    def _serve_one(self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool) -> Sequence[Answered]:
-        """The commands of a line, as far as its time goes. begun: takes them. alone: only the first one."""
+    def _serve_one(
+        self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool
+    ) -> Sequence[Answered]:
+        """The commands of a line, as far as its time goes. begun: takes them. alone: only the first
+        one."""
         line, owned = self.lines[name], self.owned.get(name)
         if owned is None:
             creating = next((command for command in line if command.spec is not None), None)
@@ -255,7 +333,9 @@ class Writer(threading.Thread):
         for number in range(1 if alone else min(len(line), self.settings.group)):
             if number % AT_ONCE == 0:
                 first = list(itertools.islice(line, AT_ONCE))
-                transaction.look_up(id for command in first for id in command.ids if id not in owned.experiment.open)
+                transaction.look_up(
+                    id for command in first for id in command.ids if id not in owned.experiment.open
+                )
             command = line.popleft()
             begun.append(command)
             transaction.author = command.author
@@ -284,7 +364,8 @@ class Writer(threading.Thread):
             self.append(connection, owned)
 
     def append(self, connection: Connection, owned: OwnedExperiment) -> None:
-        """Append an experiment's new events. Until the commit they can still be lost with the transaction."""
+        """Append an experiment's new events. Until the commit they can still be lost with the
+        transaction."""
         if owned.new:
             store.append(connection, owned.row, owned.fence, owned.new)
             metrics().events.inc(len(owned.new))
@@ -295,21 +376,38 @@ class Writer(threading.Thread):
         """Nothing of the group happened: forget what memory thinks, and say so."""
         outside = isinstance(error, (sa.exc.SQLAlchemyError, OSError, store.Overtaken))
         self.failing, self.failed = type(error).__name__, time.monotonic()
-        logger().error("group failed", error=self.failing, reason=str(getattr(error, "orig", None) or type(error)), exc_info=not outside)
+        logger().error(
+            "group failed",
+            error=self.failing,
+            reason=str(getattr(error, "orig", None) or type(error)),
+            exc_info=not outside,
+        )
         metrics().failures.inc()
         overtaken = isinstance(error, store.Overtaken)
         self.owned = {
-            name: owned for name, owned in self.owned.items() if name not in touched | self._fresh and not owned.new and not overtaken
+            name: owned
+            for name, owned in self.owned.items()
+            if name not in touched | self._fresh and not owned.new and not overtaken
         }
         self._fresh.clear()
         if not outside:
-            return Refused(500, "The service met an error of its own, so nothing was done; its log says more.")
-        return Refused(503, "The log could not be written, so nothing was done; send the same request again.", retry_after=1)
+            return Refused(
+                500, "The service met an error of its own, so nothing was done; its log says more."
+            )
+        return Refused(
+            503,
+            "The log could not be written, so nothing was done; send the same request again.",
+            retry_after=1,
+        )
 
     def _after(self) -> None:
         """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
-            self.held |= {name: Lease(self.owned[name].row, self.owned[name].fence) for name in self._fresh if name in self.owned}
+            self.held |= {
+                name: Lease(self.owned[name].row, self.owned[name].fence)
+                for name in self._fresh
+                if name in self.owned
+            }
         self._fresh.clear()
         if self.has_told:
             self.has_told = False
@@ -331,9 +429,11 @@ class Writer(threading.Thread):
         ):  # the writer reads the log itself where it must, and says what is wrong
             self._write_snapshot(name, row, self.copied(name, row, seq))
 
-    def copied(self, name: str, row: int, seq: int, change: Callable[[Experiment], None] | None = None) -> Snapshot:
-        """The snapshot of an event, from the log; not in the writer's thread. change: is done to the state first. Raises ValueError where
-        it could not be read back."""
+    def copied(
+        self, name: str, row: int, seq: int, change: Callable[[Experiment], None] | None = None
+    ) -> Snapshot:
+        """The snapshot of an event, from the log; not in the writer's thread. change: is done to
+        the state first. Raises ValueError where it could not be read back."""
         with self.database.read() as connection:
             journal = rebuild(connection, row, name, seq)
         if change is not None:
@@ -345,18 +445,22 @@ class Writer(threading.Thread):
     def _write_snapshot(self, name: str, row: int, snapshot: Snapshot) -> None:
         try:
             with self.database.write() as connection:
-                if was_erased(connection, row, snapshot.seq):  # behind it, so that it may hold what was erased
+                if was_erased(
+                    connection, row, snapshot.seq
+                ):  # behind it, so that it may hold what was erased
                     return
                 write_snapshot(connection, row, snapshot)
         except (sa.exc.DBAPIError, OSError) as error:  # only the next start takes longer
             logger().warning("snapshot failed", experiment=name, error=type(error).__name__)
 
-    # Experiments ----------------------------------------------------------------------------------------------------------
+    # Experiments ----------------------------------------------------------------------------------
 
     def _take(self, name: str) -> None:
-        """Hold an experiment that the database has, if it has it: from its last snapshot and the events behind it.
+        """Hold an experiment that the database has, if it has it: from its last snapshot and the
+        events behind it.
 
-        The lease is on disk before the replay begins and is renewed while it lasts: a replay may take longer than a lease.
+        The lease is on disk before the replay begins and is renewed while it lasts: a replay may
+        take longer than a lease.
         """
         until, refused = self.unavailable.get(name, (0.0, None))
         if refused is not None and time.monotonic() < until:
@@ -375,20 +479,27 @@ class Writer(threading.Thread):
         self.taken(self.owned[name].experiment.spec)
 
     def _read(self, name: str, lease: Lease) -> tuple[ExperimentJournal, int]:
-        """An experiment from its log, and the event of the snapshot that it began with. Where the log cannot be read, it is tried again
-        after a while, as somebody may have restored it."""
+        """An experiment from its log, and the event of the snapshot that it began with. Where the
+        log cannot be read, it is tried again after a while, as somebody may have restored it."""
         began = time.monotonic()
         try:
             with self.database.read() as connection:
                 return recover(connection, lease.row, name)
         except ValueError as error:
             pause = max(READ_AGAIN, READ_SHARE * (time.monotonic() - began))
-            refused = Refused(503, f"experiment = {name!r} could not be read from its log: {error}", "experiment", retry_after=pause)
+            refused = Refused(
+                503,
+                f"experiment = {name!r} could not be read from its log: {error}",
+                "experiment",
+                retry_after=pause,
+            )
             self.unavailable[name] = time.monotonic() + pause, refused
             logger().error("replay failed", experiment=name, reason=str(error))
             raise refused from None
 
-    def _create(self, connection: Connection, name: str, command: Command | None) -> OwnedExperiment:
+    def _create(
+        self, connection: Connection, name: str, command: Command | None
+    ) -> OwnedExperiment:
         if command is None or command.spec is None:
             raise unknown_experiment(name)
         spec, journal = command.spec, ExperimentJournal(name)
@@ -411,10 +522,13 @@ class Writer(threading.Thread):
         for owned in self.owned.values():
             if owned.experiment.seq > owned.saved:
                 self._snapshot(owned, here=True)
-        with contextlib.suppress(sa.exc.SQLAlchemyError, OSError), self.database.write() as connection:
+        with (
+            contextlib.suppress(sa.exc.SQLAlchemyError, OSError),
+            self.database.write() as connection,
+        ):
             self.leases.give_up(connection)
 
-    # The clock ------------------------------------------------------------------------------------------------------------
+    # The clock ------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         """Renew leases, take over what nobody holds, close windows."""
@@ -450,7 +564,8 @@ class Writer(threading.Thread):
 
 
 def try_writing(connection: Connection, owner: str) -> None:
-    """Write something that leaves nothing behind; it fails with the transaction where nothing can be written."""
+    """Write something that leaves nothing behind; it fails with the transaction where nothing can
+    be written."""
     name = f"probe {owner}"[:40]
     connection.execute(sa.insert(secrets_table).values(name=name, value=bytes(2000)))
     connection.execute(sa.delete(secrets_table).where(secrets_table.c.name == name))

@@ -15,9 +15,15 @@ def test_a_linear_policy_learns_the_classes_of_real_data():
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     problem = tr.problems.classification(X, names)
     result = tr.simulate(
-        problem, {"LinUCB": tr.LinUCB(width="theorem", noise=0.3, delta=0.5), "dice": tr.Explore(tr.LinUCB(), floor=1 / 3)}, horizon=1500,
-        checkpoints=[1000, 1500], replications=4,
-    )  # fmt: skip
+        problem,
+        {
+            "LinUCB": tr.LinUCB(width="theorem", noise=0.3, delta=0.5),
+            "dice": tr.Explore(tr.LinUCB(), floor=1 / 3),
+        },
+        horizon=1500,
+        checkpoints=[1000, 1500],
+        replications=4,
+    )
     wrong = np.diff(result.regret["LinUCB"], axis=1).mean() / 500
     blind = np.diff(result.regret["dice"], axis=1).mean() / 500
     assert abs(blind - 2 / 3) < 4 * np.sqrt(2 / 9 / 2000)

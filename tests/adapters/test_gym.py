@@ -21,16 +21,23 @@ def test_gymnasium_accepts_the_environment(name):
     check_env(tr.adapters.gym.env(PROBLEMS[name], horizon=20), skip_render_check=True)
 
 
-@pytest.mark.parametrize(("name", "policy"), [("arms", tr.UCB()), ("contexts", tr.LinUCB(width="theorem", noise=0.1))])
+@pytest.mark.parametrize(
+    ("name", "policy"), [("arms", tr.UCB()), ("contexts", tr.LinUCB(width="theorem", noise=0.1))]
+)
 def test_an_episode_is_a_replication_of_simulate(name, policy):
-    """A session that plays the environment loses what `simulate` says, to the bit, in the first episode and the next."""
+    """A session that plays the environment loses what `simulate` says, to the bit, in the first
+    episode and the next."""
     problem, T = PROBLEMS[name], 60
-    result = tr.simulate(problem, {"it": policy}, horizon=T, replications=2, seed=5, checkpoints=range(1, T + 1))
+    result = tr.simulate(
+        problem, {"it": policy}, horizon=T, replications=2, seed=5, checkpoints=range(1, T + 1)
+    )
     env = tr.adapters.gym.env(problem, T)
     for replication in range(2):
         seen, info = env.reset(seed=5) if replication == 0 else env.reset()
         about = {"arms": 3} if name == "arms" else {"arms": 3, "dimension": 2}
-        session = tr.Session(policy, **about, horizon=T)  # neither policy draws, so the session's seed does not matter
+        session = tr.Session(
+            policy, **about, horizon=T
+        )  # neither policy draws, so the session's seed does not matter
         lost, over = [], False
         while not over:
             arm = session.select(seen if name == "contexts" else None)

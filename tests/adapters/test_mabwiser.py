@@ -11,7 +11,9 @@ mab = pytest.importorskip("mabwiser.mab")
 ROUNDS = 300
 
 
-@pytest.mark.parametrize(("K", "d", "alpha", "l2"), [(3, 2, 0.8, 1.0), (6, 5, 1.5, 0.3), (10, 10, 0.2, 5.0)])
+@pytest.mark.parametrize(
+    ("K", "d", "alpha", "l2"), [(3, 2, 0.8, 1.0), (6, 5, 1.5, 0.3), (10, 10, 0.2, 5.0)]
+)
 def test_same_choices_round_by_round(K, d, alpha, l2):
     """Learning after every round, in both; MABWiser starts with one reward of 0 for each arm."""
     data = np.random.default_rng(K)
@@ -47,7 +49,8 @@ def test_same_choices_after_a_log():
 
 
 def test_a_round_takes_a_hundredth_of_the_time():
-    """In the loop of `simulate` against predict and partial_fit, both in CPU time on ten arms with ten features."""
+    """In the loop of `simulate` against predict and partial_fit, both in CPU time on ten arms with
+    ten features."""
     K = d = 10
     data, rounds = np.random.default_rng(1), 50
     X = data.normal(size=(rounds, d))
@@ -57,7 +60,10 @@ def test_a_round_takes_a_hundredth_of_the_time():
     for x in X:
         theirs.partial_fit([theirs.predict(x[None])], [1.0], x[None])
     each = (time.process_time() - begun) / rounds
-    problem, policy = tr.problems.ContextualLinear(np.ones(d) / d, arms=K, noise=0.1), tr.LinUCB(shared=False, beta=1.0)
+    problem, policy = (
+        tr.problems.ContextualLinear(np.ones(d) / d, arms=K, noise=0.1),
+        tr.LinUCB(shared=False, beta=1.0),
+    )
     tr.simulate(problem, policy, horizon=10, workers=1)
     begun = time.process_time()
     tr.simulate(problem, policy, horizon=20_000, workers=1)

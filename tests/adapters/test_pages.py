@@ -7,7 +7,9 @@ import pytest
 
 import test_docs
 
-PAGES = [page for page in (test_docs.ROOT / "docs").rglob("*.md") if "<!-- needs" in page.read_text()]
+PAGES = [
+    page for page in (test_docs.ROOT / "docs").rglob("*.md") if "<!-- needs" in page.read_text()
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,4 +1,5 @@
-"""SquareCB on top of regressions of scikit-learn and River: it learns what a linear policy cannot, and prefers the better arm."""
+"""SquareCB on top of regressions of scikit-learn and River: it learns what a linear policy cannot,
+and prefers the better arm."""
 
 import numpy as np
 import pytest
@@ -16,11 +17,16 @@ def gradient():
     return linear.SGDRegressor(learning_rate="constant", eta0=0.05, random_state=0)
 
 
-@pytest.mark.parametrize(("make", "truth"), [(gradient, lambda x: x[0]), (boosted, lambda x: float(x[0] > 0) * float(x[1] > 0))])
+@pytest.mark.parametrize(
+    ("make", "truth"),
+    [(gradient, lambda x: x[0]), (boosted, lambda x: float(x[0] > 0) * float(x[1] > 0))],
+)
 def test_the_arm_whose_reward_is_predicted_higher_is_played_more(make, truth):
     """Arm 0 pays the truth of the context, arm 1 always 1/4."""
     data, rounds = np.random.default_rng(0), 500
-    session = tr.Session(tr.SquareCB(model=make(), shared=False, scale=30), arms=2, dimension=2, seed=0)
+    session = tr.Session(
+        tr.SquareCB(model=make(), shared=False, scale=30), arms=2, dimension=2, seed=0
+    )
     gains = []
     for _ in range(rounds):
         x = data.normal(size=2)

@@ -16,7 +16,9 @@ def test_river_evaluates_them_beside_its_own():
     ours = tr.adapters.river.RiverPolicy(tr.KLUCB(), arm_ids=[0, 1, 2])
     dice = bandit.RandomPolicy(seed=1)
     last = {}
-    for row in bandit.evaluate(policies=[ours, dice], env=env, reward_stat=stats.Sum(), n_episodes=1, seed=3):
+    for row in bandit.evaluate(
+        policies=[ours, dice], env=env, reward_stat=stats.Sum(), n_episodes=1, seed=3
+    ):
         last[row["policy_idx"]] = row["reward_stat"]
     assert last[0] > 1.3 * last[1]
 
@@ -46,7 +48,9 @@ def test_the_protocol():
 
 def test_contexts():
     rng = np.random.default_rng(0)
-    policy = tr.adapters.river.RiverContextualPolicy(tr.LinUCB(width="theorem", noise=0.2), ["left", "right"], features=["x", "one"])
+    policy = tr.adapters.river.RiverContextualPolicy(
+        tr.LinUCB(width="theorem", noise=0.2), ["left", "right"], features=["x", "one"]
+    )
     assert isinstance(policy, bandit.base.ContextualPolicy)
     right = []
     for _ in range(200):
@@ -64,10 +68,14 @@ def test_a_pipeline_makes_the_features_of_a_session_in_an_order_that_stays():
     from river import compose, preprocessing
 
     rows = [{"age": 20 + i % 30, "country": "df"[i % 2]} for i in range(60)]
-    pipeline = (compose.Select("age") | preprocessing.StandardScaler()) + (compose.Select("country") | preprocessing.OneHotEncoder())
+    pipeline = (compose.Select("age") | preprocessing.StandardScaler()) + (
+        compose.Select("country") | preprocessing.OneHotEncoder()
+    )
     for row in rows:
         pipeline.learn_one(row)
-    with pytest.raises(ValueError, match=r"wrap it with example rows: tr\.adapters\.river\.RiverEncoder"):
+    with pytest.raises(
+        ValueError, match=r"wrap it with example rows: tr\.adapters\.river\.RiverEncoder"
+    ):
         tr.Session(tr.LinUCB(), arms=3, encoder=pipeline)
     encoder = tr.adapters.river.RiverEncoder(pipeline, rows)
     np.testing.assert_array_equal(encoder.transform(dict(rows[0])), encoder.transform(rows)[0])
@@ -76,12 +84,20 @@ def test_a_pipeline_makes_the_features_of_a_session_in_an_order_that_stays():
     other = tr.Session(tr.LinTS(), arms=2, dimension=3, seed=1)
     scaled = [pipeline.transform_one(row)["age"] for row in rows]
     for row, age in zip(rows, scaled, strict=True):
-        ours, twin = session.decide(row), other.decide([age, row["country"] == "d", row["country"] == "f"])
+        ours, twin = (
+            session.decide(row),
+            other.decide([age, row["country"] == "d", row["country"] == "f"]),
+        )
         assert ours.arm == twin.arm
         session.reward(ours.id, 1.0 * ours.arm)
         other.reward(twin.id, 1.0 * twin.arm)
-    assert (encoder.transform([{"age": 25, "country": "new"}])[0, 1:] == 0.0).all()  # a level of later adds no column
-    assert (session.decide_many(pd.DataFrame(rows)).arm == other.decide_many(encoder.transform(rows)).arm).all()
+    assert (
+        encoder.transform([{"age": 25, "country": "new"}])[0, 1:] == 0.0
+    ).all()  # a level of later adds no column
+    assert (
+        session.decide_many(pd.DataFrame(rows)).arm
+        == other.decide_many(encoder.transform(rows)).arm
+    ).all()
     with pytest.raises(ValueError, match="dimension = 5, but the encoder makes 3 features"):
         tr.Session(tr.LinTS(), arms=2, dimension=5, encoder=encoder)
     with pytest.raises(ValueError, match="feature 'country' of row 0 is 'd', which is no number"):

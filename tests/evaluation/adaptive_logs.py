@@ -1,4 +1,5 @@
-"""Logs of an adaptive logger for statistical tests: softmax of running means with a floor, compiled."""
+"""Logs of an adaptive logger for statistical tests: softmax of running means with a floor,
+compiled."""
 
 import math
 
@@ -10,7 +11,8 @@ from tightrope.evaluation import estimators
 
 @numba.njit
 def logged(rng, n, means, floor, sharp, arm, reward, chances, model, in_sample):
-    """Fill one log and the predictions of each arm's mean so far (shrunk to 0 by one round), before the round or with it."""
+    """Fill one log and the predictions of each arm's mean so far (shrunk to 0 by one round), before
+    the round or with it."""
     K = means.shape[0]
     counts, sums = np.zeros(K), np.zeros(K)
     for t in range(n):
@@ -50,7 +52,18 @@ class Arena:
 
     def play(self, seed, in_sample=False):
         rng = np.random.default_rng(seed)
-        logged(rng, self.n, self.means, self.floor, self.sharp, self.arm, self.reward, self.chances, self.model, in_sample)
+        logged(
+            rng,
+            self.n,
+            self.means,
+            self.floor,
+            self.sharp,
+            self.arm,
+            self.reward,
+            self.chances,
+            self.model,
+            in_sample,
+        )
         self.propensity = self.chances[np.arange(self.n), self.arm]
 
     def score(self, target, k=1.0):
@@ -58,7 +71,25 @@ class Arena:
         sums, moments = np.zeros(estimators.SUMS), np.zeros((estimators.MOMENTS, 2))
         K = self.means.size
         estimators.score(
-            self.arm, self.reward, self.reward, self.propensity, np.tile(np.asarray(target, dtype=float), (self.n, 1)), False, self.model,
-            self.model, self.chances, True, self.starts, 1, k, 10.0, (0.0, 1.0), sums, moments, np.zeros(K), np.zeros(K), *self.out,
-        )  # fmt: skip
+            self.arm,
+            self.reward,
+            self.reward,
+            self.propensity,
+            np.tile(np.asarray(target, dtype=float), (self.n, 1)),
+            False,
+            self.model,
+            self.model,
+            self.chances,
+            True,
+            self.starts,
+            1,
+            k,
+            10.0,
+            (0.0, 1.0),
+            sums,
+            moments,
+            np.zeros(K),
+            np.zeros(K),
+            *self.out,
+        )
         return self.out.copy(), sums, moments

@@ -13,8 +13,14 @@ from tightrope.simulation.monitors import NoMonitor
 def uniform_log(n=400, K=3, seed=0, features=None, rewards=None):
     rng = np.random.default_rng(seed)
     arm = rng.integers(0, K, n)
-    reward = (rng.random(n) < np.linspace(0.2, 0.7, K)[arm]) * 1.0 if rewards is None else rewards(rng, arm)
-    return tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": np.full(n, 1.0 / K)}, features=features, arms=K)
+    reward = (
+        (rng.random(n) < np.linspace(0.2, 0.7, K)[arm]) * 1.0
+        if rewards is None
+        else rewards(rng, arm)
+    )
+    return tr.logs.from_frame(
+        {"arm": arm, "reward": reward, "propensity": np.full(n, 1.0 / K)}, features=features, arms=K
+    )
 
 
 def rows_of(log):
@@ -51,9 +57,13 @@ def test_replay_with_features_is_the_same_in_chunks(monkeypatch):
 
 def test_replay_needs_uniform_logs():
     log = tr.logs.from_frame({"arm": [0, 1], "reward": [1, 0], "propensity": [0.7, 0.3]})
-    with pytest.raises(ValueError, match=r"needs a log whose arms were drawn uniformly.*method='simulate'"):
+    with pytest.raises(
+        ValueError, match=r"needs a log whose arms were drawn uniformly.*method='simulate'"
+    ):
         tr.evaluate_learner(log, tr.UCB(), method="replay")
-    with pytest.raises(TypeError, match="baseline"):  # there is none: learners are judged one by one
+    with pytest.raises(
+        TypeError, match="baseline"
+    ):  # there is none: learners are judged one by one
         tr.evaluate_learner(log, tr.UCB(), method="simulate", baseline="logged")
     with pytest.raises(ValueError, match="bootstraps = 3"):
         tr.evaluate_learner(log, tr.UCB(), method="simulate", bootstraps=3)
@@ -80,36 +90,60 @@ def linear_world(seed, n, K=5, d=5):
     X = rng.standard_normal((n, K, d))
     X /= np.linalg.norm(X, axis=2, keepdims=True)
     means = np.ascontiguousarray(0.5 + 0.4 * X @ theta)
-    return LoggedWorld(means, means.max(axis=1), np.zeros(0), 0.0, 1.0, np.zeros(1, dtype=np.int64), X, None, None, None, None)
+    return LoggedWorld(
+        means,
+        means.max(axis=1),
+        np.zeros(0),
+        0.0,
+        1.0,
+        np.zeros(1, dtype=np.int64),
+        X,
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def log_of_linucb(world, seed):
     """A log of LinUCB with a floor."""
     rng = np.random.default_rng([seed, 1])
     n, K, d = world.features.shape
-    session = tr.Session(tr.Explore(tr.LinUCB(beta=0.5), floor=0.02), arms=K, dimension=d, seed=seed)
+    session = tr.Session(
+        tr.Explore(tr.LinUCB(beta=0.5), floor=0.02), arms=K, dimension=d, seed=seed
+    )
     columns = {"arm": np.empty(n, dtype=int), "reward": np.empty(n), "propensity": np.empty(n)}
     for t in range(n):
         made = session.decide(world.features[t])
         reward = float(rng.random() < world.means[t, made.arm])
         session.reward(made.id, reward)
-        columns["arm"][t], columns["reward"][t], columns["propensity"][t] = made.arm, reward, made.propensity
+        columns["arm"][t], columns["reward"][t], columns["propensity"][t] = (
+            made.arm,
+            reward,
+            made.propensity,
+        )
     return tr.logs.from_frame(columns, features=world.features, floor=0.02)
 
 
 @thorough
 def test_simulation_predicts_what_thompson_sampling_earns():
-    # 100 worlds of 1,000 rounds with 100 bootstrap fits: 100 of 100 covered. Here fewer, smaller ones.
+    # 100 worlds of 1,000 rounds with 100 bootstrap fits: 100 of 100 covered. Here fewer, smaller
+    # ones.
     policy, covered, worlds = tr.LinTS(scale=0.3), 0, 10
     for seed in range(worlds):
         world = linear_world(seed, 400)
-        e = tr.evaluate_learner(log_of_linucb(world, seed), policy, method="simulate", bootstraps=40, seed=seed)
+        e = tr.evaluate_learner(
+            log_of_linucb(world, seed), policy, method="simulate", bootstraps=40, seed=seed
+        )
         truth, _ = value_in(world, policy, 30, seed + 1000)
         covered += e.interval[0] <= truth <= e.interval[1]
         assert e.sequence is None
         assert e.verdict == "simulated: as good as its model"
         assert e.calibration.shape == (10, 3)
-        assert "one ridge regression for all arms, rewards of two values, 40 bootstrap fits" in e.notes[0]
+        assert (
+            "one ridge regression for all arms, rewards of two values, 40 bootstrap fits"
+            in e.notes[0]
+        )
         assert not any("does not fit" in note for note in e.notes)
     assert covered >= 9
 
@@ -120,13 +154,28 @@ def test_simulation_with_features_of_the_round_and_other_rewards():
     x = rng.normal(size=(n, 2))
     slopes = np.array([[0.1, 0.0], [0.0, 0.1], [-0.1, 0.0]])
     mean = 0.5 + x @ slopes.T
-    log = uniform_log(n, K, features=x, rewards=lambda rng, arm: np.clip(mean[np.arange(n), arm] + 0.1 * rng.normal(size=n), 0, 1))
+    log = uniform_log(
+        n,
+        K,
+        features=x,
+        rewards=lambda rng, arm: np.clip(mean[np.arange(n), arm] + 0.1 * rng.normal(size=n), 0, 1),
+    )
     e = tr.evaluate_learner(log, tr.LinTS(scale=0.1), method="simulate", bootstraps=30)
     blocks = np.zeros((K, K * 2))
     clipped = np.ascontiguousarray(np.clip(mean, 0, 1))
     noise = 0.1 * rng.normal(size=1000)
     world = LoggedWorld(
-        clipped, clipped.max(axis=1), noise, 0.0, 1.0, np.zeros(1, dtype=np.int64), None, x.astype(float), blocks, None, None
+        clipped,
+        clipped.max(axis=1),
+        noise,
+        0.0,
+        1.0,
+        np.zeros(1, dtype=np.int64),
+        None,
+        x.astype(float),
+        blocks,
+        None,
+        None,
     )
     truth, _ = value_in(world, tr.LinTS(scale=0.1), 20, 5)
     assert e.interval[0] <= truth <= e.interval[1]
@@ -145,7 +194,9 @@ def test_simulation_of_arms_that_the_log_never_played_is_not_trusted():
 
 def test_a_model_that_does_not_fit_is_named():
     x = np.random.default_rng(4).uniform(-1, 1, size=(2000, 1))
-    log = uniform_log(2000, 3, features=x, rewards=lambda rng, arm: (rng.random(2000) < np.abs(x[:, 0])) * 1.0)
+    log = uniform_log(
+        2000, 3, features=x, rewards=lambda rng, arm: (rng.random(2000) < np.abs(x[:, 0])) * 1.0
+    )
     e = tr.evaluate_learner(log, tr.LinTS(scale=0.1), method="simulate", bootstraps=20)
     assert "the model does not fit this log" in " ".join(e.notes)
 
@@ -155,7 +206,9 @@ def test_simulation_respects_who_was_eligible():
     mask[:, 0] = mask[::2, 1] = mask[1::2, 2] = True
     rng = np.random.default_rng(0)
     arm = np.where(rng.random(200) < 0.5, 0, np.where(np.arange(200) % 2 == 0, 1, 2))
-    log = tr.logs.from_frame({"arm": arm, "reward": (arm > 0) * 1.0, "propensity": np.full(200, 0.5)}, eligible=mask)
+    log = tr.logs.from_frame(
+        {"arm": arm, "reward": (arm > 0) * 1.0, "propensity": np.full(200, 0.5)}, eligible=mask
+    )
     e = tr.evaluate_learner(log, tr.UCB(), method="simulate", bootstraps=20)
     assert e.support.target.sum() == pytest.approx(1.0)
     assert 0.5 < e.value < 1.0

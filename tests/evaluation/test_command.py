@@ -1,4 +1,5 @@
-"""`tightrope evaluate`: the same answers as in Python, from every format, and a page whose pictures are there."""
+"""`tightrope evaluate`: the same answers as in Python, from every format, and a page whose pictures
+are there."""
 
 import json
 
@@ -32,7 +33,10 @@ def run(*words):
 
 
 def saved(folder):
-    return json.loads((folder / "evaluation.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    return json.loads(
+        (folder / "evaluation.json").read_text(),
+        parse_constant=lambda word: pytest.fail(f"{word} is not JSON"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +45,27 @@ def files(tmp_path_factory):
     folder, table = tmp_path_factory.mktemp("logs"), frame()
     table.to_parquet(folder / "log.parquet", row_group_size=100)
     table.sample(frac=1.0, random_state=1).to_csv(folder / "log.csv", index=False)
-    tr.logs.to_dsjson(tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"]), folder / "log.dsjson")
+    tr.logs.to_dsjson(
+        tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"]), folder / "log.dsjson"
+    )
     return folder
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.dsjson"])
 def test_every_format_gives_what_python_gives(files, name):
-    columns = log_files.ColumnWords() if name == "log.dsjson" else log_files.ColumnWords(logger="h", time="when")
+    columns = (
+        log_files.ColumnWords()
+        if name == "log.dsjson"
+        else log_files.ColumnWords(logger="h", time="when")
+    )
     found = tr.evaluate(log_files.read(files / name, columns)[0], 2, baseline="logged")
-    wanted = tr.evaluate(tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"]), 2, baseline="logged")
-    assert (found.value, found.interval) == (pytest.approx(wanted.value), pytest.approx(wanted.interval))
+    wanted = tr.evaluate(
+        tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"]), 2, baseline="logged"
+    )
+    assert (found.value, found.interval) == (
+        pytest.approx(wanted.value),
+        pytest.approx(wanted.interval),
+    )
     assert (found.verdict, found.decided) == (wanted.verdict, wanted.decided)
 
 
@@ -58,7 +73,9 @@ def test_the_command_gives_what_python_gives_and_a_page(files, tmp_path):
     name = "log.parquet"
     done = run(files / name, "--arm", 2, "--logger", "h", "--time", "when", "--out", tmp_path)
     assert done.exit_code == 0, done.output
-    wanted = tr.evaluate(tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"]), 2, baseline="logged")
+    wanted = tr.evaluate(
+        tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"]), 2, baseline="logged"
+    )
     found = saved(tmp_path)
     assert found["value"] == pytest.approx(wanted.value)
     assert found["interval"] == pytest.approx(wanted.interval)
@@ -96,9 +113,15 @@ def test_probabilities_in_columns_keep_to_their_rows(tmp_path, name):
     path = tmp_path / name
     mixed = table if name.endswith("parquet") else table.sample(frac=1.0, random_state=2)
     mixed.to_parquet(path) if name.endswith("parquet") else mixed.to_csv(path, index=False)
-    log, target = log_files.read(path, log_files.ColumnWords(probabilities="q", features="x*", time="when"))
-    wanted = tr.evaluate(tr.logs.from_frame(table, features=["x1", "x2"]), table[["q0", "q1", "q2"]].to_numpy())
-    assert tr.evaluate(log, target).estimates == {name: pytest.approx(each) for name, each in wanted.estimates.items()}
+    log, target = log_files.read(
+        path, log_files.ColumnWords(probabilities="q", features="x*", time="when")
+    )
+    wanted = tr.evaluate(
+        tr.logs.from_frame(table, features=["x1", "x2"]), table[["q0", "q1", "q2"]].to_numpy()
+    )
+    assert tr.evaluate(log, target).estimates == {
+        name: pytest.approx(each) for name, each in wanted.estimates.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -121,12 +144,28 @@ def test_policies_in_files(tmp_path, text, target):
 @thorough
 def test_several_policies_are_compared(files, tmp_path):
     (tmp_path / "even.yaml").write_text("probabilities: uniform")
-    done = run(files / "log.parquet", "--arm", 2, "--policy", tmp_path / "even.yaml", "--logger", "h", "--baseline", 0, "--out", tmp_path)
+    done = run(
+        files / "log.parquet",
+        "--arm",
+        2,
+        "--policy",
+        tmp_path / "even.yaml",
+        "--logger",
+        "h",
+        "--baseline",
+        0,
+        "--out",
+        tmp_path,
+    )
     assert done.exit_code == 0, done.output
     log = tr.logs.from_frame(frame(), probabilities=["h0", "h1", "h2"])
     wanted = tr.compare(log, {"even": [1 / 3] * 3, "arm 2": 2}, baseline=0)
     found = json.loads((tmp_path / "comparison.json").read_text())
-    assert (found["winner"], found["alive"]) == (wanted.winner, list(wanted.alive)) == ("arm 2", ["arm 2"])
+    assert (
+        (found["winner"], found["alive"])
+        == (wanted.winner, list(wanted.alive))
+        == ("arm 2", ["arm 2"])
+    )
     for name, each in wanted.evaluations.items():
         assert found["policies"][name]["interval"] == pytest.approx(each.interval), name
         assert found["policies"][name]["decided"] == each.decided
@@ -145,7 +184,10 @@ def test_several_policies_are_compared(files, tmp_path):
 
 
 def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
-    session, rng = tr.Session(tr.Explore(tr.UCB(), floor=0.1), arms=3, names=["a", "b", "c"]), np.random.default_rng(0)
+    session, rng = (
+        tr.Session(tr.Explore(tr.UCB(), floor=0.1), arms=3, names=["a", "b", "c"]),
+        np.random.default_rng(0),
+    )
     for _ in range(300):
         made = session.decide()
         if rng.random() < 0.9:
@@ -163,8 +205,13 @@ def test_a_saved_session_is_a_log_and_so_is_a_folder(tmp_path):
     (tmp_path / "days").mkdir()
     for i in range(3):
         table[200 * i : 200 * i + 200].to_parquet(tmp_path / "days" / f"{i}.parquet")
-    log, target = log_files.read(tmp_path / "days", log_files.ColumnWords(probabilities="q", logger="h"))
-    wanted = tr.evaluate(tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"]), table[["q0", "q1", "q2"]].to_numpy())
+    log, target = log_files.read(
+        tmp_path / "days", log_files.ColumnWords(probabilities="q", logger="h")
+    )
+    wanted = tr.evaluate(
+        tr.logs.from_frame(table, probabilities=["h0", "h1", "h2"]),
+        table[["q0", "q1", "q2"]].to_numpy(),
+    )
     assert tr.evaluate(log, target).value == pytest.approx(wanted.value)
 
 
@@ -177,7 +224,17 @@ def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     for k in range(3):
         session.update(k, float(k == 1))
     session.save(tmp_path / "ucb.safetensors")
-    words = [tmp_path / "log.csv", "--arm-column", "item", "--reward", "click", "--propensity", 1 / 3, "--out", tmp_path]
+    words = [
+        tmp_path / "log.csv",
+        "--arm-column",
+        "item",
+        "--reward",
+        "click",
+        "--propensity",
+        1 / 3,
+        "--out",
+        tmp_path,
+    ]
     done = run(*words, "--policy", tmp_path / "ucb.safetensors")
     assert done.exit_code == 0, done.output
     assert saved(tmp_path)["value"] == pytest.approx(1.0, abs=0.1)
@@ -186,7 +243,9 @@ def test_a_saved_session_and_a_policy_that_learns(tmp_path):
     assert done.exit_code == 0, done.output
     assert "Replay kept" in done.output
     assert saved(tmp_path)["estimator"] == "replay"
-    done = run(*words, "--policy", tmp_path / "ucb.yaml", "--method", "simulate", "--bootstraps", 20)
+    done = run(
+        *words, "--policy", tmp_path / "ucb.yaml", "--method", "simulate", "--bootstraps", 20
+    )
     assert done.exit_code == 0, done.output
     assert "simulated: as good as its model" in done.output
     assert saved(tmp_path)["ess"] is None
@@ -209,7 +268,10 @@ def test_little_overlap_is_a_verdict_and_no_error(tmp_path):
     [
         ("Give the policy to be judged: --policy, --arm or --probabilities", []),
         ("policy = 7 is not a whole number from 0 to 2", ["--arm", 7]),
-        ("probabilities = 'z': the log has no column 'z0'", ["--logger", "h", "--probabilities", "z"]),
+        (
+            "probabilities = 'z': the log has no column 'z0'",
+            ["--logger", "h", "--probabilities", "z"],
+        ),
         ("probabilities = 'z': the log has no column that begins so", ["--probabilities", "z"]),
         ("logger = 'z': the log has no column 'z0'", ["--arm", 1, "--logger", "z", "--arms", 3]),
         ("no column that begins with 'u'", ["--arm", 1, "--features", "u*"]),
@@ -236,7 +298,11 @@ def test_mistakes_are_sentences(files, tmp_path, words, arguments):
         ("none.csv", None, "does not exist"),
         ("log.parquet", "no", "is not a Parquet file"),
         ("log.csv", "", "is not a CSV file"),
-        ("log.csv", "arm,reward,propensity,at\n0,1,0.5,soon\n", "time = 'at' holds neither numbers nor times"),
+        (
+            "log.csv",
+            "arm,reward,propensity,at\n0,1,0.5,soon\n",
+            "time = 'at' holds neither numbers nor times",
+        ),
         ("log.dsjson", "", "time is of tables"),
     ],
 )
@@ -280,7 +346,15 @@ def test_polars_frames_are_read():
 def test_units_and_ratios_from_the_command_line(tmp_path):
     rng = np.random.default_rng(0)
     arms, who = rng.choice(["A", "B"], 300), np.repeat(np.arange(300), 4)
-    table = pd.DataFrame({"arm": arms[who], "reward": (rng.random(1200) < 0.3) * 1.0, "propensity": 0.5, "user": who, "visits": 2.0})
+    table = pd.DataFrame(
+        {
+            "arm": arms[who],
+            "reward": (rng.random(1200) < 0.3) * 1.0,
+            "propensity": 0.5,
+            "user": who,
+            "visits": 2.0,
+        }
+    )
     table.to_csv(tmp_path / "log.csv", index=False)
     words = (tmp_path / "log.csv", "--arm", "B", "--unit", "user", "--out", tmp_path)
     done = run(*words, "--baseline", "A")
@@ -288,7 +362,9 @@ def test_units_and_ratios_from_the_command_line(tmp_path):
     log = tr.logs.from_frame(table)
     assert saved(tmp_path)["value"] == pytest.approx(tr.evaluate(log, "B", unit="user").value)
     assert run(*words, "--per", "visits").exit_code == 0
-    assert saved(tmp_path)["value"] == pytest.approx(tr.evaluate(log, "B", unit="user", per="visits").value)
+    assert saved(tmp_path)["value"] == pytest.approx(
+        tr.evaluate(log, "B", unit="user", per="visits").value
+    )
     assert saved(tmp_path)["n"] == 300
 
 
@@ -297,7 +373,10 @@ def csv(path, text):
     return path
 
 
-@pytest.mark.parametrize("word", ["None", "NA", "null", "nan", "n/a", "NaN", "#N/A", "True", "1e3", "012", "9.90", "-inf"])
+@pytest.mark.parametrize(
+    "word",
+    ["None", "NA", "null", "nan", "n/a", "NaN", "#N/A", "True", "1e3", "012", "9.90", "-inf"],
+)
 def test_every_text_of_the_column_of_arms_is_an_arm(tmp_path, word):
     path = csv(tmp_path / "log.csv", f"arm,reward,propensity\n{word},1,0.5\ncoupon,0,0.5\n")
     assert set(tr.logs.from_frame(path).names) == {word, "coupon"}
@@ -307,12 +386,20 @@ def test_every_text_of_the_column_of_arms_is_an_arm(tmp_path, word):
 @pytest.mark.parametrize(
     ("arms", "names"),
     [
-        (["9.90", "11.90"], ("11.90", "9.90")), (["0", "1"], None), (["10", "12"], (10, 12)), (["1.0", "3.0"], (1, 3)),
-        (["01", "1"], ("01", "1")), (["123456789012345678901", "7"], (7, 123456789012345678901)), (["NA", "None"], ("NA", "None")),
+        (["9.90", "11.90"], ("11.90", "9.90")),
+        (["0", "1"], None),
+        (["10", "12"], (10, 12)),
+        (["1.0", "3.0"], (1, 3)),
+        (["01", "1"], ("01", "1")),
+        (["123456789012345678901", "7"], (7, 123456789012345678901)),
+        (["NA", "None"], ("NA", "None")),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_arms_where_all_are_whole(tmp_path, arms, names):
-    path = csv(tmp_path / "log.csv", "arm,reward,propensity\n" + "".join(f"{arm},1,0.5\n" for arm in arms * 2))
+    path = csv(
+        tmp_path / "log.csv",
+        "arm,reward,propensity\n" + "".join(f"{arm},1,0.5\n" for arm in arms * 2),
+    )
     assert tr.logs.from_frame(path).names == names
 
 
@@ -324,7 +411,11 @@ def test_an_empty_entry_is_no_arm(tmp_path):
 
 @pytest.mark.parametrize("zone", [" UTC", "Z", "+00:00", " GMT", ""])
 def test_times_of_exports_are_read(tmp_path, zone):
-    text = f"arm,reward,propensity,t\nA,1,0.5,2026-01-02 00:00:00{zone}\nB,0,0.5,2026-01-01 00:00:01.5{zone}\n"
+    text = (
+        f"arm,reward,propensity,t\nA,1,0.5,2026-01-02 "
+        f"00:00:00{zone}\nB,0,0.5,2026-01-01 "
+        f"00:00:01.5{zone}\n"
+    )
     (chunk,) = tr.logs.from_frame(csv(tmp_path / "log.csv", text), time="t").chunks()
     assert chunk.arm.tolist() == [1, 0]
     assert chunk.time[1] == np.datetime64("2026-01-02")
@@ -350,11 +441,31 @@ def test_other_files_called_csv_are_named(tmp_path, words, text):
 @pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.dsjson"])
 def test_a_table_of_json_lines_is_named(tmp_path, name):
     path = csv(tmp_path / name, '{"arm": "A", "reward": 1, "propensity": 0.5}\n')
-    with pytest.raises(ValueError, match=r"line 1: no key begins with _label.*it has arm, reward, propensity. Write a table of JSON lines"):
+    with pytest.raises(
+        ValueError,
+        match=r"line 1: no key begins with _label.*it has arm, reward, "
+        r"propensity. Write "
+        r"a table "
+        r"of JSON lines",
+    ):
         log_files.read(path, log_files.ColumnWords())
 
 
-NAMES = ["NO", "on", "true", "null", "~", "012", "10", "1e3", "1_000", "2026-01-31", "0x1F", ".5", "plain"]
+NAMES = [
+    "NO",
+    "on",
+    "true",
+    "null",
+    "~",
+    "012",
+    "10",
+    "1e3",
+    "1_000",
+    "2026-01-31",
+    "0x1F",
+    ".5",
+    "plain",
+]
 
 
 @pytest.mark.parametrize("quotes", ["", "'", '"'])
@@ -363,14 +474,19 @@ def test_the_arm_of_a_policy_file_is_the_text_that_is_written(tmp_path, word, qu
     log = tr.logs.from_frame({"arm": NAMES * 20, "reward": [1.0] * 260}, propensity=1 / 13)
     (tmp_path / "p.yaml").write_text(f"arm: {quotes}{word}{quotes}\n")
     assert log_files.read_policy(tmp_path / "p.yaml", log) == word
-    assert tr.evaluate(log, word).support.target.tolist() == [float(name == word) for name in log.names]
+    assert tr.evaluate(log, word).support.target.tolist() == [
+        float(name == word) for name in log.names
+    ]
 
 
 def test_the_arm_of_a_policy_file_may_be_a_number(tmp_path):
     log = tr.logs.from_frame({"arm": [10, 12] * 20, "reward": [1.0, 0.0] * 20}, propensity=0.5)
     for text in ("012", "12"):
         (tmp_path / "p.yaml").write_text(f"arm: {text}\n")
-        assert tr.evaluate(log, log_files.read_policy(tmp_path / "p.yaml", log), estimator="ips").value == 0.0
+        assert (
+            tr.evaluate(log, log_files.read_policy(tmp_path / "p.yaml", log), estimator="ips").value
+            == 0.0
+        )
     (tmp_path / "p.yaml").write_text("arm: [10]\n")
     with pytest.raises(ValueError, match="must be one arm"):
         log_files.read_policy(tmp_path / "p.yaml", log)
@@ -390,7 +506,9 @@ def test_sentences_of_the_command_name_its_options(tmp_path):
     path = csv(tmp_path / "log.csv", "arm,reward,propensity\nA,7,0.5\nB,0,0.5\n")
     assert "give --rewards lowest,highest" in str(run(path, *words).exception)
     rows = ["A,1,0.5\n", "B,0,0.5\n"]
-    done = run(csv(path, "arm,reward,propensity\n" + "".join(200 * [rows[0]] + 200 * [rows[1]])), *words)
+    done = run(
+        csv(path, "arm,reward,propensity\n" + "".join(200 * [rows[0]] + 200 * [rows[1]])), *words
+    )
     assert "(--time)" in done.output.replace("\n", " ")
     assert "from_frame" not in done.output + json.dumps(saved(tmp_path))
     done = run(path, *words[:-2], "--baseline", "A", "--estimator", "aipw")

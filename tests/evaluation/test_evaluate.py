@@ -14,9 +14,13 @@ from tightrope.numerics.counts import constant
 
 MEANS = [0.2, 0.35, 0.5, 0.58, 0.4]
 
-# A tiny log, every number by hand -----------------------------------------------------------------------------------------
+# A tiny log, every number by hand -----------------------------------------------------------------
 
-ARM, REWARD, H = np.array([0, 1, 0, 2]), np.array([1.0, 0.0, 0.5, 1.0]), np.array([0.5, 0.25, 0.5, 0.25])
+ARM, REWARD, H = (
+    np.array([0, 1, 0, 2]),
+    np.array([1.0, 0.0, 0.5, 1.0]),
+    np.array([0.5, 0.25, 0.5, 0.25]),
+)
 TARGET = np.array([[0.25, 0.25, 0.5]] * 4)  # weights 1/2, 1, 1/2, 2
 MODEL = np.array([[0.5, 0.2, 0.4]] * 4)  # sum_a pi(a) r(a) = 0.125 + 0.05 + 0.2 = 0.375
 
@@ -57,16 +61,35 @@ def test_weights_by_hand():
 
 
 def test_scores_of_the_sequence_by_hand():
-    # with the logger's probabilities (.5, .25, .25): q_a = min(pi r, k h) and phi^L = w R - q_A / h + sum of q
+    # with the logger's probabilities (.5, .25, .25): q_a = min(pi r, k h) and phi^L = w R - q_A / h
+    # + sum of q
     chances = np.array([[0.5, 0.25, 0.25]] * 4)
     read = Pass(tiny(), [], None, None, EvaluationOptions("dr", 0.05, 1.0, 1.0, 10.0))
     assert read.times[-1] == 4
     out = np.empty((4, 4))
     k = 0.5
     estimators.score(
-        ARM, REWARD, REWARD, H, TARGET, False, MODEL, MODEL, chances, True, np.ones(4, dtype=bool), 1, k, 10.0, (0.0, 1.0), np.zeros(estimators.SUMS),
-        np.zeros((estimators.MOMENTS, 2)), np.zeros(3), np.zeros(3), *out,
-    )  # fmt: skip
+        ARM,
+        REWARD,
+        REWARD,
+        H,
+        TARGET,
+        False,
+        MODEL,
+        MODEL,
+        chances,
+        True,
+        np.ones(4, dtype=bool),
+        1,
+        k,
+        10.0,
+        (0.0, 1.0),
+        np.zeros(estimators.SUMS),
+        np.zeros((estimators.MOMENTS, 2)),
+        np.zeros(3),
+        np.zeros(3),
+        *out,
+    )
     q = np.minimum(TARGET * MODEL, k * chances)
     Q = np.minimum(TARGET * (1.0 - MODEL), k * chances)
     rows = np.arange(4)
@@ -104,7 +127,10 @@ def test_what_vw_estimators_publishes_for_its_examples():
     n = 10_000
     for scale in (1.0, 10.0):
         arm = np.arange(n) % 2
-        log = tr.logs.from_frame({"arm": arm, "reward": scale * (arm == 0), "propensity": np.full(n, 0.5)}, rewards=(0.0, scale))
+        log = tr.logs.from_frame(
+            {"arm": arm, "reward": scale * (arm == 0), "propensity": np.full(n, 0.5)},
+            rewards=(0.0, scale),
+        )
         for k in (0.0, 1.0):
             e = tr.evaluate(log, [0.8, 0.2], model=None, k=k)
             assert e.estimates["ips"].value == pytest.approx(0.8 * scale)
@@ -112,9 +138,13 @@ def test_what_vw_estimators_publishes_for_its_examples():
 
 
 def test_rewards_in_another_range_give_the_same_bounds_in_their_units():
-    log = tr.logs.from_frame({"arm": ARM, "reward": 10.0 * REWARD - 3.0, "propensity": H}, rewards=(-3.0, 7.0))
+    log = tr.logs.from_frame(
+        {"arm": ARM, "reward": 10.0 * REWARD - 3.0, "propensity": H}, rewards=(-3.0, 7.0)
+    )
     value, se = tr.evaluate(tiny(), TARGET).estimates["snips"]
-    assert tr.evaluate(log, TARGET).estimates["snips"] == pytest.approx((10.0 * value - 3.0, 10.0 * se))
+    assert tr.evaluate(log, TARGET).estimates["snips"] == pytest.approx(
+        (10.0 * value - 3.0, 10.0 * se)
+    )
     a, b = tr.evaluate(tiny(), TARGET).sequence, tr.evaluate(log, TARGET).sequence
     np.testing.assert_allclose(10.0 * a.lower - 3.0, b.lower)
     np.testing.assert_allclose(10.0 * a.upper - 3.0, b.upper)
@@ -157,7 +187,10 @@ def test_a_fitted_model_does_not_depend_on_the_declared_range():
     x, arm = rng.normal(size=(n, 2)), rng.integers(0, 3, n)
     reward = np.clip(0.2 * arm + 0.3 * x[:, 0], -1.0, 1.0)
     table = {"arm": arm, "reward": reward, "propensity": np.full(n, 1 / 3)}
-    estimates = [tr.evaluate(tr.logs.from_frame(table, features=x, rewards=(-b, b)), 2).estimates for b in (1.0, 30.0, 1000.0)]
+    estimates = [
+        tr.evaluate(tr.logs.from_frame(table, features=x, rewards=(-b, b)), 2).estimates
+        for b in (1.0, 30.0, 1000.0)
+    ]
     for name, each in estimates[0].items():
         assert all(other[name] == pytest.approx(each, rel=1e-6) for other in estimates), name
 
@@ -165,7 +198,12 @@ def test_a_fitted_model_does_not_depend_on_the_declared_range():
 def test_sets_by_their_chances_to_be_chosen():
     # two rounds, sets of two of three arms; chances to be in the set .8, .8, .4
     h = {0: 0.8, 1: 0.8, 2: 0.4}
-    table = {"arm": [0, 1, 1, 2], "reward": [1.0, 0.0, 0.5, 1.0], "propensity": [h[0], h[1], h[1], h[2]], "round": [7, 7, 9, 9]}
+    table = {
+        "arm": [0, 1, 1, 2],
+        "reward": [1.0, 0.0, 0.5, 1.0],
+        "propensity": [h[0], h[1], h[1], h[2]],
+        "round": [7, 7, 9, 9],
+    }
     log = tr.logs.from_frame(table, round="round")
     assert (log.size, log.rounds, log.n) == (2, 2, 4)
     target = np.array([0.4, 0.8, 0.8])
@@ -176,11 +214,13 @@ def test_sets_by_their_chances_to_be_chosen():
     model = np.array([[0.5, 0.25, 0.5]] * 4)
     base = 0.2 + 0.2 + 0.4
     dr = [base + 0.5 * 0.5 - 0.25, base + 1.0 * 0.25 + 2.0 * 0.5]
-    assert tr.evaluate(log, target, model=model).estimates["dr"] == pytest.approx((np.mean(dr), error(dr)))
+    assert tr.evaluate(log, target, model=model).estimates["dr"] == pytest.approx(
+        (np.mean(dr), error(dr))
+    )
     assert e.sequence.upper[0] == pytest.approx(2.0)  # a sum of two rewards in [0, 1]
 
 
-# Passes ------------------------------------------------------------------------------------------------------------------
+# Passes -------------------------------------------------------------------------------------------
 
 
 def drawn(n=3000, seed=0, features=False):
@@ -190,7 +230,9 @@ def drawn(n=3000, seed=0, features=False):
     arm = rng.choice(5, n, p=h)
     mean = np.clip(np.array(MEANS)[arm] + 0.1 * x[:, 0], 0, 1)
     table = {"arm": arm, "reward": (rng.random(n) < mean) * 1.0, "propensity": h[arm]}
-    return tr.logs.from_frame(table, probabilities=np.tile(h, (n, 1)), features=x if features else None)
+    return tr.logs.from_frame(
+        table, probabilities=np.tile(h, (n, 1)), features=x if features else None
+    )
 
 
 def test_the_size_of_chunks_changes_nothing(monkeypatch):
@@ -216,7 +258,9 @@ def test_the_model_never_sees_the_round_it_scores():
     changed = rows.reward.copy()
     changed[250:] = 1.0 - changed[250:]
     again = np.empty((400, 5))
-    tr.evaluation.estimators.Ridge(log).score(rows._replace(reward=changed), np.ones(400, dtype=bool), again)
+    tr.evaluation.estimators.Ridge(log).score(
+        rows._replace(reward=changed), np.ones(400, dtype=bool), again
+    )
     assert np.array_equal(out[:251], again[:251])
     assert not np.array_equal(out[260:], again[260:])
     assert out[0].tolist() == [0.0] * 5  # nothing was learned before the first round
@@ -230,7 +274,9 @@ def test_the_model_learns_what_is_linear():
     arm = rng.integers(0, 3, n)
     mean = 0.5 + x @ theta
     reward = (rng.random(n) < mean[np.arange(n), arm]) * 1.0
-    log = tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": np.full(n, 1 / 3)}, features=x)
+    log = tr.logs.from_frame(
+        {"arm": arm, "reward": reward, "propensity": np.full(n, 1 / 3)}, features=x
+    )
     e = tr.evaluate(log, np.full(3, 1 / 3))
     assert np.abs(e.calibration[:, 1] - e.calibration[:, 2]).max() < 4.0 * 0.5 / math.sqrt(n / 10)
     model = tr.evaluation.estimators.Ridge(log)
@@ -246,7 +292,9 @@ def test_adaptively_weighted_intervals_cover_at_a_fixed_number_of_rounds(target)
     for seed in range(logs):
         arena.play(seed)
         _, sums, _ = arena.score(target)
-        value, se = aipw_estimate(*sums[[estimators.H, estimators.HH, estimators.HG, estimators.HHG, estimators.HHGG]])
+        value, se = aipw_estimate(
+            *sums[[estimators.H, estimators.HH, estimators.HG, estimators.HHG, estimators.HHGG]]
+        )
         missed += abs(value - truth) > 1.96 * se
     assert missed / logs <= 0.05 + 4.0 * math.sqrt(0.05 * 0.95 / logs)
 
@@ -263,22 +311,38 @@ def test_adaptive_weights_of_constant_allocation_need_one_pass():
     gamma = arena.model @ target + w * (arena.reward - arena.model[rows, arena.arm])
     value = (h * gamma).sum() / h.sum()
     se = math.sqrt((h**2 * (gamma - value) ** 2).sum()) / h.sum()
-    assert aipw_estimate(*sums[[estimators.H, estimators.HH, estimators.HG, estimators.HHG, estimators.HHGG]]) == pytest.approx((value, se))
+    assert aipw_estimate(
+        *sums[[estimators.H, estimators.HH, estimators.HG, estimators.HHG, estimators.HHGG]]
+    ) == pytest.approx((value, se))
     assert ((h**2 / e).sum()) == pytest.approx(1.0)
 
 
-# The gate ----------------------------------------------------------------------------------------------------------------
+# The gate -----------------------------------------------------------------------------------------
 
 
 def gate(arena, first, second, alpha):
-    """(round of promotion, round of rolling back) of one log, looked at after every round, without the rule on overlap."""
+    """(round of promotion, round of rolling back) of one log, looked at after every round, without
+    the rule on overlap."""
     (low, high, *_), _, _ = arena.score(first)
     (below, above, *_), _, _ = arena.score(second)
     ones, found = np.ones(arena.n), []
     for scores in (0.5 * (low + above), 0.5 * (below + high)):
         state = np.zeros(9)
         estimators.first_crossing(
-            scores, arena.n, 1.0, 0.5, 1.0, constant(1.0), math.log(2.0 / alpha), state, 0.0, 0.0, ones, ones, ones, ones
+            scores,
+            arena.n,
+            1.0,
+            0.5,
+            1.0,
+            constant(1.0),
+            math.log(2.0 / alpha),
+            state,
+            0.0,
+            0.0,
+            ones,
+            ones,
+            ones,
+            ones,
         )
         found.append(int(state[4]))
     return found
@@ -316,11 +380,15 @@ def test_a_promotion_stays_when_the_log_goes_on():
     bad = rng.random(n) < np.where(arm == 1, 0.1, 0.9)
     reward = np.where(np.arange(n) < 1500, good, bad) * 1.0  # the world turns round
     table = {"arm": arm, "reward": reward, "propensity": np.full(n, 0.5)}
-    first = tr.evaluate(tr.logs.from_frame({name: x[:1500] for name, x in table.items()}), 1, baseline=0)
+    first = tr.evaluate(
+        tr.logs.from_frame({name: x[:1500] for name, x in table.items()}), 1, baseline=0
+    )
     later = tr.evaluate(tr.logs.from_frame(table), 1, baseline=0)
     assert first.verdict == later.verdict == "promote"
     assert first.decided == later.decided
-    assert first.difference.lower[-1] > 0.0 > later.difference.upper[-1]  # the mean over all rounds has changed its sign
+    assert (
+        first.difference.lower[-1] > 0.0 > later.difference.upper[-1]
+    )  # the mean over all rounds has changed its sign
 
 
 def test_what_is_shown_is_what_is_stopped_on():
@@ -349,7 +417,7 @@ def test_candidates_are_eliminated_and_one_wins():
     assert found.evaluations["best"].interval[0] < alone.interval[0]
 
 
-# Targets -----------------------------------------------------------------------------------------------------------------
+# Targets ------------------------------------------------------------------------------------------
 
 
 def test_the_same_policy_in_every_form():
@@ -366,21 +434,30 @@ def test_the_same_policy_in_every_form():
         assert by_session[name] == pytest.approx((value, se)), name
     one = tr.evaluate(log, 3).estimates
     assert tr.evaluate(log, np.eye(5)[3]).estimates == one
-    named = tr.logs.from_frame({"arm": ["b", "a", "b"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]})
+    named = tr.logs.from_frame(
+        {"arm": ["b", "a", "b"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
+    )
     assert named.names == ("a", "b")
     assert tr.evaluate(named, "b").value == tr.evaluate(named, 1).value
 
 
 def test_probabilities_and_models_keep_to_the_rows_of_their_table():
-    table, rng = {"arm": ARM, "reward": REWARD, "propensity": H, "time": [3, 1, 2, 0]}, np.random.default_rng(0)
+    table, rng = (
+        {"arm": ARM, "reward": REWARD, "propensity": H, "time": [3, 1, 2, 0]},
+        np.random.default_rng(0),
+    )
     target, model = rng.dirichlet(np.ones(3), size=4), rng.random((4, 3))
     wanted = tr.evaluate(tiny(), target, model=model).estimates
     log = tr.logs.from_frame(table, time="time")  # in another order
     for name, each in tr.evaluate(log, target, model=model).estimates.items():
         assert each == pytest.approx(wanted[name]), name
-    some = tr.logs.from_frame(table | {"reward": [1.0, np.nan, 0.5, 1.0]}, time="time")  # a reward is still to come
+    some = tr.logs.from_frame(
+        table | {"reward": [1.0, np.nan, 0.5, 1.0]}, time="time"
+    )  # a reward is still to come
     kept = [0, 2, 3]
-    few = tr.logs.from_frame({name: np.asarray(column)[kept] for name, column in table.items()}, arms=3)
+    few = tr.logs.from_frame(
+        {name: np.asarray(column)[kept] for name, column in table.items()}, arms=3
+    )
     wanted = tr.evaluate(few, target[kept], model=model[kept]).estimates
     for name, each in tr.evaluate(some, target, model=model).estimates.items():
         assert each == pytest.approx(wanted[name]), name
@@ -391,9 +468,13 @@ def test_probabilities_and_models_keep_to_the_rows_of_their_table():
 def test_weights_that_do_not_average_one_are_named():
     rng = np.random.default_rng(1)
     arm = rng.choice(2, 1000, p=[0.8, 0.2])
-    wrong = tr.logs.from_frame({"arm": arm, "reward": np.ones(1000), "propensity": np.full(1000, 0.5)})
+    wrong = tr.logs.from_frame(
+        {"arm": arm, "reward": np.ones(1000), "propensity": np.full(1000, 0.5)}
+    )
     assert "Weights average 0.4" in " ".join(tr.evaluate(wrong, 1).notes)
-    right = tr.logs.from_frame({"arm": arm, "reward": np.ones(1000), "propensity": np.array([0.8, 0.2])[arm]})
+    right = tr.logs.from_frame(
+        {"arm": arm, "reward": np.ones(1000), "propensity": np.array([0.8, 0.2])[arm]}
+    )
     assert "Weights average" not in " ".join(tr.evaluate(right, 1).notes)
 
 
@@ -415,7 +496,9 @@ def test_a_session_is_judged_at_its_present_state_and_stays_as_it_was():
         session.reward(d.id, float(rng.random() < 0.5))
     before = session.explain(X[40])["index"].tolist()
     arm = rng.integers(0, 3, 300)
-    log = tr.logs.from_frame({"arm": arm, "reward": rng.random(300), "propensity": np.full(300, 1 / 3)}, features=X)
+    log = tr.logs.from_frame(
+        {"arm": arm, "reward": rng.random(300), "propensity": np.full(300, 1 / 3)}, features=X
+    )
     e = tr.evaluate(log, session)
     chosen = np.array([np.argmax(session.explain(x)["index"]) for x in X])
     table = np.eye(3)[chosen]
@@ -425,7 +508,12 @@ def test_a_session_is_judged_at_its_present_state_and_stays_as_it_was():
 
 
 def test_probabilities_by_slot():
-    table = {"arm": [0, 1, 1], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.25], "slot": [0, 0, 2]}
+    table = {
+        "arm": [0, 1, 1],
+        "reward": [1, 0, 1],
+        "propensity": [0.5, 0.5, 0.25],
+        "slot": [0, 0, 2],
+    }
     log = tr.logs.from_frame(table, slot="slot")
     e = tr.evaluate(log, {0: [1.0, 0.0], 2: [0.5, 0.5]}, model=None)
     assert e.value == pytest.approx((2.0 + 0.0 + 2.0) / 3)
@@ -442,22 +530,40 @@ def test_a_session_with_a_model_for_each_arm_is_judged_on_contexts_of_the_round(
     session = tr.Session(tr.LinUCB(shared=False), arms=4, dimension=d)
     for i in range(200):
         made = session.decide(x[i])
-        session.reward(made.id, float(rng.random() < 1.0 / (1.0 + np.exp(-(truth[made.arm] @ x[i])))))
-    log = tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": np.full(n, 0.25)}, features=x)
+        session.reward(
+            made.id, float(rng.random() < 1.0 / (1.0 + np.exp(-(truth[made.arm] @ x[i]))))
+        )
+    log = tr.logs.from_frame(
+        {"arm": arm, "reward": reward, "propensity": np.full(n, 0.25)}, features=x
+    )
     e = tr.evaluate(log, session)
-    assert e.estimates == tr.evaluate(log, np.array([session.propensities(row) for row in x])).estimates
+    assert (
+        e.estimates
+        == tr.evaluate(log, np.array([session.propensities(row) for row in x])).estimates
+    )
     assert e.value > reward.mean() + 3.0 * e.se
     with pytest.raises(ValueError, match=r"must have features: .n, K, d. of every arm, or .n, d."):
-        tr.evaluate(tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": np.full(n, 0.25)}), session)
+        tr.evaluate(
+            tr.logs.from_frame({"arm": arm, "reward": reward, "propensity": np.full(n, 0.25)}),
+            session,
+        )
 
 
-# What is refused ---------------------------------------------------------------------------------------------------------
+# What is refused ----------------------------------------------------------------------------------
 
 
 def test_a_target_outside_the_support_of_the_logger_is_refused_with_its_share():
     h = np.array([[0.5, 0.5, 0.0]] * 200)
-    log = tr.logs.from_frame({"arm": [0, 1] * 100, "reward": [0.5] * 200, "propensity": [0.5] * 200}, probabilities=h)
-    with pytest.raises(ValueError, match=r"policy puts 25.00% of its probability on arms that the logger could not play \(arms 2\)"):
+    log = tr.logs.from_frame(
+        {"arm": [0, 1] * 100, "reward": [0.5] * 200, "propensity": [0.5] * 200}, probabilities=h
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"policy puts 25.00% of its probability on arms that the "
+        r"logger could "
+        r"not play "
+        r"\(arms 2\)",
+    ):
         tr.evaluate(log, [0.25, 0.5, 0.25])
     with pytest.raises(ValueError, match=r"baseline puts 100.00%"):
         tr.evaluate(log, 0, baseline=2)
@@ -472,16 +578,27 @@ def test_little_overlap_is_said():
     log = tr.logs.from_frame({"arm": arm, "reward": np.ones(n), "propensity": h})
     e = tr.evaluate(log, 1)
     few = int(arm.sum())
-    assert e.verdict == f"not enough overlap: effective sample size {few} of 10,000; log with a propensity floor (Explore)"
+    assert (
+        e.verdict == f"not enough overlap: effective sample size {few} of 10,000; "
+        f"log with a "
+        f"propensity "
+        f"floor (Explore)"
+    )
     assert tr.evaluate(log, 1, baseline="logged").verdict == e.verdict
-    unseen = tr.logs.from_frame({"arm": arm * 0, "reward": np.ones(n), "propensity": np.full(n, 0.9)}, arms=2)
+    unseen = tr.logs.from_frame(
+        {"arm": arm * 0, "reward": np.ones(n), "propensity": np.full(n, 0.9)}, arms=2
+    )
     e = tr.evaluate(unseen, [0.8, 0.2])
     assert e.support.unseen == pytest.approx(0.2)
-    assert e.verdict.startswith("not enough overlap: 20.0% of the policy's probability is on arms that the log never played")
+    assert e.verdict.startswith(
+        "not enough overlap: 20.0% of the policy's probability is on arms that the log never played"
+    )
 
 
 def test_deterministic_logs_judge_only_what_was_logged():
-    log = tr.logs.from_frame({"arm": [0, 1, 0], "reward": [1, 0, 1], "propensity": 1.0}, propensity=1.0)
+    log = tr.logs.from_frame(
+        {"arm": [0, 1, 0], "reward": [1, 0, 1], "propensity": 1.0}, propensity=1.0
+    )
     assert tr.evaluate(log, "logged").value == pytest.approx(2 / 3)
     assert tr.evaluate(log, np.eye(2)[[0, 1, 0]]).value == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match=r"all propensities are 1.*Explore"):
@@ -495,7 +612,10 @@ def test_deterministic_logs_judge_only_what_was_logged():
         ("alpha = 0 is not a number", {"alpha": 0}),
         ("model = 'forest' is not one of 'ridge'", {"model": "forest"}),
         ("model has shape", {"model": np.zeros((3, 2))}),
-        ("baseline: probabilities for row 0 must be at least 0 and add up to 1", {"baseline": [1.0, 1.0, 0, 0, 0]}),
+        (
+            "baseline: probabilities for row 0 must be at least 0 and add up to 1",
+            {"baseline": [1.0, 1.0, 0, 0, 0]},
+        ),
         ("clip = -1", {"clip": -1}),
     ],
 )
@@ -518,7 +638,10 @@ def test_bad_arguments_of_learners(words, policy, arguments):
     with pytest.raises(ValueError, match=words):
         log = arguments.pop("log", drawn(100))
         if log == "sets":
-            log = tr.logs.from_frame({"arm": [0, 1], "reward": [1, 0], "propensity": [0.7, 0.7], "round": [0, 0]}, round="round")
+            log = tr.logs.from_frame(
+                {"arm": [0, 1], "reward": [1, 0], "propensity": [0.7, 0.7], "round": [0, 0]},
+                round="round",
+            )
         tr.evaluate_learner(log, policy, **arguments)
 
 
@@ -556,8 +679,12 @@ def test_notes_name_what_to_be_careful_of():
     assert "not valid if the logger learned" in " ".join(e.notes)
     assert e.interval == pytest.approx((e.value - 1.959964 * e.se, e.value + 1.959964 * e.se))
     assert tr.evaluate(drawn(300), 3, anytime=False, estimator="aipw").notes == ()
-    blind = tr.logs.from_frame({"arm": [0, 1] * 100, "reward": [0.5] * 200, "propensity": [0.5, 0.4] * 100})
-    assert "give the logger's probabilities of all arms, or a floor" in " ".join(tr.evaluate(blind, 1).notes)
+    blind = tr.logs.from_frame(
+        {"arm": [0, 1] * 100, "reward": [0.5] * 200, "propensity": [0.5, 0.4] * 100}
+    )
+    assert "give the logger's probabilities of all arms, or a floor" in " ".join(
+        tr.evaluate(blind, 1).notes
+    )
     with pytest.raises(ValueError, match=r"aipw.*probabilities"):
         tr.evaluate(blind, 1, estimator="aipw")
 

@@ -1,4 +1,5 @@
-"""Logs from tables, files and sessions: the same rows in every form, and sentences for damaged ones."""
+"""Logs from tables, files and sessions: the same rows in every form, and sentences for damaged
+ones."""
 
 import itertools
 import json
@@ -18,17 +19,35 @@ def table(n=50, seed=0):
     h = np.array([0.5, 0.3, 0.2])
     arm = rng.choice(3, n, p=h)
     return {
-        "arm": arm, "reward": rng.random(n), "propensity": h[arm], "x": rng.normal(size=n), "y": rng.normal(size=n),
-        "p0": np.full(n, 0.5), "p1": np.full(n, 0.3), "p2": np.full(n, 0.2), "when": np.arange(n) * 1.5, "slot": rng.integers(0, 2, n),
-    }  # fmt: skip
+        "arm": arm,
+        "reward": rng.random(n),
+        "propensity": h[arm],
+        "x": rng.normal(size=n),
+        "y": rng.normal(size=n),
+        "p0": np.full(n, 0.5),
+        "p1": np.full(n, 0.3),
+        "p2": np.full(n, 0.2),
+        "when": np.arange(n) * 1.5,
+        "slot": rng.integers(0, 2, n),
+    }
 
 
-OPTIONS = {"features": ["x", "y"], "probabilities": ["p0", "p1", "p2"], "time": "when", "slot": "slot"}
+OPTIONS = {
+    "features": ["x", "y"],
+    "probabilities": ["p0", "p1", "p2"],
+    "time": "when",
+    "slot": "slot",
+}
 
 
 def whole(log, size=None):
     parts = [part._replace(origin=part.given) for part in log.chunks(size)]
-    return Rows(*(None if parts[0][i] is None else np.concatenate([p[i] for p in parts]) for i in range(len(parts[0]) - 1)))
+    return Rows(
+        *(
+            None if parts[0][i] is None else np.concatenate([p[i] for p in parts])
+            for i in range(len(parts[0]) - 1)
+        )
+    )
 
 
 def same(a, b):
@@ -61,12 +80,17 @@ def test_columns_of_arrays(tmp_path):
     pq.write_table(frame, tmp_path / "log.parquet")
     for source in (frame, tmp_path / "log.parquet"):
         log = tr.logs.from_frame(source, features="X", probabilities="p")
-        same(whole(log), whole(tr.logs.from_frame(columns, features=X, probabilities=["p0", "p1", "p2"])))
+        same(
+            whole(log),
+            whole(tr.logs.from_frame(columns, features=X, probabilities=["p0", "p1", "p2"])),
+        )
     assert whole(by_array).features.shape == (50, 3, 2)
 
 
 def test_names_are_kept(tmp_path):
-    frame = pd.DataFrame({"arm": ["pear", "apple", "pear"], "reward": [1, 0, 1], "propensity": [0.5, 0.25, 0.5]})
+    frame = pd.DataFrame(
+        {"arm": ["pear", "apple", "pear"], "reward": [1, 0, 1], "propensity": [0.5, 0.25, 0.5]}
+    )
     log = tr.logs.from_frame(frame)
     assert log.names == ("apple", "pear")
     assert whole(log).arm.tolist() == [1, 0, 1]
@@ -80,7 +104,10 @@ def test_names_are_kept(tmp_path):
 
 def test_rows_are_taken_in_the_order_of_time(tmp_path):
     frame = pd.DataFrame(table()).sample(frac=1.0, random_state=1)
-    rows, sorted_rows = whole(tr.logs.from_frame(frame, **OPTIONS)), whole(tr.logs.from_frame(table(), **OPTIONS))
+    rows, sorted_rows = (
+        whole(tr.logs.from_frame(frame, **OPTIONS)),
+        whole(tr.logs.from_frame(table(), **OPTIONS)),
+    )
     same(rows._replace(origin=None), sorted_rows._replace(origin=None))
     assert frame.index[rows.origin].tolist() == list(range(50))
     frame.to_parquet(tmp_path / "log.parquet")
@@ -96,7 +123,10 @@ def test_rows_without_a_reward_are_left_out_and_counted(tmp_path, kind):
         frame["reward"] = frame["reward"].astype("Float64")
     if kind == "parquet":
         frame.to_parquet(tmp_path / "log.parquet", row_group_size=7)
-    given = {"parquet": tmp_path / "log.parquet", "dict": columns | {"reward": [None if r != r else r for r in columns["reward"]]}}
+    given = {
+        "parquet": tmp_path / "log.parquet",
+        "dict": columns | {"reward": [None if r != r else r for r in columns["reward"]]},
+    }
     log = tr.logs.from_frame(given.get(kind, frame), **OPTIONS)
     assert (log.n, log.given, log.left_out) == (40, 50, {"rows without a reward": 10})
     assert whole(log, 6).origin.tolist() == [i for i in range(50) if i % 5 != 2]
@@ -106,7 +136,12 @@ def test_rows_without_a_reward_are_left_out_and_counted(tmp_path, kind):
 def test_of_a_set_without_all_rewards_the_round_is_left_out():
     rounds = np.repeat(np.arange(20), 3)
     rewards = np.where(np.arange(60) == 31, np.nan, 0.5)
-    columns = {"arm": np.tile([0, 1, 2], 20), "reward": rewards, "propensity": np.full(60, 0.7), "round": rounds}
+    columns = {
+        "arm": np.tile([0, 1, 2], 20),
+        "reward": rewards,
+        "propensity": np.full(60, 0.7),
+        "round": rounds,
+    }
     log = tr.logs.from_frame(columns, round="round")
     assert (log.n, log.rounds, log.left_out) == (57, 19, {"rows without a reward": 3})
     assert 10 not in whole(log, 4).round
@@ -116,7 +151,10 @@ def test_a_folder_of_parquet_files_is_one_log(tmp_path):
     frame = pd.DataFrame(table())
     for i, part in enumerate((frame[:20], frame[20:21], frame[21:])):
         part.to_parquet(tmp_path / f"part-{i}.parquet")
-    same(whole(tr.logs.from_frame(tmp_path, **OPTIONS), 8), whole(tr.logs.from_frame(frame, **OPTIONS)))
+    same(
+        whole(tr.logs.from_frame(tmp_path, **OPTIONS), 8),
+        whole(tr.logs.from_frame(frame, **OPTIONS)),
+    )
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="is a folder without files that end with"):
         tr.logs.from_frame(tmp_path / "empty")
@@ -124,25 +162,39 @@ def test_a_folder_of_parquet_files_is_one_log(tmp_path):
 
 def test_rows_of_a_set_are_never_apart():
     rounds = np.repeat(np.arange(20), 3)
-    columns = {"arm": np.tile([0, 1, 2], 20), "reward": np.zeros(60), "propensity": np.full(60, 0.7), "round": rounds}
+    columns = {
+        "arm": np.tile([0, 1, 2], 20),
+        "reward": np.zeros(60),
+        "propensity": np.full(60, 0.7),
+        "round": rounds,
+    }
     log = tr.logs.from_frame(columns, round="round")
     assert (log.size, log.rounds, log.n) == (3, 20, 60)
     for size in (1, 2, 4, 7, 100):
         parts = list(log.chunks(size))
         assert all(part.round[0] != before.round[-1] for before, part in itertools.pairwise(parts))
         assert np.array_equal(np.concatenate([part.round for part in parts]), rounds)
-        assert [part.first for part in parts] == np.concatenate([[0], np.cumsum([p.arm.size for p in parts])[:-1]]).tolist()
+        assert [part.first for part in parts] == np.concatenate(
+            [[0], np.cumsum([p.arm.size for p in parts])[:-1]]
+        ).tolist()
 
 
 def test_a_floor_is_known_where_arms_were_drawn_evenly():
-    assert tr.logs.from_frame({"arm": [0, 1], "reward": [0, 1], "propensity": [0.5, 0.5]}).floor == 0.5
-    assert tr.logs.from_frame({"arm": [0, 1], "reward": [0, 1], "propensity": [0.5, 0.4]}).floor is None
+    assert (
+        tr.logs.from_frame({"arm": [0, 1], "reward": [0, 1], "propensity": [0.5, 0.5]}).floor == 0.5
+    )
+    assert (
+        tr.logs.from_frame({"arm": [0, 1], "reward": [0, 1], "propensity": [0.5, 0.4]}).floor
+        is None
+    )
     mask = np.array([[True, True, False], [True, True, True]])
-    log = tr.logs.from_frame({"arm": [0, 2], "reward": [0, 1], "propensity": [0.5, 1 / 3]}, eligible=mask)
+    log = tr.logs.from_frame(
+        {"arm": [0, 2], "reward": [0, 1], "propensity": [0.5, 1 / 3]}, eligible=mask
+    )
     assert log.uniform
 
 
-# Other formats -----------------------------------------------------------------------------------------------------------
+# Other formats ------------------------------------------------------------------------------------
 
 
 def test_obp_there_and_back():
@@ -159,7 +211,15 @@ def test_obp_there_and_back():
 def test_obp_takes_the_probabilities_of_the_position():
     pi = np.zeros((2, 2, 3))
     pi[:, :, 0], pi[:, :, 1], pi[:, :, 2] = [0.5, 0.5], [0.9, 0.1], [0.2, 0.8]
-    feedback = {"n_actions": 2, "action": [0, 1], "reward": [1, 0], "pscore": [0.9, 0.8], "position": [1, 2], "pi_b": pi, "context": None}
+    feedback = {
+        "n_actions": 2,
+        "action": [0, 1],
+        "reward": [1, 0],
+        "pscore": [0.9, 0.8],
+        "position": [1, 2],
+        "pi_b": pi,
+        "context": None,
+    }
     assert whole(tr.logs.from_obp(feedback)).probabilities.tolist() == [[0.9, 0.1], [0.2, 0.8]]
 
 
@@ -179,12 +239,21 @@ def test_dsjson_there_and_back(tmp_path):
 
 def test_of_a_repeated_event_the_last_state_counts(tmp_path):
     def line(id, action, cost, **more):
-        return {"_label_cost": cost, "_label_probability": 0.5, "_label_Action": action, "EventId": id} | more
+        return {
+            "_label_cost": cost,
+            "_label_probability": 0.5,
+            "_label_Action": action,
+            "EventId": id,
+        } | more
 
     lines = [
-        line("a", 1, 0.0), line("b", 2, -1.0), line("a", 1, -0.5), line("c", 2, None), line("d", 1, 0.0),
+        line("a", 1, 0.0),
+        line("b", 2, -1.0),
+        line("a", 1, -0.5),
+        line("c", 2, None),
+        line("d", 1, 0.0),
         {"EventId": "d", "RewardValue": 0.25},
-    ]  # fmt: skip
+    ]
     path = tmp_path / "log.dsjson"
     path.write_text("\n".join(map(json.dumps, lines)))
     log = tr.logs.from_dsjson(path)
@@ -196,8 +265,22 @@ def test_of_a_repeated_event_the_last_state_counts(tmp_path):
 
 def test_dsjson_with_other_candidates_in_every_round(tmp_path):
     lines = [
-        {"_label_cost": 0.0, "_label_probability": 0.6, "_label_Action": 2, "EventId": "1", "a": [2, 1], "p": [0.6, 0.4]},
-        {"_label_cost": -1.0, "_label_probability": 0.5, "_label_Action": 3, "EventId": "2", "a": [3, 1, 2], "p": [0.5, 0.25, 0.25]},
+        {
+            "_label_cost": 0.0,
+            "_label_probability": 0.6,
+            "_label_Action": 2,
+            "EventId": "1",
+            "a": [2, 1],
+            "p": [0.6, 0.4],
+        },
+        {
+            "_label_cost": -1.0,
+            "_label_probability": 0.5,
+            "_label_Action": 3,
+            "EventId": "2",
+            "a": [3, 1, 2],
+            "p": [0.5, 0.25, 0.25],
+        },
     ]
     path = tmp_path / "log.dsjson"
     path.write_text("\n".join(map(json.dumps, lines)))
@@ -212,9 +295,21 @@ def test_dsjson_with_other_candidates_in_every_round(tmp_path):
         ("line 1: not JSON", "{"),
         ("line 1: not a JSON object", "[1]"),
         ("_label_Action and _label_probability", '{"_label_cost": 1}'),
-        ("_label_Action .* = 0 is not", '{"_label_cost": 0, "_label_probability": 0.5, "_label_Action": 0}'),
-        ("pdrop = 0.5", '{"_label_cost": 0, "_label_probability": 0.5, "_label_Action": 1, "pdrop": 0.5}'),
-        ("a and p must be", '{"_label_cost": 0, "_label_probability": 0.5, "_label_Action": 1, "a": [1], "p": [0.5, 0.5]}'),
+        (
+            "_label_Action .* = 0 is not",
+            '{"_label_cost": 0, "_label_probability": 0.5, "_label_Action": 0}',
+        ),
+        (
+            "pdrop = 0.5",
+            '{"_label_cost": 0, "_label_probability": 0.5, "_label_Action": 1, "pdrop": 0.5}',
+        ),
+        (
+            "a and p must be",
+            '{"_label_cost": 0, "_label_probability": 0.5, "_label_Action": '
+            '1, "a": '
+            '[1], "p": '
+            "[0.5, 0.5]}",
+        ),
         ("no decision with a reward", ""),
     ],
 )
@@ -225,11 +320,14 @@ def test_damaged_dsjson(tmp_path, words, text):
         tr.logs.from_dsjson(path)
 
 
-# Sessions ----------------------------------------------------------------------------------------------------------------
+# Sessions -----------------------------------------------------------------------------------------
 
 
 def test_a_session_gives_what_its_book_remembers(tmp_path):
-    session, made = tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, names=["a", "b", "c"], seed=1), []
+    session, made = (
+        tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, names=["a", "b", "c"], seed=1),
+        [],
+    )
     for _ in range(250):
         made.append(session.decide())
         session.reward(made[-1].id, 1.0 if made[-1].arm == 1 else 0.0)
@@ -243,7 +341,11 @@ def test_a_session_gives_what_its_book_remembers(tmp_path):
     assert rows.arm.tolist() == [d.arm for d in made[:250]]
     assert rows.propensity.tolist() == [d.propensity for d in made[:250]]
     assert log.names == ("a", "b", "c")
-    assert log.left_out == {"open decisions": 49, "closed without a reward": 1, "cancelled, or closed too long ago to be known": 1}
+    assert log.left_out == {
+        "open decisions": 49,
+        "closed without a reward": 1,
+        "cancelled, or closed too long ago to be known": 1,
+    }
     e = tr.evaluate(log, "b")
     assert e.n == 250
     assert e.value == pytest.approx(1.0, abs=0.05)
@@ -299,13 +401,15 @@ def test_chances_of_all_arms_are_those_of_decisions():
 
 
 def test_sessions_without_a_log_are_refused():
-    with pytest.raises(ValueError, match=r"no decision with a reward and a propensity .no decisions"):
+    with pytest.raises(
+        ValueError, match=r"no decision with a reward and a propensity .no decisions"
+    ):
         tr.logs.from_session(tr.Session(tr.UCB(), arms=2))
     with pytest.raises(ValueError, match="new candidates at every call"):
         tr.logs.from_session(tr.Session(tr.LinUCB(), dimension=2))
 
 
-# Damaged tables ----------------------------------------------------------------------------------------------------------
+# Damaged tables -----------------------------------------------------------------------------------
 
 
 GOOD = {"arm": [0, 1, 1], "reward": [0.0, 1.0, 0.5], "propensity": [0.5, 0.25, 0.25]}
@@ -316,12 +420,26 @@ GOOD = {"arm": [0, 1, 1], "reward": [0.0, 1.0, 0.5], "propensity": [0.5, 0.25, 0
     [
         ("propensity is missing. .*Session.decide", {}, {"propensity": None}),
         ("frame has no column 'click'; it has arm, reward, propensity", {}, {"reward": "click"}),
-        ("row 1: reward = 3 is outside the declared range .0, 1.; give from_frame", {"reward": [0, 3, 1]}, {}),
+        (
+            "row 1: reward = 3 is outside the declared range .0, 1.; give from_frame",
+            {"reward": [0, 3, 1]},
+            {},
+        ),
         ("row 2: reward = inf is not a finite number", {"reward": [0, 1, np.inf]}, {}),
         ("none of the log's 3 rows has a reward", {"reward": [np.nan] * 3}, {}),
-        ("frame has no column 'h'; it has arm, reward, propensity. Without the probability of what was played", {}, {"propensity": "h"}),
         (
-            r"frame has 2 bad rows of 3: row 0: propensity = 0, but it must be in \(0, 1\].*; row 2: propensity = 0",
+            "frame has no column 'h'; it has arm, reward, propensity. "
+            "Without the "
+            "probability of "
+            "what was played",
+            {},
+            {"propensity": "h"},
+        ),
+        (
+            r"frame has 2 bad rows of 3: row 0: propensity = 0, but it must be "
+            r"in \(0, "
+            r"1\].*; row "
+            r"2: propensity = 0",
             {"propensity": [0, 0.5, 0]},
             {},
         ),
@@ -331,11 +449,31 @@ GOOD = {"arm": [0, 1, 1], "reward": [0.0, 1.0, 0.5], "propensity": [0.5, 0.25, 0
         ("row 0: arm = -1 is no arm from 0 to 1", {"arm": [-1, 1, 1]}, {"arms": 2}),
         ("row 2: arm = 5 is no arm from 0 to 1", {"arm": [0, 1, 5]}, {"arms": 2}),
         ("row 1: arm = 0.5 is no arm", {"arm": [0, 0.5, 1]}, {}),
-        (r"column 'propensity' has shape .2,., but must have one entry for each of the 3 rows", {"propensity": [0.5, 0.5]}, {}),
-        ("row 1: features x = inf is not a finite number", {"x": [0, np.inf, 1]}, {"features": ["x"]}),
-        ("row 0: probabilities add up to 0.9", {"a": [0.5] * 3, "b": [0.4] * 3}, {"probabilities": ["a", "b"]}),
-        ("row 1: propensity = 0.25 differs from the probability 0.5", {"a": [0.5] * 3, "b": [0.5] * 3}, {"probabilities": ["a", "b"]}),
-        ("row 1: arm 1 was played, but is not eligible", {"a": [1, 1, 1], "b": [1, 0, 1]}, {"eligible": ["a", "b"]}),
+        (
+            r"column 'propensity' has shape .2,., but must have one entry for each of the 3 rows",
+            {"propensity": [0.5, 0.5]},
+            {},
+        ),
+        (
+            "row 1: features x = inf is not a finite number",
+            {"x": [0, np.inf, 1]},
+            {"features": ["x"]},
+        ),
+        (
+            "row 0: probabilities add up to 0.9",
+            {"a": [0.5] * 3, "b": [0.4] * 3},
+            {"probabilities": ["a", "b"]},
+        ),
+        (
+            "row 1: propensity = 0.25 differs from the probability 0.5",
+            {"a": [0.5] * 3, "b": [0.5] * 3},
+            {"probabilities": ["a", "b"]},
+        ),
+        (
+            "row 1: arm 1 was played, but is not eligible",
+            {"a": [1, 1, 1], "b": [1, 0, 1]},
+            {"eligible": ["a", "b"]},
+        ),
         ("row 1: propensity = 0.25 is below floor = 0.3", {}, {"floor": 0.3}),
         ("rewards = .1, 0. must be a pair", {}, {"rewards": (1, 0)}),
         (
@@ -371,8 +509,16 @@ def test_a_floor_that_a_propensity_contradicts_is_refused():
     """One arm was played with certainty, and the floor of the others was believed."""
     rows = {"arm": [0, 1, 2], "reward": [1.0, 0.0, 1.0], "propensity": [0.8, 0.1, 0.1]}
     assert tr.logs.from_frame(rows, floor=0.1).floor == 0.1
-    with pytest.raises(ValueError, match=r"propensity = 1, but the others' floor = 0\.1 leaves at most 0\.8; give the true floor"):
+    with pytest.raises(
+        ValueError,
+        match=r"propensity = 1, but the others' floor = 0\.1 leaves at most "
+        r"0\.8; give "
+        r"the true "
+        r"floor",
+    ):
         tr.logs.from_frame(rows | {"propensity": [1.0, 0.1, 0.1]}, floor=0.1)
     mask = np.array([[True, False, False], [True, True, True], [True, True, True]])
-    alone = tr.logs.from_frame(rows | {"propensity": [1.0, 0.1, 0.1]}, eligible=mask, floor=0.1)  # no other could be played
+    alone = tr.logs.from_frame(
+        rows | {"propensity": [1.0, 0.1, 0.1]}, eligible=mask, floor=0.1
+    )  # no other could be played
     assert alone.floor == 0.1

@@ -1,4 +1,5 @@
-"""The Open Bandit Dataset: the loader, and the values that must come out. Skipped without the data."""
+"""The Open Bandit Dataset: the loader, and the values that must come out. Skipped without the
+data."""
 
 import numpy as np
 import pytest
@@ -49,7 +50,12 @@ def test_men_from_thompson_sampling_to_uniform():
 @needs_data
 def test_women_are_refused_for_lack_of_overlap():
     e = tr.evaluate(log_of(open_bandit("women", "bts")), np.full(46, 1 / 46), baseline="logged")
-    assert e.verdict == "not enough overlap: effective sample size 2 of 10,000; log with a propensity floor (Explore)"
+    assert (
+        e.verdict == "not enough overlap: effective sample size 2 of 10,000; "
+        "log with a "
+        "propensity floor "
+        "(Explore)"
+    )
     assert round(tr.evaluate(log_of(open_bandit("all", "bts")), np.full(80, 1 / 80)).ess) == 340
 
 
@@ -79,7 +85,9 @@ def test_folders_are_read_as_well_and_damaged_ones_refused(tmp_path):
     folder.mkdir(parents=True)
     items = ",item_id,item_feature_0,item_feature_1,item_feature_2,item_feature_3\n"
     (folder / "item_context.csv").write_text(items + "0,0,-0.5,a,c,e\n1,1,0.5,b,c,f\n")
-    head = ",timestamp,item_id,position,click,propensity_score," + ",".join(f"user_feature_{j}" for j in range(4))
+    head = ",timestamp,item_id,position,click,propensity_score," + ",".join(
+        f"user_feature_{j}" for j in range(4)
+    )
     head += ",user-item_affinity_0,user-item_affinity_1\n"
     late = "0,2019-11-24 00:00:02.5+00:00,1,3,1,0.5,u,v,w,x,0.0,2.0\n"
     early = "1,2019-11-24 00:00:01+00:00,0,1,0,0.5,u,v,y,x,1.0,0.0\n"
@@ -93,7 +101,10 @@ def test_folders_are_read_as_well_and_damaged_ones_refused(tmp_path):
     assert found.shares.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
     assert tr.evaluate(log_of(found), 1).n == 2
     (folder / "men.csv").write_text(head + late.replace(",3,", ",4,"))
-    with pytest.raises(ValueError, match=r"random/men does not hold the Open Bandit Dataset .*positions from 1 to 3"):
+    with pytest.raises(
+        ValueError,
+        match=r"random/men does not hold the Open Bandit Dataset .*positions from 1 to 3",
+    ):
         open_bandit("men", "random", data=tmp_path)
     (folder / "men.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="does not hold the Open Bandit Dataset"):

@@ -48,8 +48,15 @@ def test_many_rounds_at_once_are_one_after_another(name, common, masked):
         eligible[~eligible.any(axis=1), 1] = True
     before = session.to_bytes()
     found = propensities_of_rounds(session, features, eligible)
-    each = np.stack([session.propensities(features[i], None if eligible is None else eligible[i]) for i in range(40)])
-    np.testing.assert_allclose(found, each, rtol=0.0, atol=1e-8 if name.startswith("LinTS") else 1e-15)
+    each = np.stack(
+        [
+            session.propensities(features[i], None if eligible is None else eligible[i])
+            for i in range(40)
+        ]
+    )
+    np.testing.assert_allclose(
+        found, each, rtol=0.0, atol=1e-8 if name.startswith("LinTS") else 1e-15
+    )
     assert (found.max(axis=0) > 0.0).sum() > 1, "one arm in all rounds would not show a wrong one"
     assert session.to_bytes() == before
     assert known_at_once(session, features, eligible).tolist() == [together] * 40
@@ -71,7 +78,8 @@ def test_many_entries_are_not_checked_together(monkeypatch):
 
 @pytest.mark.parametrize("learned", [0, 1, 200])
 def test_thompson_chances_at_once_with_many_arms_and_few_rewards(learned):
-    """Untried arms come first; arms far behind have next to no chance; twenty panels or hundreds."""
+    """Untried arms come first; arms far behind have next to no chance; twenty panels or
+    hundreds."""
     rng = np.random.default_rng(learned)
     session = tr.Session(tr.LinTS(), arms=8, dimension=3, seed=1)
     theta = rng.normal(size=(8, 3))
@@ -89,23 +97,42 @@ def test_thompson_chances_at_once_with_many_arms_and_few_rewards(learned):
 
 
 def test_chances_of_normals_against_their_integral():
-    """`best_of_normals` beside scipy's quadrature, also where one deviation is a thousand times another; not where an entry is certain."""
+    """`best_of_normals` beside scipy's quadrature, also where one deviation is a thousand times
+    another; not where an entry is certain."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        mean, deviation, chance = rng.normal(size=4), np.exp(rng.uniform(-3.0, 3.0, 4)), np.full(4, np.nan)
+        mean, deviation, chance = (
+            rng.normal(size=4),
+            np.exp(rng.uniform(-3.0, 3.0, 4)),
+            np.full(4, np.nan),
+        )
         assert best_of_normals(mean, deviation, chance)
         for k in range(4):
             others = [j for j in range(4) if j != k]
 
             def integrand(z, k=k, others=others, mean=mean, deviation=deviation):
-                return norm.pdf(z) * norm.cdf((mean[k] + z * deviation[k] - mean[others]) / deviation[others]).prod()
+                return (
+                    norm.pdf(z)
+                    * norm.cdf(
+                        (mean[k] + z * deviation[k] - mean[others]) / deviation[others]
+                    ).prod()
+                )
 
-            edges = [(mean[j] + c * deviation[j] - mean[k]) / deviation[k] for j in range(4) for c in (-6, -3, -1, 0, 1, 3, 6)]
+            edges = [
+                (mean[j] + c * deviation[j] - mean[k]) / deviation[k]
+                for j in range(4)
+                for c in (-6, -3, -1, 0, 1, 3, 6)
+            ]
             edges = np.unique(np.clip([-8.5, *edges, 8.5], -8.5, 8.5))
-            truth = sum(quad(integrand, low, high, epsabs=1e-13)[0] for low, high in itertools.pairwise(edges))
+            truth = sum(
+                quad(integrand, low, high, epsabs=1e-13)[0]
+                for low, high in itertools.pairwise(edges)
+            )
             assert abs(chance[k] - truth) < 1e-8, (seed, k)
     assert not best_of_normals(np.zeros(2), np.array([1.0, 0.0]), np.empty(2))
-    assert not best_of_normals(np.zeros(100), np.geomspace(1e-5, 1.0, 100), np.empty(100)), "too many panels"
+    assert not best_of_normals(np.zeros(100), np.geomspace(1e-5, 1.0, 100), np.empty(100)), (
+        "too many panels"
+    )
 
 
 def known_at_once(session, features, eligible):

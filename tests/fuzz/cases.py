@@ -1,7 +1,8 @@
-"""Random calls of constructors, sessions and runs: the answer is a result or a sentence, and a refused call changes nothing.
+"""Random calls of constructors, sessions and runs: the answer is a result or a sentence, and a
+refused call changes nothing.
 
-`python tests/fuzz/cases.py sessions 2000 0` plays 2,000 cases from seed 0 and exits with 1 at the first that fails, naming the call and
-its arguments. NUMBA_DISABLE_JIT=1 saves the compilation.
+`python tests/fuzz/cases.py sessions 2000 0` plays 2,000 cases from seed 0 and exits with 1 at the
+first that fails, naming the call and its arguments. NUMBA_DISABLE_JIT=1 saves the compilation.
 """
 
 import math
@@ -29,21 +30,54 @@ MEANS = [0.3, 0.5, 0.4]
 CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Bernoulli": (tr.problems.Bernoulli, {"means": MEANS}),
     "Gaussian": (tr.problems.Gaussian, {"means": MEANS, "sd": 1.0}),
-    "Linear": (tr.problems.Linear, {"arms": X, "theta": THETA, "noise": 0.1, "rewards": "gaussian"}),
-    "ContextualLinear": (tr.problems.ContextualLinear, {"theta": THETA, "arms": 3, "noise": 0.1, "rewards": "gaussian"}),
+    "Linear": (
+        tr.problems.Linear,
+        {"arms": X, "theta": THETA, "noise": 0.1, "rewards": "gaussian"},
+    ),
+    "ContextualLinear": (
+        tr.problems.ContextualLinear,
+        {"theta": THETA, "arms": 3, "noise": 0.1, "rewards": "gaussian"},
+    ),
     "Lipschitz": (
         tr.problems.Lipschitz,
-        {"points": POINTS, "means": MEANS, "lipschitz": 1.0, "distances": None, "rewards": "bernoulli", "noise": 1.0, "best": None},
+        {
+            "points": POINTS,
+            "means": MEANS,
+            "lipschitz": 1.0,
+            "distances": None,
+            "rewards": "bernoulli",
+            "noise": 1.0,
+            "best": None,
+        },
     ),
     "ContextualLipschitz": (
         tr.problems.ContextualLipschitz,
-        {"contexts": [0.0, 1.0], "points": POINTS, "means": [MEANS, MEANS], "lipschitz": 1.0, "frequencies": None, "noise": 1.0},
+        {
+            "contexts": [0.0, 1.0],
+            "points": POINTS,
+            "means": [MEANS, MEANS],
+            "lipschitz": 1.0,
+            "frequencies": None,
+            "noise": 1.0,
+        },
     ),
-    "SemiBandit": (tr.problems.SemiBandit, {"arms": X, "theta": THETA, "oracle": tr.oracles.TopK(2), "noise": 0.1, "shown": None}),
+    "SemiBandit": (
+        tr.problems.SemiBandit,
+        {"arms": X, "theta": THETA, "oracle": tr.oracles.TopK(2), "noise": 0.1, "shown": None},
+    ),
     "Cascade": (tr.problems.Cascade, {"means": MEANS, "oracle": tr.oracles.TopK(2), "arms": None}),
-    "Promotions": (tr.problems.Promotions, {"features": X, "rewards": [[1, 2], [2, 1], [0, 3]], "k": 1, "shown": None}),
-    "ContextualSpread": (tr.problems.ContextualSpread, {"theta": [0.6, 0.8], "arms": 4, "noise": 0.1, "baseline_rank": 2}),
-    "spread_arms": (tr.problems.spread_arms, {"number": 4, "theta": [0.6, 0.8], "rng": np.random.default_rng(0)}),
+    "Promotions": (
+        tr.problems.Promotions,
+        {"features": X, "rewards": [[1, 2], [2, 1], [0, 3]], "k": 1, "shown": None},
+    ),
+    "ContextualSpread": (
+        tr.problems.ContextualSpread,
+        {"theta": [0.6, 0.8], "arms": 4, "noise": 0.1, "baseline_rank": 2},
+    ),
+    "spread_arms": (
+        tr.problems.spread_arms,
+        {"number": 4, "theta": [0.6, 0.8], "rng": np.random.default_rng(0)},
+    ),
     "TopK": (tr.oracles.TopK, {"k": 2}),
     "Knapsack": (tr.oracles.Knapsack, {"costs": [1.0, 2.0, 1.0], "budget": 2.0}),
     "Partition": (tr.oracles.Partition, {"categories": ["a", "b", "b"], "limit": 1, "k": 2}),
@@ -51,15 +85,44 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Budget": (tr.Budget, {"baseline": 0, "alpha": 0.1, "checkpoint": 1}),
     "lipschitz_lower_bound": (
         tr.lipschitz_lower_bound,
-        {"means": MEANS, "points": POINTS, "lipschitz": 1.0, "divergence": "bernoulli", "sigma": 1.0, "contexts": None},
+        {
+            "means": MEANS,
+            "points": POINTS,
+            "lipschitz": 1.0,
+            "divergence": "bernoulli",
+            "sigma": 1.0,
+            "contexts": None,
+        },
     ),
-    "Encoder": (tr.Encoder, {"columns": {"x": "number"}, "cross": (("x", "y"),), "levels": 5, "buckets": 4, "intercept": False}),
+    "Encoder": (
+        tr.Encoder,
+        {
+            "columns": {"x": "number"},
+            "cross": (("x", "y"),),
+            "levels": 5,
+            "buckets": 4,
+            "intercept": False,
+        },
+    ),
     "discretize": (tr.discretize, {"horizon": 100, "exponent": 1.0}),
 }
 for _name, _item in named_policies():
-    _needed = {"inner": tr.UCB(), "lipschitz": 1.0, "nu": 1.0, "theta": THETA, "baseline": 0, "moment": 1.0}
-    CONSTRUCTORS[_name] = (_item, {field: _needed.get(field) for field in _item.FIELDS if field in _needed})
-CONSTRUCTORS["SafeSegments"] = (tr.SafeSegments, {"inner": tr.Safe(tr.UCB(), baseline=0), "segments": 2})
+    _needed = {
+        "inner": tr.UCB(),
+        "lipschitz": 1.0,
+        "nu": 1.0,
+        "theta": THETA,
+        "baseline": 0,
+        "moment": 1.0,
+    }
+    CONSTRUCTORS[_name] = (
+        _item,
+        {field: _needed.get(field) for field in _item.FIELDS if field in _needed},
+    )
+CONSTRUCTORS["SafeSegments"] = (
+    tr.SafeSegments,
+    {"inner": tr.Safe(tr.UCB(), baseline=0), "segments": 2},
+)
 
 
 class Failed(Exception):
@@ -67,7 +130,8 @@ class Failed(Exception):
 
 
 def attempt(number: int, call: Any, what: str, given: dict[str, Any]) -> Any:
-    """The result of a call, or the ValueError it was refused with; anything else fails with the case."""
+    """The result of a call, or the ValueError it was refused with; anything else fails with the
+    case."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -76,7 +140,9 @@ def attempt(number: int, call: Any, what: str, given: dict[str, Any]) -> Any:
         if isinstance(error, ValueError) and is_a_sentence(error):
             return error
         shown = ", ".join(f"{key}={told(value)}" for key, value in given.items())
-        raise Failed(f"case {number}: {what}({shown}) raised {type(error).__name__}: {str(error)[:300]}") from error
+        raise Failed(
+            f"case {number}: {what}({shown}) raised {type(error).__name__}: {str(error)[:300]}"
+        ) from error
 
 
 def spoilt(rng: np.random.Generator, given: dict[str, Any], names: list[str]) -> dict[str, Any]:
@@ -111,7 +177,9 @@ SESSIONS: dict[str, Any] = {
     "LinGapE": lambda: tr.Session(tr.LinGapE(), arms=X),
     "C2UCB": lambda: tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.TopK(2)),
     "CombUCB1": lambda: tr.Session(tr.CombUCB1(), arms=3, oracle=tr.oracles.TopK(2)),
-    "C2UCB, promotions": lambda: tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.Promotions(promotions=2, k=1)),
+    "C2UCB, promotions": lambda: tr.Session(
+        tr.C2UCB(), arms=X, oracle=tr.oracles.Promotions(promotions=2, k=1)
+    ),
 }
 STARTS = {
     "policy": tr.UCB(),
@@ -136,10 +204,11 @@ def frozen(session: tr.Session) -> dict[str, Any]:
 
 def equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
     return first.keys() == second.keys() and all(
-        np.array_equal(value, second[key], equal_nan=True) if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        np.array_equal(value, second[key], equal_nan=True)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
         else np.array_equal(value, second[key])
         for key, value in first.items()
-    )  # fmt: skip
+    )
 
 
 def random_call(rng: np.random.Generator, name: str, arms: int) -> tuple[str, dict[str, Any]]:
@@ -149,24 +218,35 @@ def random_call(rng: np.random.Generator, name: str, arms: int) -> tuple[str, di
         return draw(rng) if rng.random() < chance else right
 
     def context() -> Any:
-        features = rng.normal(size=(3, 3)) if name.endswith("contexts") or rng.random() < 0.2 else None
+        features = (
+            rng.normal(size=(3, 3)) if name.endswith("contexts") or rng.random() < 0.2 else None
+        )
         kind = rng.random()
         if kind < 0.2:
             return draw(rng)
         if kind < 0.6:
             return features
-        return tr.Context(either(features, 0.2), either(None, 0.2), either(None, 0.2), either(None, 0.2))
+        return tr.Context(
+            either(features, 0.2), either(None, 0.2), either(None, 0.2), either(None, 0.2)
+        )
 
     action = int(rng.integers(4))
     if action == 0:
         right = rng.random(arms) < 0.8
-        return "select", {"context": context(), "eligible": either(None if rng.random() < 0.5 else right, 0.3)}
+        return "select", {
+            "context": context(),
+            "eligible": either(None if rng.random() < 0.5 else right, 0.3),
+        }
     if action == 1:
         return "explain", {"context": context(), "eligible": either(None)}
     if action == 2 and rng.random() < 0.2:
         return "recommend", {}
     if action == 2 and rng.random() < 0.3:
-        shown = rng.normal(size=(2, 3, 3) if rng.random() < 0.5 else (2, 3)) if name.endswith("contexts") else None
+        shown = (
+            rng.normal(size=(2, 3, 3) if rng.random() < 0.5 else (2, 3))
+            if name.endswith("contexts")
+            else None
+        )
         ids = [f"{rng.integers(10**9)}", int(rng.integers(10**9))]
         return "decide_many", {
             "contexts": either(shown, 0.4),
@@ -184,7 +264,8 @@ def random_call(rng: np.random.Generator, name: str, arms: int) -> tuple[str, di
 
 
 def sessions(cases: list[np.random.Generator]) -> None:
-    """A refused call leaves state, rounds and random stream as they were; an accepted one answers with arms that exist."""
+    """A refused call leaves state, rounds and random stream as they were; an accepted one answers
+    with arms that exist."""
     open_sessions = {name: make() for name, make in SESSIONS.items()}
     used, answered = dict.fromkeys(open_sessions, 0), 0
     for number, rng in enumerate(cases):
@@ -200,14 +281,18 @@ def sessions(cases: list[np.random.Generator]) -> None:
         method, given = random_call(rng, name, session.arms.number)
         found = attempt(number, getattr(session, method), f"{name}.{method}", given)
         if isinstance(found, ValueError):
-            assert equal(before, frozen(session)), f"case {number}: {name}.{method} was refused with {found} and changed the session"
+            assert equal(before, frozen(session)), (
+                f"case {number}: {name}.{method} was refused with {found} and changed the session"
+            )
             assert session._rounds.changing == changing, f"case {number}"
         elif method == "select":
             answered += 1
             chosen = np.atleast_1d(found)
             assert ((chosen >= 0) & (chosen < session.arms.number)).all(), f"case {number}"
         elif method == "explain":
-            assert equal(before, frozen(session)) or session._rounds.changing != changing, f"case {number}: explain changed the session"
+            assert equal(before, frozen(session)) or session._rounds.changing != changing, (
+                f"case {number}: explain changed the session"
+            )
     assert answered > 0.03 * len(cases)
 
 
@@ -216,20 +301,36 @@ QUESTION = tr.problems.Linear(X, THETA, noise=0.1)
 RUNS: dict[str, tuple[Any, dict[str, Any]]] = {
     "simulate": (
         tr.simulate,
-        {"problem": PROBLEM, "policies": {"a": tr.UCB()}, "horizon": 8, "replications": 1, "seed": 0, "checkpoints": None,
-         "monitor": None, "workers": 1},
+        {
+            "problem": PROBLEM,
+            "policies": {"a": tr.UCB()},
+            "horizon": 8,
+            "replications": 1,
+            "seed": 0,
+            "checkpoints": None,
+            "monitor": None,
+            "workers": 1,
+        },
     ),
     "identify": (
         tr.identify,
-        {"problem": QUESTION, "policies": {"a": tr.LinGapE(noise=0.1)}, "replications": 1, "seed": 0, "max_rounds": 20, "budget": None,
-         "workers": 1},
+        {
+            "problem": QUESTION,
+            "policies": {"a": tr.LinGapE(noise=0.1)},
+            "replications": 1,
+            "seed": 0,
+            "max_rounds": 20,
+            "budget": None,
+            "workers": 1,
+        },
     ),
-}  # fmt: skip
+}
 LONG = ("horizon", "max_rounds", "budget", "replications")  # where a legal number may mean an hour
 
 
 def runs(cases: list[np.random.Generator]) -> None:
-    """`simulate` and `identify` answer with finite numbers or refuse with a sentence, whatever they are given."""
+    """`simulate` and `identify` answer with finite numbers or refuse with a sentence, whatever they
+    are given."""
     done = 0
     for number, rng in enumerate(cases):
         name = "identify" if rng.random() < 0.3 else "simulate"
@@ -250,13 +351,17 @@ def runs(cases: list[np.random.Generator]) -> None:
                 assert (pulls.sum(axis=1) == pulls.sum(axis=1)[0]).all(), f"case {number}"
         elif isinstance(found, tr.Identification):
             done += 1
-            assert all(math.isfinite(value) for rounds in found.rounds.values() for value in rounds), f"case {number}"
+            assert all(
+                math.isfinite(value) for rounds in found.rounds.values() for value in rounds
+            ), f"case {number}"
     assert done > 0.05 * len(cases)
 
 
 if __name__ == "__main__":
     kind, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
-        {"constructors": constructors, "sessions": sessions, "runs": runs}[kind]([np.random.default_rng([seed, n]) for n in range(count)])
+        {"constructors": constructors, "sessions": sessions, "runs": runs}[kind](
+            [np.random.default_rng([seed, n]) for n in range(count)]
+        )
     except (Failed, AssertionError) as failure:
         sys.exit(str(failure))

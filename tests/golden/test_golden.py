@@ -1,4 +1,5 @@
-"""Results do not move: decisions and regrets to the bit, with the CPU's fused multiply-add and without."""
+"""Results do not move: decisions and regrets to the bit, with the CPU's fused multiply-add and
+without."""
 
 import json
 import os
@@ -22,16 +23,29 @@ def stored():
 def recorded_elsewhere(*options, **environment):
     """What another process records."""
     given = os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, record.__file__, *options], env=given, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, record.__file__, *options],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 
 
 def test_results_of_the_quick_pairs_are_the_recorded_ones(stored):
-    """Uncompiled: the contract compares the compiled kernels of the same pairs with uncompiled ones, to the bit."""
+    """Uncompiled: the contract compares the compiled kernels of the same pairs with uncompiled
+    ones, to the bit."""
     pairs = record.quick()
     assert len(pairs) == len(quick_pairs(all_pairs()))  # all are stored
-    assert record.differences({pair: stored[pair] for pair in pairs}, recorded_elsewhere("--quick", NUMBA_DISABLE_JIT="1")) == []
+    assert (
+        record.differences(
+            {pair: stored[pair] for pair in pairs},
+            recorded_elsewhere("--quick", NUMBA_DISABLE_JIT="1"),
+        )
+        == []
+    )
 
 
 @thorough
@@ -41,7 +55,8 @@ def test_results_are_the_recorded_ones(stored):
 
 @thorough
 def test_without_fused_multiply_add_decisions_are_the_same(stored):
-    """libm picks its exp and log by CPU; their last bits differ, the decisions of these runs do not."""
+    """libm picks its exp and log by CPU; their last bits differ, the decisions of these runs do
+    not."""
     assert record.differences(stored, recorded_elsewhere(GLIBC_TUNABLES=FMA_OFF)) == []
 
 

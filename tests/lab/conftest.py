@@ -1,4 +1,5 @@
-"""Clusters of two processes, started once for the tests of a file; helpers of the tests here and of the service."""
+"""Clusters of two processes, started once for the tests of a file; helpers of the tests here and of
+the service."""
 
 import os
 import pathlib
@@ -8,7 +9,9 @@ import pytest
 
 HERE = str(pathlib.Path(__file__).parent)
 sys.path[:0] = [HERE, str(pathlib.Path(HERE).parent / "service")]
-os.environ["PYTHONPATH"] = os.pathsep.join([HERE, *filter(None, sys.path)])  # of drivers and workers that tests start
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [HERE, *filter(None, sys.path)]
+)  # of drivers and workers that tests start
 
 
 @pytest.fixture(scope="module", params=["dask", "ray"])

@@ -11,7 +11,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Logged:
-    """Replication r is r² and eight random numbers; every execution leaves its process and a line before and after in the log."""
+    """Replication r is r² and eight random numbers; every execution leaves its process and a line
+    before and after in the log."""
 
     log: str
     seconds: float = 0.0
@@ -41,7 +42,10 @@ class Logged:
         if self.fails == f"{name} {replication}":
             raise ValueError(f"replication {replication} of {name!r} fails.")
         write(self.log, f"end {os.getpid()} {name} {replication}")
-        return {"square": np.array(replication**2), "drawn": np.random.default_rng([ord(name), replication]).random(8)}
+        return {
+            "square": np.array(replication**2),
+            "drawn": np.random.default_rng([ord(name), replication]).random(8),
+        }
 
 
 def write(log, line):
@@ -52,7 +56,10 @@ def write(log, line):
 def lines(log):
     """(word, process, name and replication) of each line so far."""
     text = pathlib.Path(log).read_text() if pathlib.Path(log).exists() else ""
-    return [(word, int(process), task) for word, process, task in (line.split(" ", 2) for line in text.splitlines())]
+    return [
+        (word, int(process), task)
+        for word, process, task in (line.split(" ", 2) for line in text.splitlines())
+    ]
 
 
 def times(log, word="begin"):

@@ -1,6 +1,8 @@
-"""An editor on the first calls of a newcomer: hovering shows signature and summary, completion the names that come next, all with types.
+"""An editor on the first calls of a newcomer: hovering shows signature and summary, completion the
+names that come next, all with types.
 
-Pyright's language server answers, which is what Visual Studio Code's Python support and many other editors speak to.
+Pyright's language server answers, which is what Visual Studio Code's Python support and many other
+editors speak to.
 """
 
 import contextlib
@@ -39,20 +41,41 @@ tr.UCB(
 """.strip()
 HOVERED = {  # what is hovered: words of its signature, its first sentence
     "Bernoulli(": ("means: ArrayLike", "K independent arms with rewards 0 or 1."),
-    "UCB(alpha": ("alpha: float = 2", "Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls)."),
+    "UCB(alpha": (
+        "alpha: float = 2",
+        "Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).",
+    ),
     "simulate(": ("horizon: int", "Play every policy against the same contexts and noise"),
-    "summary(": ("-> list[SummaryRow]", "Final regret of every policy, lowest first, with paired differences"),
+    "summary(": (
+        "-> list[SummaryRow]",
+        "Final regret of every policy, lowest first, with paired differences",
+    ),
     "plot(": ("path: str | Path | None = None", "Draw the mean regret curves with their bands"),
-    "Session(": ("arms: ArrayLike | int | Sequence[str] | None = None", "One policy, its state, its random stream and its open decisions."),
+    "Session(": (
+        "arms: ArrayLike | int | Sequence[str] | None = None",
+        "One policy, its state, its random stream and its open decisions.",
+    ),
     "decide(": (") -> Decision", "Decide which arm (or set of arms) to play."),
     "reward(": (") -> bool", "Close an open decision with its reward"),
-    "explain(": (") -> Explanation", "Why: per-arm mean, width, lower, upper, index and probability"),
-    "evaluate(": (") -> Evaluation", "Estimate the value of a policy from a log that another policy made."),
+    "explain(": (
+        ") -> Explanation",
+        "Why: per-arm mean, width, lower, upper, index and probability",
+    ),
+    "evaluate(": (
+        ") -> Evaluation",
+        "Estimate the value of a policy from a log that another policy made.",
+    ),
 }
 TYPES = {
-    "problem": "Bernoulli", "policy": "UCB", "result": "Result", "session": "Session", "decision": "Decision", "value": "Evaluation",
-    "why": "Explanation", "rows": "list[SummaryRow]",
-}  # fmt: skip
+    "problem": "Bernoulli",
+    "policy": "UCB",
+    "result": "Result",
+    "session": "Session",
+    "decision": "Decision",
+    "value": "Evaluation",
+    "why": "Explanation",
+    "rows": "list[SummaryRow]",
+}
 COMPLETED = {  # what has been typed: some of the names that are offered
     "tr.problems.": {"Bernoulli", "Gaussian", "Linear", "from_function"},
     "tr.UCB(": {"alpha=", "forget="},
@@ -70,7 +93,10 @@ class Server:
 
     def __init__(self, folder):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "pyright.langserver", "--stdio"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "pyright.langserver", "--stdio"],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self.number = 0
         self.ask(
@@ -90,7 +116,8 @@ class Server:
         self.send(method=method, params=params)
 
     def ask(self, method, **params):
-        """The answer to a request; what the server itself asks on the way is answered with nothing."""
+        """The answer to a request; what the server itself asks on the way is answered with
+        nothing."""
         self.number += 1
         self.send(id=self.number, method=method, params=params)
         while True:
@@ -104,7 +131,11 @@ class Server:
                 assert "error" not in heard, heard
                 return heard["result"]
             if "method" in heard and "id" in heard:
-                items = heard["params"].get("items", []) if heard["method"] == "workspace/configuration" else []
+                items = (
+                    heard["params"].get("items", [])
+                    if heard["method"] == "workspace/configuration"
+                    else []
+                )
                 self.send(id=heard["id"], result=[None] * len(items) if items else None)
 
     def close(self):
@@ -121,15 +152,29 @@ def editor(tmp_path_factory):
     folder = tmp_path_factory.mktemp("editor")
     environment = pathlib.Path(sys.prefix)
     (folder / "pyrightconfig.json").write_text(
-        json.dumps({"extraPaths": [str(SOURCE)], "venvPath": str(environment.parent), "venv": environment.name, "pythonVersion": "3.11"})
+        json.dumps(
+            {
+                "extraPaths": [str(SOURCE)],
+                "venvPath": str(environment.parent),
+                "venv": environment.name,
+                "pythonVersion": "3.11",
+            }
+        )
     )
     file = folder / "script.py"
     file.write_text(SCRIPT)
     server = Server(folder)
-    server.tell("textDocument/didOpen", textDocument={"uri": file.as_uri(), "languageId": "python", "version": 1, "text": SCRIPT})
+    server.tell(
+        "textDocument/didOpen",
+        textDocument={"uri": file.as_uri(), "languageId": "python", "version": 1, "text": SCRIPT},
+    )
 
     def ask(method, line, character):
-        return server.ask(method, textDocument={"uri": file.as_uri()}, position={"line": line, "character": character})
+        return server.ask(
+            method,
+            textDocument={"uri": file.as_uri()},
+            position={"line": line, "character": character},
+        )
 
     yield ask
     server.close()
@@ -161,5 +206,8 @@ def test_completion_offers_what_comes_next(editor):
         labels = {item["label"] for item in offered["items"]}
         assert names <= labels, (typed, names - labels)
         if typed == "tr.":
-            rooms = {"simulation", "solvers"}  # Pyright offers the rooms out of which the stub takes modules
+            rooms = {
+                "simulation",
+                "solvers",
+            }  # Pyright offers the rooms out of which the stub takes modules
             assert {label for label in labels if not label.startswith("_")} - {*dir(tr)} <= rooms

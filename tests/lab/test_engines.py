@@ -1,4 +1,5 @@
-"""Dask and Ray with two worker processes: the bits of threads, errors, addresses, killed workers, Ctrl-C."""
+"""Dask and Ray with two worker processes: the bits of threads, errors, addresses, killed workers,
+Ctrl-C."""
 
 import os
 import pathlib
@@ -17,7 +18,12 @@ from interrupting import crowding, interrupt, started
 from tightrope.simulation.run import run_experiment
 
 TEN = tr.problems.Bernoulli(np.linspace(0.25, 0.75, 10))
-SPEC = "problem: {kind: bernoulli, means: [0.4, 0.6]}\npolicies: {UCB: {policy: UCB}}\nhorizon: 200\nreplications: 5\n"
+SPEC = (
+    "problem: {kind: bernoulli, means: [0.4, 0.6]}\npolicies: {UCB: "
+    "{policy: "
+    "UCB}}\nhorizon: "
+    "200\nreplications: 5\n"
+)
 
 
 def same(first, second):
@@ -30,19 +36,34 @@ def same(first, second):
 
 def chunk_files(out):
     """Those that stand under their name; another worker may be writing one at this moment."""
-    return {path.name: path.read_bytes() for path in (out / "chunks").iterdir() if not path.name.startswith(".")}
+    return {
+        path.name: path.read_bytes()
+        for path in (out / "chunks").iterdir()
+        if not path.name.startswith(".")
+    }
 
 
 def test_clusters_give_the_numbers_of_threads(cluster, tmp_path):
     engine, address = cluster
     policies = {"UCB": tr.UCB(), "Thompson": tr.BetaThompson()}
-    options = {"horizon": 300, "replications": 5, "monitor": tr.Budget(baseline=0), "delay": tr.delays.Fixed(20)}
+    options = {
+        "horizon": 300,
+        "replications": 5,
+        "monitor": tr.Budget(baseline=0),
+        "delay": tr.delays.Fixed(20),
+    }
     threads = tr.simulate(TEN, policies, **options, out=tmp_path / "threads")
     done = []
     for out in (None, tmp_path / "cluster"):
         done.clear()
         found = tr.simulate(
-            TEN, policies, engine=engine, address=address, out=out, progress=lambda played, all_: done.append((played, all_)), **options
+            TEN,
+            policies,
+            engine=engine,
+            address=address,
+            out=out,
+            progress=lambda played, all_: done.append((played, all_)),
+            **options,
         )
         for name in policies:
             assert np.array_equal(threads.regret[name], found.regret[name])
@@ -54,20 +75,34 @@ def test_clusters_give_the_numbers_of_threads(cluster, tmp_path):
 
 def test_identification_gives_the_answers_of_threads(cluster):
     engine, address = cluster
-    problem, policy = tr.problems.Linear(np.eye(3), [0.2, 0.5, 0.1], noise=0.3), tr.LinGapE(epsilon=0.1, noise=0.3)
-    named = [tr.identify(problem, policy, replications=3, **at).frame() for at in ({}, {"engine": engine, "address": address})]
+    problem, policy = (
+        tr.problems.Linear(np.eye(3), [0.2, 0.5, 0.1], noise=0.3),
+        tr.LinGapE(epsilon=0.1, noise=0.3),
+    )
+    named = [
+        tr.identify(problem, policy, replications=3, **at).frame()
+        for at in ({}, {"engine": engine, "address": address})
+    ]
     assert named[0].equals(named[1])
 
 
 def test_an_error_in_a_worker_comes_out_and_finished_chunks_stay(cluster, tmp_path):
     engine, address = cluster
     with pytest.raises(ValueError, match=r"^replication 3 of 'b' fails\.$"):
-        run_experiment(Logged(str(tmp_path / "log"), fails="b 3"), 6, engine=engine, address=address, out=tmp_path / "out")
+        run_experiment(
+            Logged(str(tmp_path / "log"), fails="b 3"),
+            6,
+            engine=engine,
+            address=address,
+            out=tmp_path / "out",
+        )
     assert times(tmp_path / "log")["b 3"] == 1  # it would only fail again
     kept = len(chunk_files(tmp_path / "out"))
     whole = run_experiment(Logged(str(tmp_path / "second")), 6, out=tmp_path / "out")
     assert kept > 0
-    assert times(tmp_path / "second").total() <= 12 - kept  # fewer where another worker was still at it
+    assert (
+        times(tmp_path / "second").total() <= 12 - kept
+    )  # fewer where another worker was still at it
     same(whole, run_experiment(Logged(str(tmp_path / "third")), 6))
 
 
@@ -76,7 +111,12 @@ def test_another_driver_works_by_address(cluster, tmp_path):
     (tmp_path / "spec.yaml").write_text(SPEC)
     command = [sys.executable, "-m", "tightrope", "run", str(tmp_path / "spec.yaml"), "--quiet"]
     for place, words in (("cluster", ["--engine", engine, "--address", address]), ("threads", [])):
-        done = subprocess.run([*command, "--out", str(tmp_path / place), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path / place), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr[-2000:]
     assert chunk_files(tmp_path / "cluster") == chunk_files(tmp_path / "threads")
 
@@ -95,17 +135,25 @@ def test_a_killed_worker_costs_only_its_own_chunk(cluster, tmp_path, store):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    found = run_experiment(Logged(log, seconds=0.3), 12, engine=engine, address=address, out=tmp_path / "out" if store else None)
+    found = run_experiment(
+        Logged(log, seconds=0.3),
+        12,
+        engine=engine,
+        address=address,
+        out=tmp_path / "out" if store else None,
+    )
     killer.join()
-    undisturbed = run_experiment(Logged(str(tmp_path / "other")), 12, out=tmp_path / "threads" if store else None)
+    undisturbed = run_experiment(
+        Logged(str(tmp_path / "other")), 12, out=tmp_path / "threads" if store else None
+    )
     assert found.complete
     same(found, undisturbed)
     if store:
         assert chunk_files(tmp_path / "out") == chunk_files(tmp_path / "threads")
     begun, ended = times(log), times(log, "end")
-    lost = {task for word, process, task in lines(log) if word == "begin" and process == killed[0]} - {
-        task for word, process, task in lines(log) if word == "end" and process == killed[0]
-    }
+    lost = {
+        task for word, process, task in lines(log) if word == "begin" and process == killed[0]
+    } - {task for word, process, task in lines(log) if word == "end" and process == killed[0]}
     assert len(begun) == len(ended) == 24
     assert len(lost) == 1
     again = {task for task, number in begun.items() if number > 1}
@@ -115,7 +163,11 @@ def test_a_killed_worker_costs_only_its_own_chunk(cluster, tmp_path, store):
     else:  # Dask makes rows again that the worker held and the driver had not fetched yet
         assert len(again - lost) <= 1
     assert all(begun[task] == 2 for task in again)
-    assert killed[0] not in {process for word, process, task in lines(log) if task in again and word == "end" and task in lost}
+    assert killed[0] not in {
+        process
+        for word, process, task in lines(log)
+        if task in again and word == "end" and task in lost
+    }
 
 
 def running(pid):

@@ -22,17 +22,27 @@ def test_two_drivers_on_one_folder_do_no_harm_and_share_the_work(tmp_path):
     (tmp_path / "driver.py").write_text(DRIVER)
     drivers = [
         subprocess.Popen(
-            [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / f"log{number}"), str(tmp_path / "out"), engine],
-            stderr=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                str(tmp_path / "driver.py"),
+                str(tmp_path / f"log{number}"),
+                str(tmp_path / "out"),
+                engine,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for number, engine in enumerate(("threads", "dask"))
-    ]  # fmt: skip
+    ]
     for driver in drivers:
         _, said = driver.communicate(timeout=120)
         assert driver.returncode == 0, said[-2000:]
         assert "damaged" not in said
     run_experiment(Logged(str(tmp_path / "alone")), 60, out=tmp_path / "single")
-    files = [{path.name: path.read_bytes() for path in (tmp_path / place / "chunks").iterdir()} for place in ("out", "single")]
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / place / "chunks").iterdir()}
+        for place in ("out", "single")
+    ]
     assert files[0] == files[1]
     begun = [times(tmp_path / f"log{number}") for number in (0, 1)]
     assert set(begun[0]) | set(begun[1]) == set(times(tmp_path / "alone"))
@@ -55,10 +65,13 @@ def test_drivers_with_policies_of_their_own_keep_each_others_records(tmp_path):
     drivers = [
         subprocess.Popen(
             [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "out"), name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for name in "abc"
-    ]  # fmt: skip
+    ]
     for driver in drivers:
         assert driver.stdout.readline().strip() == "ready"
     for driver in drivers:
@@ -68,5 +81,7 @@ def test_drivers_with_policies_of_their_own_keep_each_others_records(tmp_path):
         _, said = driver.communicate(timeout=120)
         assert driver.returncode == 0, said[-2000:]
     found = planned_chunks(tmp_path / "out")
-    assert {chunk.name for chunk in found} == {"all"} | {f"{name} {i}" for name in "abc" for i in range(10)}
+    assert {chunk.name for chunk in found} == {"all"} | {
+        f"{name} {i}" for name in "abc" for i in range(10)
+    }
     assert not [path for path in tmp_path.rglob(".*") if path.is_file()]

@@ -1,7 +1,8 @@
-"""A reader who knows the README alone gets somewhere in minutes: what the pages say is typed as it stands there, in an environment of its own.
+"""A reader who knows the README alone gets somewhere in minutes: what the pages say is typed as it
+stands there, in an environment of its own.
 
-The minutes include the installation and all compilation, from an empty folder of kernels. They are those of the clock where nothing else
-runs, and those of the processors, which are always judged.
+The minutes include the installation and all compilation, from an empty folder of kernels. They are
+those of the clock where nothing else runs, and those of the processors, which are always judged.
 """
 
 import contextlib
@@ -30,16 +31,28 @@ def blocks(page, heading=""):
 
 
 class Reader:
-    """Types commands in a copy of the checkout and counts the seconds. The commands of a page find the programs of its environment."""
+    """Types commands in a copy of the checkout and counts the seconds. The commands of a page find
+    the programs of its environment."""
 
     def __init__(self, place):
-        self.home, self.desk, self.seconds, self.before = place / "tightrope", place / "desk", 0.0, 0.0
-        tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+        self.home, self.desk, self.seconds, self.before = (
+            place / "tightrope",
+            place / "desk",
+            0.0,
+            0.0,
+        )
+        tracked = subprocess.run(
+            ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
         for name in tracked:
             (self.home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.home / name)
         self.desk.mkdir()
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "TIGHTROPE", "VIRTUAL_ENV"))}
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("PYTHON", "TIGHTROPE", "VIRTUAL_ENV"))
+        }
         self.environment = inherited | {
             "PATH": f"{place / 'venv' / 'bin'}:{inherited['PATH']}",
             "COLUMNS": "100",
@@ -64,7 +77,8 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A reader who has installed the library; the seconds by the clock and by the processors that this took."""
+    """A reader who has installed the library; the seconds by the clock and by the processors that
+    this took."""
     before = processor_seconds()
     reader = Reader(tmp_path_factory.mktemp("reader"))
     (_, install), *_ = blocks("docs/install.md")
@@ -83,7 +97,8 @@ def reader(installed, tmp_path):
 
 
 def assert_takes(reader, most):
-    """At most so many minutes since the reader began. Where others use the processors the clock says nothing of the pages."""
+    """At most so many minutes since the reader began. Where others use the processors the clock
+    says nothing of the pages."""
     used, clock = processor_seconds() - reader.before, reader.seconds
     print(f"{clock / 60:.1f} minutes, {used / 60:.1f} of processors")
     assert used < 60 * most
@@ -109,7 +124,9 @@ def test_an_own_comparison_with_a_plot_takes_five_minutes(reader):
     (reader.desk / name).write_text(spec.replace("0.35", "0.40"))  # a price of one's own
     said = reader.type(command)
     report = (reader.desk / "runs" / "prices" / "report.html").read_text()
-    assert "<svg" in report and all(policy in said for policy in ("UCB", "sharp UCB", "KL-UCB", "Thompson"))
+    assert "<svg" in report and all(
+        policy in said for policy in ("UCB", "sharp UCB", "KL-UCB", "Thompson")
+    )
     assert_takes(reader, 5)
 
 
@@ -124,7 +141,12 @@ def test_a_served_decision_takes_five_minutes(reader):
         port = probe.getsockname()[1]
     start = time.monotonic()
     process = subprocess.Popen(
-        f"exec {serve.strip()} --port {port}", shell=True, cwd=reader.desk, env=reader.environment, stdout=subprocess.PIPE, text=True
+        f"exec {serve.strip()} --port {port}",
+        shell=True,
+        cwd=reader.desk,
+        env=reader.environment,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         key = ""
@@ -137,7 +159,10 @@ def test_a_served_decision_takes_five_minutes(reader):
                 break
             time.sleep(0.05)
         reader.seconds += time.monotonic() - start
-        told = [reader.type(text.replace(":8080", f":{port}"), TIGHTROPE_KEY=key) for text in (create, visit)]
+        told = [
+            reader.type(text.replace(":8080", f":{port}"), TIGHTROPE_KEY=key)
+            for text in (create, visit)
+        ]
     finally:
         process.terminate()
         process.wait(30)
@@ -147,7 +172,9 @@ def test_a_served_decision_takes_five_minutes(reader):
 
 
 def test_a_reproduced_figure_takes_ten_minutes(reader):
-    command = blocks("docs/how-to/reproduce-the-papers.md", "One paper, one figure")[0][1].splitlines()[0]
+    command = blocks("docs/how-to/reproduce-the-papers.md", "One paper, one figure")[0][
+        1
+    ].splitlines()[0]
     said = reader.type(command)
     pictures = list((reader.desk / "runs").rglob("fig2/*.svg"))
     assert pictures and "claims are judged" in said, said

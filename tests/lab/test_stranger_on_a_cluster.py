@@ -6,7 +6,10 @@ from moss_outside import OutsideMOSS
 
 def test_a_cluster_plays_it_to_the_same_bits(cluster):
     engine, address = cluster
-    problem, given = tr.problems.Bernoulli([0.3, 0.5, 0.6]), {"horizon": 60, "replications": 4, "seed": 1}
+    problem, given = (
+        tr.problems.Bernoulli([0.3, 0.5, 0.6]),
+        {"horizon": 60, "replications": 4, "seed": 1},
+    )
     here = tr.simulate(problem, OutsideMOSS(horizon=60), **given)
     there = tr.simulate(problem, OutsideMOSS(horizon=60), **given, engine=engine, address=address)
     assert here.regret["OutsideMOSS"].tobytes() == there.regret["OutsideMOSS"].tobytes()

@@ -1,4 +1,5 @@
-"""Slow, readable twins of the policies for the best of a few plain arms: all rewards kept, every minimum and root found by SciPy."""
+"""Slow, readable twins of the policies for the best of a few plain arms: all rewards kept, every
+minimum and root found by SciPy."""
 
 import math
 
@@ -13,7 +14,13 @@ class NaiveChernoff:
     """Garivier, Kaufmann 2016: the stop."""
 
     def __init__(self, K, epsilon, delta, rewards="bernoulli", noise=1.0, threshold="proven"):
-        self.K, self.epsilon, self.delta, self.noise, self.threshold = K, epsilon, delta, noise, threshold
+        self.K, self.epsilon, self.delta, self.noise, self.threshold = (
+            K,
+            epsilon,
+            delta,
+            noise,
+            threshold,
+        )
         self.bernoulli, self.rewards = rewards == "bernoulli", [[] for _ in range(K)]
 
     def update(self, arm, reward):
@@ -28,7 +35,11 @@ class NaiveChernoff:
         return np.array([sum(r) / len(r) for r in self.rewards])
 
     def d(self, x, y):
-        return rel_entr(x, y) + rel_entr(1 - x, 1 - y) if self.bernoulli else (x - y) ** 2 / (2 * self.noise**2)
+        return (
+            rel_entr(x, y) + rel_entr(1 - x, 1 - y)
+            if self.bernoulli
+            else (x - y) ** 2 / (2 * self.noise**2)
+        )
 
     def least(self, p, n, q, m):
         """(min, argmin) over x of n d(p, x) + m d(q, x + epsilon) for p + epsilon > q."""
@@ -36,7 +47,10 @@ class NaiveChernoff:
         if self.bernoulli:
             low, high = max(low, 0.0), min(high, 1.0 - self.epsilon)
         found = minimize_scalar(
-            lambda x: n * self.d(p, x) + m * self.d(q, x + self.epsilon), bounds=(low, high), method="bounded", options={"xatol": 1e-13}
+            lambda x: n * self.d(p, x) + m * self.d(q, x + self.epsilon),
+            bounds=(low, high),
+            method="bounded",
+            options={"xatol": 1e-13},
         )
         return found.fun, found.x
 
@@ -62,7 +76,11 @@ class NaiveChernoff:
     def hardest(self, leader):
         others = [j for j in range(self.K) if j != leader]
         better = [j for j in others if self.means[j] >= self.means[leader] + self.epsilon]
-        return max(better, key=lambda j: self.means[j]) if better else min(others, key=lambda j: self.Z(leader, j))
+        return (
+            max(better, key=lambda j: self.means[j])
+            if better
+            else min(others, key=lambda j: self.Z(leader, j))
+        )
 
     def select(self):
         return int(np.argmin(self.n > 0)) if not self.n.all() else self.choose()
@@ -80,7 +98,10 @@ class NaiveTopTwoThompson(NaiveChernoff):
                 x = gamma(1 + sum(rewards), self.rng)
                 draws.append(x / (x + gamma(1 + len(rewards) - sum(rewards), self.rng)))
             else:
-                draws.append(sum(rewards) / len(rewards) + self.noise / math.sqrt(len(rewards)) * self.rng.standard_normal())
+                draws.append(
+                    sum(rewards) / len(rewards)
+                    + self.noise / math.sqrt(len(rewards)) * self.rng.standard_normal()
+                )
         return int(np.argmax(draws))
 
     def choose(self):
@@ -117,14 +138,21 @@ class NaiveTrackAndStop(NaiveChernoff):
         self.plan_growth, self.next_plan = plan_growth, 0
 
     def proportions(self, means):
-        """Theorem 5: x_a(y) for the common evidence y at which the divergences of best arm and rivals balance."""
+        """Theorem 5: x_a(y) for the common evidence y at which the divergences of best arm and
+        rivals balance."""
         best = int(np.argmax(means))
         rivals = [k for k in range(self.K) if k != best]
         if self.epsilon == 0 and sum(means == means[best]) > 1:
             return (means == means[best]) / sum(means == means[best])
 
         def pulls(a, y):
-            return brentq(lambda x: self.least(means[best], 1, means[a], x)[0] - y, 0, 1e6, xtol=1e-14, rtol=1e-12)
+            return brentq(
+                lambda x: self.least(means[best], 1, means[a], x)[0] - y,
+                0,
+                1e6,
+                xtol=1e-14,
+                rtol=1e-12,
+            )
 
         def balance(y):
             total = 0
@@ -141,7 +169,10 @@ class NaiveTrackAndStop(NaiveChernoff):
     def update(self, arm, reward):
         super().update(arm, reward)
         if self.n.all() and self.n.sum() >= self.next_plan:
-            self.shares, self.next_plan = self.proportions(self.means), self.n.sum() * (1 + self.plan_growth)
+            self.shares, self.next_plan = (
+                self.proportions(self.means),
+                self.n.sum() * (1 + self.plan_growth),
+            )
 
     def choose(self):
         t = self.n.sum()

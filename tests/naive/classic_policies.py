@@ -1,4 +1,5 @@
-"""Slow, readable twins of the policies for independent arms: they keep the whole history and recompute everything."""
+"""Slow, readable twins of the policies for independent arms: they keep the whole history and
+recompute everything."""
 
 import math
 
@@ -58,7 +59,9 @@ class NaiveKLUCB(Naive):
         top = 1 - 1e-16
         if t * entropy_distance(mean, top) <= f:
             return 1.0
-        return brentq(lambda q: t * entropy_distance(mean, q) - f, mean, top, xtol=1e-15, rtol=1e-15)
+        return brentq(
+            lambda q: t * entropy_distance(mean, q) - f, mean, top, xtol=1e-15, rtol=1e-15
+        )
 
 
 class NaiveExplore:
@@ -84,13 +87,15 @@ class NaiveEpsilonGreedy(Naive):
             return int(rng.random() * len(self.rewards))
         means = [sum(rewards) / len(rewards) if rewards else -np.inf for rewards in self.rewards]
         places = sorted(
-            {k for k, rewards in enumerate(self.rewards) if not rewards} | ({int(np.argmax(means))} if max(means) > -np.inf else set())
+            {k for k, rewards in enumerate(self.rewards) if not rewards}
+            | ({int(np.argmax(means))} if max(means) > -np.inf else set())
         )
         return places[int(rng.random() * len(places))] if len(places) > 1 else places[0]
 
 
 def gamma(shape, rng):
-    """Marsaglia and Tsang's method without its squeeze step's shortcut in the decision: the logarithmic test alone decides."""
+    """Marsaglia and Tsang's method without its squeeze step's shortcut in the decision: the
+    logarithmic test alone decides."""
     d = shape - 1 / 3
     while True:
         x = rng.standard_normal()
@@ -119,7 +124,8 @@ class NaiveBetaThompson(Naive):
 
 
 class NaiveGaussianThompson(Naive):
-    """Moments by NumPy from all rewards, weighted by their age where they fade; the posterior of the mean by its formula."""
+    """Moments by NumPy from all rewards, weighted by their age where they fade; the posterior of
+    the mean by its formula."""
 
     def __init__(self, K, alpha, forget=1.0):
         super().__init__(K)
@@ -149,7 +155,11 @@ class NaiveGaussianThompson(Naive):
                 continue
             n, mean, variance = self.moments(rewards, times)
             if len(set(rewards)) == 1:
-                each = [self.moments(*pair)[1:] for pair in zip(self.rewards, self.times, strict=True) if pair[0]]
+                each = [
+                    self.moments(*pair)[1:]
+                    for pair in zip(self.rewards, self.times, strict=True)
+                    if pair[0]
+                ]
                 variance = np.var([m for m, _ in each]) + np.mean([v for _, v in each]) or 1.0
             freedom = max(n, self.first) + 2 * self.alpha - 1
             x, half = rng.standard_normal(), freedom / 2
@@ -158,7 +168,10 @@ class NaiveGaussianThompson(Naive):
             else:
                 chi_square = 2 * gamma(half + 1, rng) * (1 - rng.random()) ** (1 / half)
             widening = max(n, self.first) / n
-            draws.append(mean + x / math.sqrt(chi_square / freedom) * math.sqrt(variance * widening / freedom))
+            draws.append(
+                mean
+                + x / math.sqrt(chi_square / freedom) * math.sqrt(variance * widening / freedom)
+            )
         return int(np.argmax(draws))
 
 
@@ -185,10 +198,14 @@ class NaiveRobustUCB(Naive):
     def truncated_mean(self, rewards):
         kept = 0.0
         for s, reward in enumerate(rewards, start=1):
-            if abs(reward - self.centre) <= (self.moment * s / self.level()) ** (1 / (1 + self.epsilon)):
+            if abs(reward - self.centre) <= (self.moment * s / self.level()) ** (
+                1 / (1 + self.epsilon)
+            ):
                 kept += reward - self.centre
         return self.centre + kept / len(rewards)
 
     def score(self, rewards):
         power = 1 / (1 + self.epsilon)
-        return self.truncated_mean(rewards) + self.width * self.moment**power * (self.level() / len(rewards)) ** (self.epsilon * power)
+        return self.truncated_mean(rewards) + self.width * self.moment**power * (
+            self.level() / len(rewards)
+        ) ** (self.epsilon * power)

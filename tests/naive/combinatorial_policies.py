@@ -1,4 +1,5 @@
-"""Policies over sets that know counts, as the papers write them: all sets listed, one arm at a time, no oracle."""
+"""Policies over sets that know counts, as the papers write them: all sets listed, one arm at a
+time, no oracle."""
 
 import itertools
 import math
@@ -13,7 +14,8 @@ def divergence(p, q):
 
 
 class Counting:
-    """sets: all admissible sets. The set with the most arms never seen, and among those of the largest `value`, the first one listed."""
+    """sets: all admissible sets. The set with the most arms never seen, and among those of the
+    largest `value`, the first one listed."""
 
     def __init__(self, number, sets):
         self.pulls, self.sums, self.sets, self.t = [0] * number, [0.0] * number, sets, 1
@@ -23,7 +25,13 @@ class Counting:
 
     def select(self):
         seen = [i for i, n in enumerate(self.pulls) if n]
-        return max(self.sets, key=lambda S: (len(set(S) - set(seen)), round(sum(self.index(i) for i in S if i in seen), 9)))
+        return max(
+            self.sets,
+            key=lambda S: (
+                len(set(S) - set(seen)),
+                round(sum(self.index(i) for i in S if i in seen), 9),
+            ),
+        )
 
     def update(self, arms, rewards):
         for i, reward in zip(arms, rewards, strict=True):
@@ -51,12 +59,15 @@ class CombKLUCB(Counting):
         low, high = self.mean(i), 1.0
         for _ in range(60):  # bisection
             middle = (low + high) / 2
-            low, high = (middle, high) if divergence(self.mean(i), middle) <= level else (low, middle)
+            low, high = (
+                (middle, high) if divergence(self.mean(i), middle) <= level else (low, middle)
+            )
         return low
 
 
 class ESCB(Counting):
-    """`index_of` is the paper's index of a set; `select` takes CombUCB1's set and those that are best for one line through the root."""
+    """`index_of` is the paper's index of a set; `select` takes CombUCB1's set and those that are
+    best for one line through the root."""
 
     def __init__(self, number, sets, c, sigma):
         super().__init__(number, sets)

@@ -1,4 +1,5 @@
-"""Slow, readable twins of the policies that forget: all rewards are kept, and weighed by their age in every round."""
+"""Slow, readable twins of the policies that forget: all rewards are kept, and weighed by their age
+in every round."""
 
 import math
 
@@ -26,7 +27,8 @@ class Fading:
 
 
 class DiscountedUCB(Fading):
-    """Garivier, Moulines 2011: mean + sqrt(alpha ln n / N), both with weights; the coming round counts in n."""
+    """Garivier, Moulines 2011: mean + sqrt(alpha ln n / N), both with weights; the coming round
+    counts in n."""
 
     def select(self, rng):
         pulls, sums = self.counts()
@@ -46,7 +48,10 @@ class DiscountedRidge:
         self.rewards.append(reward)
 
     def matrices(self):
-        X, w = np.array(self.rows).reshape(-1, self.d), self.forget ** np.arange(len(self.rows))[::-1]
+        X, w = (
+            np.array(self.rows).reshape(-1, self.d),
+            self.forget ** np.arange(len(self.rows))[::-1],
+        )
         V, W = (self.lam * np.eye(self.d) + (X.T * weight) @ X for weight in (w, w * w))
         theta = np.linalg.solve(V, X.T @ (w * np.array(self.rewards)))
         return theta, np.linalg.solve(V, np.linalg.solve(V, W).T), W
@@ -58,7 +63,13 @@ class DiscountedRidge:
 
 class DLinUCB:
     def __init__(self, d, lam, forget, noise, delta):
-        self.ridge, self.noise, self.delta, self.lam, self.d = DiscountedRidge(d, lam, forget), noise, delta, lam, d
+        self.ridge, self.noise, self.delta, self.lam, self.d = (
+            DiscountedRidge(d, lam, forget),
+            noise,
+            delta,
+            lam,
+            d,
+        )
 
     def select(self, X, rng):
         mean, width = self.ridge.estimate(X)
@@ -75,4 +86,14 @@ class DLinTS(DLinUCB):
 
     def select(self, X, rng):
         theta, covariance, _ = self.ridge.matrices()
-        return int(np.argmax(X @ (theta + self.noise * np.linalg.cholesky((covariance + covariance.T) / 2) @ rng.standard_normal(self.d))))
+        return int(
+            np.argmax(
+                X
+                @ (
+                    theta
+                    + self.noise
+                    * np.linalg.cholesky((covariance + covariance.T) / 2)
+                    @ rng.standard_normal(self.d)
+                )
+            )
+        )

@@ -1,4 +1,5 @@
-"""Slow, readable twins of the policies for best-arm identification: all data kept, everything recomputed every round."""
+"""Slow, readable twins of the policies for best-arm identification: all data kept, everything
+recomputed every round."""
 
 import itertools
 import math
@@ -9,9 +10,12 @@ from scipy.optimize import linprog
 
 
 def optimal_ratio(X, y):
-    """p = |w| / |w|_1 for the smallest L1 combination w of arms that makes y; by an LP over (w+, w-)."""
+    """p = |w| / |w|_1 for the smallest L1 combination w of arms that makes y; by an LP over (w+,
+    w-)."""
     K = len(X)
-    solved = linprog(np.ones(2 * K), A_eq=np.hstack([X.T, -X.T]), b_eq=y, bounds=(0, None), method="highs")
+    solved = linprog(
+        np.ones(2 * K), A_eq=np.hstack([X.T, -X.T]), b_eq=y, bounds=(0, None), method="highs"
+    )
     w = np.abs(solved.x[:K] - solved.x[K:])
     return w / w.sum()
 
@@ -47,20 +51,37 @@ class Linear:
 
 
 class NaiveLinGapE(Linear):
-    def __init__(self, X, epsilon, delta, lam=1.0, noise=1.0, theta_bound=1.0, union=True, rule="greedy"):
+    def __init__(
+        self, X, epsilon, delta, lam=1.0, noise=1.0, theta_bound=1.0, union=True, rule="greedy"
+    ):
         super().__init__(X, lam)
-        self.epsilon, self.delta, self.noise, self.theta_bound, self.union, self.rule = epsilon, delta, noise, theta_bound, union, rule
+        self.epsilon, self.delta, self.noise, self.theta_bound, self.union, self.rule = (
+            epsilon,
+            delta,
+            noise,
+            theta_bound,
+            union,
+            rule,
+        )
 
     def radius(self):  # Eq 3
         d = self.X.shape[1]
-        log_ratio = 0.5 * np.linalg.slogdet(self.A)[1] - 0.5 * np.linalg.slogdet(self.lam * np.eye(d))[1]
+        log_ratio = (
+            0.5 * np.linalg.slogdet(self.A)[1] - 0.5 * np.linalg.slogdet(self.lam * np.eye(d))[1]
+        )
         log_pairs = 2 * math.log(len(self.X)) if self.union else 0.0
-        return self.noise * math.sqrt(2 * (log_pairs + log_ratio - math.log(self.delta))) + math.sqrt(self.lam) * self.theta_bound
+        return (
+            self.noise * math.sqrt(2 * (log_pairs + log_ratio - math.log(self.delta)))
+            + math.sqrt(self.lam) * self.theta_bound
+        )
 
     def direction(self):  # Algorithm 2
         m, C = self.means, self.radius()
         i = int(np.argmax(m))
-        bounds = [-math.inf if j == i else m[j] - m[i] + C * math.sqrt(self.square(self.X[i] - self.X[j])) for j in range(len(m))]
+        bounds = [
+            -math.inf if j == i else m[j] - m[i] + C * math.sqrt(self.square(self.X[i] - self.X[j]))
+            for j in range(len(m))
+        ]
         return i, int(np.argmax(bounds)), max(bounds)
 
     def stopped(self):
@@ -76,7 +97,9 @@ class NaiveLinGapE(Linear):
         p = optimal_ratio(self.X, y)  # Eqs 10-12
         pulls = np.bincount(self.arms, minlength=len(self.X))
         behind = np.array([pulls[a] / p[a] if p[a] > 1e-9 else math.inf for a in range(len(p))])
-        return int(np.flatnonzero(behind <= behind.min() * (1 + 1e-9))[0])  # equal shares of the LP are equal up to rounding
+        return int(
+            np.flatnonzero(behind <= behind.min() * (1 + 1e-9))[0]
+        )  # equal shares of the LP are equal up to rounding
 
 
 class PreciseLinGapE(NaiveLinGapE):
@@ -87,7 +110,10 @@ class PreciseLinGapE(NaiveLinGapE):
         with mpmath.workdps(50):
             if self.n == 1:
                 self.exact = [mpmath.matrix(x) for x in self.X.tolist()]
-                self.matrix, self.response = mpmath.mpf(self.lam) * mpmath.eye(self.X.shape[1]), mpmath.zeros(self.X.shape[1], 1)
+                self.matrix, self.response = (
+                    mpmath.mpf(self.lam) * mpmath.eye(self.X.shape[1]),
+                    mpmath.zeros(self.X.shape[1], 1),
+                )
             self.matrix += self.exact[arm] * self.exact[arm].T
             self.response += self.exact[arm] * reward
             self.inverse = self.matrix**-1
@@ -101,13 +127,19 @@ class PreciseLinGapE(NaiveLinGapE):
         with mpmath.workdps(50):
             ratio = float(mpmath.log(mpmath.det(self.matrix / self.lam)) / 2)
         log_pairs = 2 * math.log(len(self.X)) if self.union else 0.0
-        return self.noise * math.sqrt(2 * (log_pairs + ratio - math.log(self.delta))) + math.sqrt(self.lam) * self.theta_bound
+        return (
+            self.noise * math.sqrt(2 * (log_pairs + ratio - math.log(self.delta)))
+            + math.sqrt(self.lam) * self.theta_bound
+        )
 
     def direction(self):
         with mpmath.workdps(50):
             m, C, K = self.means, self.radius(), range(len(self.X))
             i = max(K, key=lambda k: m[k])
-            widths = [mpmath.sqrt(mpmath.fdot(y, self.inverse * y)) for y in (self.exact[i] - x for x in self.exact)]
+            widths = [
+                mpmath.sqrt(mpmath.fdot(y, self.inverse * y))
+                for y in (self.exact[i] - x for x in self.exact)
+            ]
             bounds = [-math.inf if j == i else float(m[j] - m[i] + C * widths[j]) for j in K]
             return i, int(np.argmax(bounds)), max(bounds)
 
@@ -117,7 +149,14 @@ class PreciseLinGapE(NaiveLinGapE):
         i, j, _ = self.direction()
         with mpmath.workdps(50):
             y = self.exact[i] - self.exact[j]
-            return int(np.argmin([float(mpmath.fdot(y, mpmath.lu_solve(self.matrix + x * x.T, y))) for x in self.exact]))
+            return int(
+                np.argmin(
+                    [
+                        float(mpmath.fdot(y, mpmath.lu_solve(self.matrix + x * x.T, y)))
+                        for x in self.exact
+                    ]
+                )
+            )
 
 
 class PreciseUniform(PreciseLinGapE):
@@ -141,16 +180,23 @@ class NaiveXYStatic(Linear):
         for x in self.X:
             inverse = np.linalg.inv(self.A + np.outer(x, x))
             values.append(
-                max((self.X[i] - self.X[j]) @ inverse @ (self.X[i] - self.X[j]) for i, j in itertools.combinations(self.among, 2))
+                max(
+                    (self.X[i] - self.X[j]) @ inverse @ (self.X[i] - self.X[j])
+                    for i, j in itertools.combinations(self.among, 2)
+                )
             )
         return values
 
     def select(self):
-        return self.unpulled() if self.unpulled() is not None else int(np.argmin(self.best_shrink()))
+        return (
+            self.unpulled() if self.unpulled() is not None else int(np.argmin(self.best_shrink()))
+        )
 
     def beaten(self, i, j):
         """Whether i beats j by more than the bound."""
-        width = static_bound(self.constant, self.noise, self.n, len(self.X), self.delta) * math.sqrt(self.square(self.X[i] - self.X[j]))
+        width = static_bound(
+            self.constant, self.noise, self.n, len(self.X), self.delta
+        ) * math.sqrt(self.square(self.X[i] - self.X[j]))
         return self.means[i] - self.means[j] > width
 
     def stopped(self):
@@ -163,13 +209,19 @@ class NaiveXYStatic(Linear):
 class NaiveXYAdaptive(NaiveXYStatic):
     def __init__(self, X, delta, noise=1.0, alpha=0.1, constant=2 * math.sqrt(2), first_width=None):
         super().__init__(X, delta, noise, constant)
-        self.alpha, self.target, self.done = alpha, None if first_width is None else alpha * first_width, False
+        self.alpha, self.target, self.done = (
+            alpha,
+            None if first_width is None else alpha * first_width,
+            False,
+        )
 
     def update(self, arm, reward):
         super().update(arm, reward)
         if self.unpulled() is not None or self.done:
             return
-        widest = max(self.square(self.X[i] - self.X[j]) for i, j in itertools.combinations(self.among, 2))
+        widest = max(
+            self.square(self.X[i] - self.X[j]) for i, j in itertools.combinations(self.among, 2)
+        )
         if self.target is None:
             self.target = self.alpha * widest
         if widest <= self.target:
@@ -185,14 +237,22 @@ class NaiveXYAdaptive(NaiveXYStatic):
 
 class NaiveUGapE:
     def __init__(self, K, epsilon, delta, noise=1.0):
-        self.rewards, self.epsilon, self.delta, self.noise = [[] for _ in range(K)], epsilon, delta, noise
+        self.rewards, self.epsilon, self.delta, self.noise = (
+            [[] for _ in range(K)],
+            epsilon,
+            delta,
+            noise,
+        )
 
     def update(self, arm, reward):
         self.rewards[arm].append(reward)
 
     def bounds(self):
         K, N = len(self.rewards), sum(map(len, self.rewards))
-        width = [self.noise * math.sqrt(2 * math.log(4 * K * N**3 / self.delta) / len(r)) for r in self.rewards]
+        width = [
+            self.noise * math.sqrt(2 * math.log(4 * K * N**3 / self.delta) / len(r))
+            for r in self.rewards
+        ]
         mean = [sum(r) / len(r) for r in self.rewards]
         upper, lower = np.add(mean, width), np.subtract(mean, width)
         gaps = [max(upper[j] for j in range(K) if j != k) - lower[k] for k in range(K)]
@@ -220,7 +280,13 @@ class NaiveXYOracle(Linear):
     def __init__(self, X, theta, design, delta, noise=1.0, constant=2 * math.sqrt(2), pairs=True):
         super().__init__(X)
         delta *= 1 if pairs else len(X)
-        self.gaps, self.design, self.delta, self.noise, self.constant = max(X @ theta) - X @ theta, design, delta, noise, constant
+        self.gaps, self.design, self.delta, self.noise, self.constant = (
+            max(X @ theta) - X @ theta,
+            design,
+            delta,
+            noise,
+            constant,
+        )
 
     def select(self):
         if self.unpulled() is not None:
@@ -231,17 +297,29 @@ class NaiveXYOracle(Linear):
     def stopped(self):
         if self.unpulled() is not None:
             return False
-        best, bound = int(np.argmin(self.gaps)), static_bound(self.constant, self.noise, self.n, len(self.X), self.delta)
+        best, bound = (
+            int(np.argmin(self.gaps)),
+            static_bound(self.constant, self.noise, self.n, len(self.X), self.delta),
+        )
         others = [k for k in range(len(self.X)) if k != best]
-        return all(bound * math.sqrt(self.square(self.X[best] - self.X[k])) < self.gaps[k] for k in others)
+        return all(
+            bound * math.sqrt(self.square(self.X[best] - self.X[k])) < self.gaps[k] for k in others
+        )
 
 
 class NaiveRAGE(Linear):
-    """Algorithm 1 of Fiez et al. for a given design of every set of survivors (arm shares, value)."""
+    """Algorithm 1 of Fiez et al. for a given design of every set of survivors (arm shares,
+    value)."""
 
     def __init__(self, X, delta, noise, design, rounding=0.1):
         super().__init__(X)
-        self.delta, self.noise, self.design, self.rounding, self.t = delta, noise, design, rounding, 0
+        self.delta, self.noise, self.design, self.rounding, self.t = (
+            delta,
+            noise,
+            design,
+            rounding,
+            0,
+        )
         self.among, self.done = list(range(len(X))), False
         self.begin()
 
@@ -251,7 +329,14 @@ class NaiveRAGE(Linear):
     def begin(self):
         self.t, self.arms, self.rewards = self.t + 1, [], []
         shares, rho = self.design(self.among)
-        size = math.ceil(8 * (2 ** (self.t + 1)) ** 2 * rho * (1 + self.rounding) * self.noise**2 * self.log_term())
+        size = math.ceil(
+            8
+            * (2 ** (self.t + 1)) ** 2
+            * rho
+            * (1 + self.rounding)
+            * self.noise**2
+            * self.log_term()
+        )
         self.plan = np.maximum(np.ceil(size * shares), 1)
 
     def select(self):
@@ -261,9 +346,17 @@ class NaiveRAGE(Linear):
         super().update(arm, reward)
         if self.n == self.plan.sum():
             m = self.means
-            width = {(i, j): self.noise * math.sqrt(2 * self.log_term() * self.square(self.X[i] - self.X[j]))
-                     for i in self.among for j in self.among}  # fmt: skip
-            self.among = [j for j in self.among if not any(width[i, j] < m[i] - m[j] for i in self.among if i != j)]
+            width = {
+                (i, j): self.noise
+                * math.sqrt(2 * self.log_term() * self.square(self.X[i] - self.X[j]))
+                for i in self.among
+                for j in self.among
+            }
+            self.among = [
+                j
+                for j in self.among
+                if not any(width[i, j] < m[i] - m[j] for i in self.among if i != j)
+            ]
             self.done = len(self.among) == 1
             if not self.done:
                 self.begin()
@@ -284,7 +377,9 @@ class NaiveLinGame(NaiveLinGapE):
         if self.gap[i] == 0:
             w = (self.losses[i] == self.losses[i].min()).astype(float)
         else:
-            w = np.exp(-(math.log(len(self.X)) / self.gap[i]) * (self.losses[i] - self.losses[i].min()))
+            w = np.exp(
+                -(math.log(len(self.X)) / self.gap[i]) * (self.losses[i] - self.losses[i].min())
+            )
         return w / w.sum()
 
     def update(self, arm, reward):
@@ -297,14 +392,22 @@ class NaiveLinGame(NaiveLinGapE):
         W = X.T @ (np.maximum(w, 1e-9)[:, None] * X)
         theta = np.linalg.solve(self.A, X[self.arms].T @ np.array(self.rewards))
         others = [b for b in range(K) if b != i]
-        b = min(others, key=lambda b: (m[i] - m[b] + self.epsilon) ** 2 / self.square(X[i] - X[b], W))
+        b = min(
+            others, key=lambda b: (m[i] - m[b] + self.epsilon) ** 2 / self.square(X[i] - X[b], W)
+        )
         y = X[i] - X[b]
         hardest = theta - (m[i] - m[b] + self.epsilon) / self.square(y, W) * np.linalg.solve(W, y)
         assert np.isclose(y @ hardest, -self.epsilon)  # the rival is better by epsilon
         width = np.sqrt([2 * math.log(t) * self.square(x) for x in X])
-        loss = -np.minimum((np.abs(X @ (theta - hardest)) / self.noise + width) ** 2 / 2, math.log(t))
+        loss = -np.minimum(
+            (np.abs(X @ (theta - hardest)) / self.noise + width) ** 2 / 2, math.log(t)
+        )
         rate = math.log(K) / self.gap[i] if self.gap[i] else math.inf
-        mix = loss[w > 0].min() if rate == math.inf else -math.log(np.sum(w * np.exp(-rate * loss))) / rate
+        mix = (
+            loss[w > 0].min()
+            if rate == math.inf
+            else -math.log(np.sum(w * np.exp(-rate * loss))) / rate
+        )
         self.gap[i] += max(w @ loss - mix, 0)
         self.losses[i] += loss
         self.tracked += w
@@ -317,9 +420,14 @@ def game_value(payoffs):
     """max over mixtures z of the rows of the least column of z'M, and such a mixture."""
     K, J = payoffs.shape
     solved = linprog(
-        np.append(np.zeros(K), -1.0), A_ub=np.hstack([-payoffs.T, np.ones((J, 1))]), b_ub=np.zeros(J),
-        A_eq=[np.append(np.ones(K), 0.0)], b_eq=[1.0], bounds=[(0, None)] * K + [(None, None)], method="highs",
-    )  # fmt: skip
+        np.append(np.zeros(K), -1.0),
+        A_ub=np.hstack([-payoffs.T, np.ones((J, 1))]),
+        b_ub=np.zeros(J),
+        A_eq=[np.append(np.ones(K), 0.0)],
+        b_eq=[1.0],
+        bounds=[(0, None)] * K + [(None, None)],
+        method="highs",
+    )
     return -solved.fun, solved.x[:K]
 
 
@@ -341,7 +449,9 @@ class NaiveFrankWolfe(NaiveLinGapE):
         for b in set(range(K)) - {i}:
             y, lead = X[i] - X[b], m[i] - m[b] + self.epsilon
             rates[b] = lead**2 / self.square(y, W) / (2 * self.noise**2)
-            gradients[b] = (lead / self.square(y, W) * X @ np.linalg.solve(W, y)) ** 2 / (2 * self.noise**2)
+            gradients[b] = (lead / self.square(y, W) * X @ np.linalg.solve(W, y)) ** 2 / (
+                2 * self.noise**2
+            )
         near = [b for b in rates if rates[b] <= min(rates.values()) + t**-0.9 / K]
         if math.isqrt(t // K) ** 2 == t // K:
             z = np.full(K, 1 / K)
@@ -351,14 +461,25 @@ class NaiveFrankWolfe(NaiveLinGapE):
         self.x = self.x + (z - self.x) / t
 
     def select(self):
-        return self.unpulled() if self.unpulled() is not None else int(np.argmax(self.x / np.bincount(self.arms, minlength=len(self.X))))
+        return (
+            self.unpulled()
+            if self.unpulled() is not None
+            else int(np.argmax(self.x / np.bincount(self.arms, minlength=len(self.X))))
+        )
 
 
 class NaiveP1RAGE:
     """P1-RAGE in epochs of equal length, for given designs of every set of arms (shares, value)."""
 
     def __init__(self, X, budget, design, robust, rng, scale=1.0):
-        self.X, self.budget, self.design, self.robust, self.rng, self.scale = X, budget, design, robust, rng, scale
+        self.X, self.budget, self.design, self.robust, self.rng, self.scale = (
+            X,
+            budget,
+            design,
+            robust,
+            rng,
+            scale,
+        )
         self.epoch = budget // math.ceil(math.log2(design(range(len(X)))[1]))
         self.shares, self.weighted, self.plans = robust, [], 0
 
@@ -369,11 +490,15 @@ class NaiveP1RAGE:
         A = sum(share * np.outer(x, x) for share, x in zip(self.shares, self.X, strict=True))
         self.weighted.append(np.linalg.solve(A, self.X[arm]) * reward)
         if len(self.weighted) % self.epoch == 0 and len(self.weighted) < self.budget:
-            gaps = (self.X @ np.mean(self.weighted, axis=0)).max() - self.X @ np.mean(self.weighted, axis=0)
+            gaps = (self.X @ np.mean(self.weighted, axis=0)).max() - self.X @ np.mean(
+                self.weighted, axis=0
+            )
             found, among = [], range(len(self.X))
             while len(among) > 1 and len(found) < 15:
                 found.append(self.design(among)[0])
-                among = [k for k in range(len(self.X)) if gaps[k] <= self.scale * 2.0 ** -len(found)]
+                among = [
+                    k for k in range(len(self.X)) if gaps[k] <= self.scale * 2.0 ** -len(found)
+                ]
             self.shares, self.plans = np.mean(found, axis=0) / 2 + self.robust / 2, self.plans + 1
 
     @property

@@ -1,4 +1,5 @@
-"""Slow, readable twins of the linear policies: every round solves the ridge regression anew from the list of rewards."""
+"""Slow, readable twins of the linear policies: every round solves the ridge regression anew from
+the list of rewards."""
 
 import math
 
@@ -6,7 +7,8 @@ import numpy as np
 
 
 class Ridge:
-    """All data kept; estimates by a fresh solve. `features` is (K, d), or the features of this round."""
+    """All data kept; estimates by a fresh solve. `features` is (K, d), or the features of this
+    round."""
 
     def __init__(self, d, lam):
         self.V, self.b = lam * np.eye(d), np.zeros(d)
@@ -34,9 +36,11 @@ class LinUCB:
 
 
 class LinTS(LinUCB):
-    """x'theta with theta = theta_hat + v L^-T z, V = L L', z standard normal; v_t = noise sqrt(9 d ln(t / delta)).
+    """x'theta with theta = theta_hat + v L^-T z, V = L L', z standard normal; v_t = noise sqrt(9 d
+    ln(t / delta)).
 
-    With fewer arms than dimensions z has K entries and the arms' values are mean + v C z, C C' = X V^-1 X'.
+    With fewer arms than dimensions z has K entries and the arms' values are mean + v C z, C C' = X
+    V^-1 X'.
     """
 
     def __init__(self, d, lam, noise, delta):
@@ -47,9 +51,13 @@ class LinTS(LinUCB):
         v = self.noise * math.sqrt(9 * self.d * math.log(self.t / self.delta))
         if len(X) < self.d:
             root = np.linalg.cholesky(X @ np.linalg.solve(self.ridge.V, X.T))
-            return int(np.argmax(self.ridge.estimate(X)[0] + v * root @ rng.standard_normal(len(X))))
+            return int(
+                np.argmax(self.ridge.estimate(X)[0] + v * root @ rng.standard_normal(len(X)))
+            )
         z = rng.standard_normal(self.d)
-        theta = np.linalg.solve(self.ridge.V, self.ridge.b) + v * np.linalg.solve(np.linalg.cholesky(self.ridge.V).T, z)
+        theta = np.linalg.solve(self.ridge.V, self.ridge.b) + v * np.linalg.solve(
+            np.linalg.cholesky(self.ridge.V).T, z
+        )
         return int(np.argmax(X @ theta))
 
     def update(self, X, arm, reward):
@@ -74,7 +82,8 @@ def one_of_the_best(values, rng):
 
 
 class Disjoint:
-    """A `Ridge` for each arm (Li et al. 2010, Algorithm 1), fed with the arm's own rewards only; `index` makes an arm's score."""
+    """A `Ridge` for each arm (Li et al. 2010, Algorithm 1), fed with the arm's own rewards only;
+    `index` makes an arm's score."""
 
     def __init__(self, K, d, lam):
         self.ridges = [Ridge(d, lam) for _ in range(K)]
@@ -97,8 +106,12 @@ class DisjointLinUCB:
     def radius(self):
         if self.beta is not None:
             return self.beta
-        grown = max(np.linalg.slogdet(ridge.V)[1] for ridge in self.models.ridges) - self.d * math.log(self.lam)
-        return self.noise * math.sqrt(2 * math.log(self.K / self.delta) + grown) + math.sqrt(self.lam)
+        grown = max(
+            np.linalg.slogdet(ridge.V)[1] for ridge in self.models.ridges
+        ) - self.d * math.log(self.lam)
+        return self.noise * math.sqrt(2 * math.log(self.K / self.delta) + grown) + math.sqrt(
+            self.lam
+        )
 
     def select(self, X, rng):
         mean, width = self.models.estimate(X)
@@ -113,7 +126,14 @@ class DisjointLinTS(DisjointLinUCB):
 
     def select(self, X, rng):
         mean, width = self.models.estimate(X)
-        return int(np.argmax([m + self.beta * w * rng.standard_normal() for m, w in zip(mean, width, strict=True)]))
+        return int(
+            np.argmax(
+                [
+                    m + self.beta * w * rng.standard_normal()
+                    for m, w in zip(mean, width, strict=True)
+                ]
+            )
+        )
 
 
 class DisjointLinEpsilonGreedy(DisjointLinUCB):
@@ -126,7 +146,8 @@ class DisjointLinEpsilonGreedy(DisjointLinUCB):
 
 
 class LinMED:
-    """p ~ q f with f = exp(-gap^2 / (beta ||x_best - x||^2)) and q of the best arm, a design over sqrt(f) x, and uniform."""
+    """p ~ q f with f = exp(-gap^2 / (beta ||x_best - x||^2)) and q of the best arm, a design over
+    sqrt(f) x, and uniform."""
 
     def __init__(self, d, lam, noise, best=0.9, design=0.05, delta=None):
         self.ridge, self.d, self.lam, self.noise, self.t = Ridge(d, lam), d, lam, noise, 1
@@ -141,7 +162,12 @@ class LinMED:
         apart = X[b] - X
         norm = np.einsum("ki,ki->k", apart, np.linalg.solve(self.ridge.V, apart.T).T)
         gap = mean[b] - mean
-        return b, np.array([1.0 if g == 0 else math.exp(-g * g / (beta * n)) for g, n in zip(gap, norm, strict=True)])
+        return b, np.array(
+            [
+                1.0 if g == 0 else math.exp(-g * g / (beta * n))
+                for g, n in zip(gap, norm, strict=True)
+            ]
+        )
 
     def optimal(self, X, f):
         K = len(X)
@@ -149,7 +175,9 @@ class LinMED:
             return np.full(K, 1 / K)
         scaled, q = np.sqrt(f)[:, None] * X, f / f.sum()
         for _ in range(8 * self.d):
-            information = (scaled.T * q) @ scaled + 1e-6 * (scaled**2).sum(axis=1).max() * np.eye(self.d)
+            information = (scaled.T * q) @ scaled + 1e-6 * (scaled**2).sum(axis=1).max() * np.eye(
+                self.d
+            )
             g = np.einsum("ki,ki->k", scaled, np.linalg.solve(information, scaled.T).T)
             worst = int(np.argmax(g))
             if g[worst] <= 2 * self.d:
@@ -174,15 +202,24 @@ class LinMED:
 
 
 class LearnedNoise:
-    """What is learned of means and noise from all rewards kept: estimates, sigma, and the scale that widths are multiples of.
+    """What is learned of means and noise from all rewards kept: estimates, sigma, and the scale
+    that widths are multiples of.
 
-    The regression of r - m, m the mean of all rewards, on rows with a constant column (None: of r on the rows as they are). The
-    normal-inverse-gamma posterior has a prior worth two rewards of the mean square of r - m; the sum of squares is that of the residuals and
-    of the penalty. The penalty may hide lam ||theta||^2, shared among the directions that are known by parts.
+    The regression of r - m, m the mean of all rewards, on rows with a constant column (None: of r
+    on the rows as they are). The normal-inverse-gamma posterior has a prior worth two rewards of
+    the mean square of r - m; the sum of squares is that of the residuals and of the penalty. The
+    penalty may hide lam ||theta||^2, shared among the directions that are known by parts.
     """
 
     def __init__(self, d, lam, forget=1.0, models=1, column=None):
-        self.d, self.lam, self.forget, self.rows, self.models, self.column = d + (column is not None), lam, forget, [], models, column
+        self.d, self.lam, self.forget, self.rows, self.models, self.column = (
+            d + (column is not None),
+            lam,
+            forget,
+            [],
+            models,
+            column,
+        )
 
     def wide(self, X):
         return X if self.column is None else np.c_[X, np.full(len(X), self.column)]
@@ -202,7 +239,11 @@ class LearnedNoise:
         """(theta, rows X, rewards less m, weights w) of every model."""
         weight, m = self.weights(), self.centre()
         for model in range(self.models):
-            own = [(self.wide(x[None])[0], r - m, w) for (x, r, of), w in zip(self.rows, weight, strict=True) if of == model]
+            own = [
+                (self.wide(x[None])[0], r - m, w)
+                for (x, r, of), w in zip(self.rows, weight, strict=True)
+                if of == model
+            ]
             X = np.array([x for x, _, _ in own]).reshape(-1, self.d)
             y, w = np.array([r for _, r, _ in own]), np.array([w for _, _, w in own])
             V = self.lam * np.eye(self.d) + (X.T * w) @ X
@@ -216,7 +257,9 @@ class LearnedNoise:
         for x, (_, rows, _, w, V) in zip(wide, models, strict=True):
             z = np.linalg.solve(V, x)
             widths.append(math.sqrt(z @ (self.lam * np.eye(self.d) + (rows.T * w**2) @ rows) @ z))
-        return np.array([self.centre() + x @ model[0] for x, model in zip(wide, models, strict=True)]), np.array(widths)
+        return np.array(
+            [self.centre() + x @ model[0] for x, model in zip(wide, models, strict=True)]
+        ), np.array(widths)
 
     def sigma(self):
         squares, count, residual = 0.0, 0.0, 0.0
@@ -230,5 +273,9 @@ class LearnedNoise:
         for theta, X, _, w, V in self.fitted():
             inverse = np.linalg.inv(V)
             size += theta @ theta
-            known += self.d - self.lam * np.trace(inverse @ (self.lam * np.eye(self.d) + (X.T * w**2) @ X) @ inverse)
-        return max(self.sigma(), math.sqrt(self.lam * size / known)) if known > 1e-9 else self.sigma()
+            known += self.d - self.lam * np.trace(
+                inverse @ (self.lam * np.eye(self.d) + (X.T * w**2) @ X) @ inverse
+            )
+        return (
+            max(self.sigma(), math.sqrt(self.lam * size / known)) if known > 1e-9 else self.sigma()
+        )

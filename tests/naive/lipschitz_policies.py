@@ -1,4 +1,5 @@
-"""Slow, readable twins of the Lipschitz policies: every index by bisection, every program by a general solver, every round anew."""
+"""Slow, readable twins of the Lipschitz policies: every index by bisection, every program by a
+general solver, every round anew."""
 
 import math
 
@@ -9,7 +10,9 @@ from scipy.optimize import linprog
 def bernoulli(x, y):
     """I(x, y) with 0 ln 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(x > 0, x * np.log(x / y), 0.0) + np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - y)), 0.0)
+        return np.where(x > 0, x * np.log(x / y), 0.0) + np.where(
+            x < 1, (1 - x) * np.log((1 - x) / (1 - y)), 0.0
+        )
 
 
 def gaussian(sigma):
@@ -17,17 +20,24 @@ def gaussian(sigma):
 
 
 def program(theta, reach, divergence, need=None):
-    """min sum c gap over c >= 0 with sum_i c_i I(theta_i, lambda^k_i) >= need_k, by HiGHS in z = c gap: (value, c)."""
+    """min sum c gap over c >= 0 with sum_i c_i I(theta_i, lambda^k_i) >= need_k, by HiGHS in z = c
+    gap: (value, c)."""
     gap = theta.max() - theta
     worse = np.flatnonzero(gap > 1e-12)
     c = np.zeros(theta.size)
     if worse.size == 0:
         return 0.0, c
-    rows = [divergence(theta[worse], np.maximum(theta[worse], theta.max() - reach[k, worse])) / gap[worse] for k in worse]
+    rows = [
+        divergence(theta[worse], np.maximum(theta[worse], theta.max() - reach[k, worse]))
+        / gap[worse]
+        for k in worse
+    ]
     need = np.ones(theta.size) if need is None else need
     rows, sides = np.array(rows), need[worse]
     scale = rows.max(axis=1)
-    found = linprog(np.ones(worse.size), A_ub=-rows / scale[:, None], b_ub=-sides / scale, method="highs")
+    found = linprog(
+        np.ones(worse.size), A_ub=-rows / scale[:, None], b_ub=-sides / scale, method="highs"
+    )
     c[worse] = found.x / gap[worse]
     return found.fun, c
 
@@ -50,11 +60,15 @@ class Pooled:
         """S_k(q_k) of every arm k."""
         y = np.asarray(q)[:, None] - self.reach
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where((self.mean < y) & (self.t > 0), self.t * self.divergence(self.mean, y), 0.0).sum(axis=1)
+            return np.where(
+                (self.mean < y) & (self.t > 0), self.t * self.divergence(self.mean, y), 0.0
+            ).sum(axis=1)
 
     def indices(self):
         low, high, f = self.mean, np.full(self.K, self.top), self.f()
-        fixed = np.where(self.evidence(low) > f, low, np.where(self.evidence(high) <= f, high, np.nan))
+        fixed = np.where(
+            self.evidence(low) > f, low, np.where(self.evidence(high) <= f, high, np.nan)
+        )
         for _ in range(64):
             middle = (low + high) / 2
             inside = self.evidence(middle) <= f
@@ -114,10 +128,14 @@ class OSLB(Pooled):
         for k in chosen:
             y = top - self.reach[k, others]
             below = (self.mean[others] < y) & (self.t[others] > 0)
-            given[k] = (self.t[others][below] * self.divergence(self.mean[others][below], y[below])).sum()
+            given[k] = (
+                self.t[others][below] * self.divergence(self.mean[others][below], y[below])
+            ).sum()
         need = np.maximum(0.0, 1 - given[chosen] / self.f())
         c = np.zeros(self.K)
-        c[chosen] = program(self.mean[chosen], self.reach[np.ix_(chosen, chosen)], self.divergence, need)[1]
+        c[chosen] = program(
+            self.mean[chosen], self.reach[np.ix_(chosen, chosen)], self.divergence, need
+        )[1]
         self.programs += 1
         return c
 
@@ -153,12 +171,17 @@ class TrackCKLUCB(OSLB):
         c = self.rates(eligible, top)
         if self.t[rival] <= c[rival] * f:
             return rival
-        short = [k for k in eligible if self.mean[k] < min(top, top - self.reach[rival, k]) and self.t[k] <= c[k] * f]
+        short = [
+            k
+            for k in eligible
+            if self.mean[k] < min(top, top - self.reach[rival, k]) and self.t[k] <= c[k] * f
+        ]
         return least_played(self, short) if short else rival
 
 
 def grow_hoo(points, nu, rho, choose, rounds):
-    """HOO with cells as intervals in a dictionary; choose(arm) gives the reward. Returns the arms played."""
+    """HOO with cells as intervals in a dictionary; choose(arm) gives the reward. Returns the arms
+    played."""
     pulls, sums, played = {}, {}, []
 
     def inside(cell):
@@ -169,12 +192,20 @@ def grow_hoo(points, nu, rho, choose, rounds):
     def halves(cell):
         h, i = cell
         split = inside(cell).size > 1 and h < math.ceil(math.log2(points.size))
-        return [half for half in ((h + 1, 2 * i), (h + 1, 2 * i + 1)) if inside(half).size] if split else []
+        return (
+            [half for half in ((h + 1, 2 * i), (h + 1, 2 * i + 1)) if inside(half).size]
+            if split
+            else []
+        )
 
     def bound(cell, n):
         if cell not in pulls:
             return math.inf
-        U = sums[cell] / pulls[cell] + math.sqrt(2 * math.log(n) / pulls[cell]) + nu * rho ** cell[0]
+        U = (
+            sums[cell] / pulls[cell]
+            + math.sqrt(2 * math.log(n) / pulls[cell])
+            + nu * rho ** cell[0]
+        )
         return min([U] + ([max(bound(half, n) for half in halves(cell))] if halves(cell) else []))
 
     for n in range(1, rounds + 1):
@@ -192,7 +223,8 @@ def grow_hoo(points, nu, rho, choose, rounds):
 
 
 def zoom(points, lipschitz, horizon, choose, rounds):
-    """The zooming algorithm by checking a fine set of places for coverage; choose(arm) gives the reward. Returns the arms played."""
+    """The zooming algorithm by checking a fine set of places for coverage; choose(arm) gives the
+    reward. Returns the arms played."""
     pulls, sums, played = {}, {}, []
     places = np.linspace(0, 1, 200_001)
 
@@ -208,7 +240,9 @@ def zoom(points, lipschitz, horizon, choose, rounds):
         if edges.size:
             first, last = edges[::2], edges[1::2] - 1
             widest = int(np.argmax(places[last] - places[first]))
-            arm = int(np.argmin(np.abs(points - (places[first[widest]] + places[last[widest]]) / 2)))
+            arm = int(
+                np.argmin(np.abs(points - (places[first[widest]] + places[last[widest]]) / 2))
+            )
         if arm < 0 or arm in pulls:
             arm = max(pulls, key=lambda k: (sums[k] / pulls[k] + 2 * radius(k), -k))
         reward = choose(arm)

@@ -1,4 +1,5 @@
-"""Slow twin of the guarantee for sets: every bound computed anew from the list of decisions, with inverses."""
+"""Slow twin of the guarantee for sets: every bound computed anew from the list of decisions, with
+inverses."""
 
 import math
 from dataclasses import dataclass, field
@@ -18,9 +19,30 @@ class Decision:
 class SafeSets:
     """Which set is played in place of the one that is wanted."""
 
-    def __init__(self, X, k, baseline, mean, *, alpha, delta, sigma, lam, theta_bound=1.0, arm_bound=1.0, period=1):
+    def __init__(
+        self,
+        X,
+        k,
+        baseline,
+        mean,
+        *,
+        alpha,
+        delta,
+        sigma,
+        lam,
+        theta_bound=1.0,
+        arm_bound=1.0,
+        period=1,
+    ):
         self.X, self.k, self.baseline, self.mean, self.period = X, k, sorted(baseline), mean, period
-        self.alpha, self.delta, self.sigma, self.lam, self.B, self.D = alpha, delta, sigma, lam, theta_bound, arm_bound
+        self.alpha, self.delta, self.sigma, self.lam, self.B, self.D = (
+            alpha,
+            delta,
+            sigma,
+            lam,
+            theta_bound,
+            arm_bound,
+        )
         self.decisions, self.elsewhere = [], []  # elsewhere: (arm, reward) of no decision
 
     def z(self, chosen):
@@ -32,9 +54,9 @@ class SafeSets:
         V, b = self.lam * np.eye(d), np.zeros(d)
         for a, r in seen:
             V, b = V + np.outer(self.X[a], self.X[a]), b + r * self.X[a]
-        beta = self.sigma * math.sqrt(d * math.log((1 + self.D**2 * (1 + len(seen)) / self.lam) / self.delta)) + self.B * math.sqrt(
-            self.lam
-        )
+        beta = self.sigma * math.sqrt(
+            d * math.log((1 + self.D**2 * (1 + len(seen)) / self.lam) / self.delta)
+        ) + self.B * math.sqrt(self.lam)
         return np.linalg.inv(V), np.linalg.inv(V) @ b, beta
 
     def least(self, v):
@@ -69,7 +91,11 @@ class SafeSets:
         lower = [theta @ x - beta * math.sqrt(x @ inverse @ x) for x in self.X]
         other = sorted(sorted(range(len(lower)), key=lambda a: (-lower[a], a))[: self.k])
         bar = self.mean if self.mean is not None else -self.least(-self.z(self.baseline))
-        return other if self.left(other) >= -1e-9 and self.least(self.z(other)) > bar else self.baseline
+        return (
+            other
+            if self.left(other) >= -1e-9 and self.least(self.z(other)) > bar
+            else self.baseline
+        )
 
     def commit(self, chosen):
         self.decisions.append(Decision(list(chosen), sorted(chosen) == self.baseline))

@@ -1,4 +1,5 @@
-"""Semi-bandit policies as the papers write them: one arm at a time, inverses, no blocks, the Kalman form where it is the source's."""
+"""Semi-bandit policies as the papers write them: one arm at a time, inverses, no blocks, the Kalman
+form where it is the source's."""
 
 import math
 
@@ -43,7 +44,12 @@ class PC2UCB(C2UCB):
 
     def scores(self, X, rng):
         mean, width = self.estimates(X)
-        return np.array([m + (1 + rng.uniform(0, self.c)) * self.alpha(self.t) * w for m, w in zip(mean, width, strict=True)])
+        return np.array(
+            [
+                m + (1 + rng.uniform(0, self.c)) * self.alpha(self.t) * w
+                for m, w in zip(mean, width, strict=True)
+            ]
+        )
 
 
 class CombTSArm(Ridge):
@@ -53,7 +59,9 @@ class CombTSArm(Ridge):
 
     def scores(self, X, rng):
         mean, width = self.estimates(X)
-        return np.array([rng.normal(m, self.v(self.t) * w) for m, w in zip(mean, width, strict=True)])
+        return np.array(
+            [rng.normal(m, self.v(self.t) * w) for m, w in zip(mean, width, strict=True)]
+        )
 
 
 class CombTSRound(CombTSArm):

@@ -6,7 +6,8 @@ from naive.linear_policies import Ridge
 
 
 def slack(mu, w, beta):
-    """S_i = beta (w_i + w_*) - (mu_* - mu_i), * the arm with the best lower bound; and phi_i = w_i + w_*."""
+    """S_i = beta (w_i + w_*) - (mu_* - mu_i), * the arm with the best lower bound; and phi_i = w_i
+    + w_*."""
     star = int(np.argmax(mu - beta * w))
     phi = w + w[star]
     return beta * phi - (mu[star] - mu), phi
@@ -23,7 +24,18 @@ def softmax(x):
 
 
 class SoftUCB:
-    def __init__(self, X, beta, lam=1.0, mass=0.99, timing="lagged", online=False, eta=4.0, step=0.02, horizon=None):
+    def __init__(
+        self,
+        X,
+        beta,
+        lam=1.0,
+        mass=0.99,
+        timing="lagged",
+        online=False,
+        eta=4.0,
+        step=0.02,
+        horizon=None,
+    ):
         self.X, self.beta, self.mass, self.timing = X, beta, mass, timing
         self.online, self.eta, self.step, self.T = online, eta, step, horizon
         self.ridge, self.gamma, self.A, self.widths = Ridge(X.shape[1], lam), 0.0, [], []

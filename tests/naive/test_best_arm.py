@@ -1,4 +1,5 @@
-"""Rules for the best of a few plain arms: their twins, the proportions they track, their chances, and when they may stop."""
+"""Rules for the best of a few plain arms: their twins, the proportions they track, their chances,
+and when they may stop."""
 
 import math
 
@@ -16,13 +17,27 @@ from tightrope.policies.identification.stopping import question_of
 MEANS = np.array([0.31, 0.52, 0.12, 0.78])
 OWN = {"epsilon": 0.04, "delta": 0.1}
 TWINS = {
-    "TopTwoThompson": (tr.TopTwoThompson(**OWN), NaiveTopTwoThompson(4, **OWN, rng=stream(2, 0, POLICY))),
+    "TopTwoThompson": (
+        tr.TopTwoThompson(**OWN),
+        NaiveTopTwoThompson(4, **OWN, rng=stream(2, 0, POLICY)),
+    ),
     "TopTwoThompson, T3C": (
         tr.TopTwoThompson(delta=0.1, redraws=0, leader_share=0.4, threshold="heuristic"),
-        NaiveTopTwoThompson(4, 0.0, 0.1, rng=stream(2, 0, POLICY), redraws=0, leader_share=0.4, threshold="heuristic"),
+        NaiveTopTwoThompson(
+            4,
+            0.0,
+            0.1,
+            rng=stream(2, 0, POLICY),
+            redraws=0,
+            leader_share=0.4,
+            threshold="heuristic",
+        ),
     ),
     "TopTwoUCB": (tr.TopTwoUCB(**OWN), NaiveTopTwoUCB(4, **OWN, rng=stream(2, 0, POLICY))),
-    "TrackAndStop": (tr.TrackAndStop(**OWN, plan_growth=0.2), NaiveTrackAndStop(4, **OWN, plan_growth=0.2)),
+    "TrackAndStop": (
+        tr.TrackAndStop(**OWN, plan_growth=0.2),
+        NaiveTrackAndStop(4, **OWN, plan_growth=0.2),
+    ),
     "TrackAndStop, epsilon 0": (
         tr.TrackAndStop(delta=0.1, plan_growth=0.1, threshold="heuristic"),
         NaiveTrackAndStop(4, 0.0, 0.1, plan_growth=0.1, threshold="heuristic"),
@@ -50,13 +65,18 @@ def test_actions_and_stop_equal_those_of_the_twin_on_rewards_between_0_and_1(nam
 
 def shares_of(policy, means, share=0.0):
     found = np.zeros(len(means))
-    fill_shares(question_of(policy), np.array(means, dtype=float), int(np.argmax(means)), share, found)
+    fill_shares(
+        question_of(policy), np.array(means, dtype=float), int(np.argmax(means)), share, found
+    )
     return found
 
 
 @pytest.mark.parametrize(
     ("means", "printed"),
-    [([0.5, 0.45, 0.43, 0.4], [0.417, 0.390, 0.136, 0.057]), ([0.3, 0.21, 0.2, 0.19, 0.18], [0.336, 0.251, 0.177, 0.132, 0.104])],
+    [
+        ([0.5, 0.45, 0.43, 0.4], [0.417, 0.390, 0.136, 0.057]),
+        ([0.3, 0.21, 0.2, 0.19, 0.18], [0.336, 0.251, 0.177, 0.132, 0.104]),
+    ],
 )
 def test_optimal_proportions_are_those_printed_in_the_paper(means, printed):
     """Garivier, Kaufmann 2016, section 6."""
@@ -67,7 +87,10 @@ def test_optimal_proportions_are_those_printed_in_the_paper(means, printed):
 @pytest.mark.parametrize("rewards", ["bernoulli", "gaussian"])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_no_other_proportions_make_the_least_evidence_grow_faster(epsilon, rewards, share):
-    policy, twin = tr.TrackAndStop(epsilon=epsilon, rewards=rewards), NaiveTrackAndStop(4, epsilon, 0.1, rewards=rewards)
+    policy, twin = (
+        tr.TrackAndStop(epsilon=epsilon, rewards=rewards),
+        NaiveTrackAndStop(4, epsilon, 0.1, rewards=rewards),
+    )
 
     def growth(w):
         return min(twin.least(MEANS[3], w[3], MEANS[a], w[a])[0] for a in range(3))
@@ -85,7 +108,16 @@ def test_no_other_proportions_make_the_least_evidence_grow_faster(epsilon, rewar
     assert growth(np.full(4, 0.25)) < 0.95 * best
 
 
-@pytest.mark.parametrize("means", [[1.0, 0.0, 0.5], [1.0, 1.0, 0.2], [0.0, 0.0, 0.0], [0.5, 0.5, 0.5 - 1e-13], [1.0, 1.0 - 1e-13, 0.0]])
+@pytest.mark.parametrize(
+    "means",
+    [
+        [1.0, 0.0, 0.5],
+        [1.0, 1.0, 0.2],
+        [0.0, 0.0, 0.0],
+        [0.5, 0.5, 0.5 - 1e-13],
+        [1.0, 1.0 - 1e-13, 0.0],
+    ],
+)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 def test_proportions_at_the_ends_and_at_ties_are_proportions(means, epsilon):
     for share in (0.0, 0.5):
@@ -96,7 +128,8 @@ def test_proportions_at_the_ends_and_at_ties_are_proportions(means, epsilon):
 
 
 def test_the_mixture_of_krichevsky_and_trofimov_loses_no_more_than_the_proof_says():
-    """ln of likelihood at the mean over mixture <= ln(2 sqrt(n)) for every sum of rewards in [0, 1], not of 0 and 1 alone."""
+    """ln of likelihood at the mean over mixture <= ln(2 sqrt(n)) for every sum of rewards in [0,
+    1], not of 0 and 1 alone."""
     for n in (1, 2, 3, 10, 100, 1000):
         s = np.linspace(0.0, n, 401)
         mixture = gammaln(s + 0.5) + gammaln(n - s + 0.5) - math.log(math.pi) - gammaln(n + 1)
@@ -114,15 +147,18 @@ def data(policy, seed=4, rounds=40):
 
 
 CHOOSING = {
-    "TopTwoThompson": tr.TopTwoThompson(redraws=2), "TopTwoUCB": tr.TopTwoUCB(),
+    "TopTwoThompson": tr.TopTwoThompson(redraws=2),
+    "TopTwoUCB": tr.TopTwoUCB(),
     "TopTwoThompson, gaussian": tr.TopTwoThompson(rewards="gaussian", noise=0.5, leader_share=0.3),
     "TopTwoUCB, gaussian": tr.TopTwoUCB(rewards="gaussian", noise=0.5, leader_share=0.3),
-}  # fmt: skip
+}
 OFFERED = {"all": None, "three": [True, True, True, False], "one": [False, True, False, False]}
 
 
 @pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")
-@pytest.mark.parametrize("name", tiered(CHOOSING, ["TopTwoThompson, gaussian", "TopTwoUCB, gaussian"]))
+@pytest.mark.parametrize(
+    "name", tiered(CHOOSING, ["TopTwoThompson, gaussian", "TopTwoUCB, gaussian"])
+)
 @pytest.mark.parametrize("offered", tiered(OFFERED, ["all", "one"]))
 def test_choices_follow_their_propensities(name, offered):
     session, n = data(CHOOSING[name], rounds=12), 4000
@@ -130,12 +166,18 @@ def test_choices_follow_their_propensities(name, offered):
     probability = session.explain(eligible=eligible)["probability"]
     drawn = np.bincount([session.select(eligible=eligible) for _ in range(n)], minlength=4)
     assert probability.sum() == pytest.approx(1.0)
-    assert (np.abs(drawn / n - probability) <= 4 * np.sqrt(probability * (1 - probability) / n) + 1e-7).all()
+    assert (
+        np.abs(drawn / n - probability) <= 4 * np.sqrt(probability * (1 - probability) / n) + 1e-7
+    ).all()
     decision = session.decide(eligible=eligible)
     assert decision.propensity == pytest.approx(probability[decision.arm], abs=1e-12)
 
 
-STOPPING = [tr.TrackAndStop(), tr.TrackAndStop(rewards="gaussian", noise=0.5), tr.TopTwoUCB(threshold="heuristic")]
+STOPPING = [
+    tr.TrackAndStop(),
+    tr.TrackAndStop(rewards="gaussian", noise=0.5),
+    tr.TopTwoUCB(threshold="heuristic"),
+]
 
 
 @pytest.mark.parametrize("policy", STOPPING, ids=repr)
@@ -163,7 +205,13 @@ def test_the_forecast_is_what_it_takes_if_the_estimates_are_the_truth(policy):
 def test_wrong_answers_are_rarer_than_delta_where_they_are_likeliest(policy, rewards):
     """The second arm is just too bad to be named."""
     own = {"epsilon": 0.1, "delta": 0.2, "rewards": rewards, "noise": 0.5}
-    found = tr.identify(tr.problems.Bernoulli([0.5, 0.395]), {"it": policy(**own)}, replications=400, seed=1, max_rounds=20_000)
+    found = tr.identify(
+        tr.problems.Bernoulli([0.5, 0.395]),
+        {"it": policy(**own)},
+        replications=400,
+        seed=1,
+        max_rounds=20_000,
+    )
     assert found.stopped["it"].all()
     wrong = 1 - found.correct["it"].mean()
     assert wrong <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 400)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import tightrope as tr
-from naive.classic_policies import NaiveBetaThompson, NaiveEpsilonGreedy, NaiveExplore, NaiveKLUCB, NaiveUCB
+from naive.classic_policies import (
+    NaiveBetaThompson,
+    NaiveEpsilonGreedy,
+    NaiveExplore,
+    NaiveKLUCB,
+    NaiveUCB,
+)
 from tightrope.core.streams import POLICY, stream
 
 MEANS = np.array([0.31, 0.52, 0.48, 0.66])
@@ -74,13 +80,17 @@ def test_thompson_of_a_small_prior_plays_by_the_posterior(prior, rewards):
 def test_gaussian_klucb_is_ucb_with_the_sharp_constant():
     problem = tr.problems.Gaussian(MEANS, sd=0.3)
     result = tr.simulate(
-        problem, {"KL": tr.KLUCB(divergence="gaussian", sigma=0.3), "UCB": tr.UCB(alpha=2, sigma=0.3)}, horizon=2000, replications=5
+        problem,
+        {"KL": tr.KLUCB(divergence="gaussian", sigma=0.3), "UCB": tr.UCB(alpha=2, sigma=0.3)},
+        horizon=2000,
+        replications=5,
     )
     assert np.array_equal(result.pulls["KL"], result.pulls["UCB"])
 
 
 def test_thompson_plays_by_the_posterior():
-    """Choices of one state follow `probability`, which is integrated, not sampled: a chi-square test with 4 standard errors."""
+    """Choices of one state follow `probability`, which is integrated, not sampled: a chi-square
+    test with 4 standard errors."""
     session = tr.Session(tr.BetaThompson(a=0.5, b=2), arms=4, seed=1)
     for arm, reward in [(0, 1), (0, 0), (1, 0.3), (2, 1), (2, 1), (3, 0), (3, 0), (3, 1)]:
         session.update(arm, reward)
@@ -115,13 +125,24 @@ def test_epsilon_greedy_probability_is_its_frequency():
     assert (abs(share - probability) < 4 * np.sqrt(probability * (1 - probability) / n)).all()
 
 
-@pytest.mark.parametrize("policy", [tr.UCB(), tr.KLUCB(), tr.RobustUCB(moment=1.0)], ids=lambda policy: type(policy).__name__)
+@pytest.mark.parametrize(
+    "policy",
+    [tr.UCB(), tr.KLUCB(), tr.RobustUCB(moment=1.0)],
+    ids=lambda policy: type(policy).__name__,
+)
 def test_first_pulls_of_many_arms_look_at_few(policy):
-    """K first pulls took K^2 / 2 looks: 19 s of 10^5 arms. Arms that were tried out of order are found as well."""
+    """K first pulls took K^2 / 2 looks: 19 s of 10^5 arms. Arms that were tried out of order are
+    found as well."""
     tr.simulate(tr.problems.Bernoulli([0.2, 0.5]), policy, horizon=5)  # compiled
     K = 50_000
     began = time.process_time()
-    result = tr.simulate(tr.problems.Bernoulli(np.linspace(0.1, 0.9, K)), policy, horizon=K, checkpoints=[K], workers=1)
+    result = tr.simulate(
+        tr.problems.Bernoulli(np.linspace(0.1, 0.9, K)),
+        policy,
+        horizon=K,
+        checkpoints=[K],
+        workers=1,
+    )
     assert time.process_time() - began < 2.0
     assert (result.pulls[type(policy).__name__] == 1).all()
     session = tr.Session(policy, arms=6)

@@ -1,4 +1,5 @@
-"""The conservative family == its naive twin: the same arms, the same safe sets, the same sums, on random histories."""
+"""The conservative family == its naive twin: the same arms, the same safe sets, the same sums, on
+random histories."""
 
 import itertools
 
@@ -10,26 +11,62 @@ from naive.classic_policies import NaiveUCB
 from naive.conservative_policies import Naive
 from standard import unit_rows
 from tiers import tiered
-from tightrope.core.verbs import Arms, Context, commit, explain, inform, init, select, update, withdraw
+from tightrope.core.verbs import (
+    Arms,
+    Context,
+    commit,
+    explain,
+    inform,
+    init,
+    select,
+    update,
+    withdraw,
+)
 
 ROUNDS = 160
 BOUNDS = ("confidence", "martingale")
 SELECTIONS = ("two-step", "largest-lower", "constrained")
-CHECKPOINTS = ({}, {"checkpoint": 9}, {"checkpoint": [4, 30, 90]}, {"checkpoint": [10, 60], "min_gap": 9})
+CHECKPOINTS = (
+    {},
+    {"checkpoint": 9},
+    {"checkpoint": [4, 30, 90]},
+    {"checkpoint": [10, 60], "min_gap": 9},
+)
 
 
 def twin_of(policy, K, X, fixed=True):
     p = type(policy).FIELDS
-    shown = {name: field.decode(value) for (name, field), value in zip(p.items(), policy, strict=True)}
+    shown = {
+        name: field.decode(value) for (name, field), value in zip(p.items(), policy, strict=True)
+    }
     T = shown["checkpoint"]
     return Naive(
-        K, X, alpha=shown["alpha"], delta=shown["delta"], sigma=shown["sigma"] or 0.5, bound=shown["bound"], selection=shown["selection"],
-        baseline_index=shown.get("baseline_index"), clip=shown["clip"], lam=shown["lam"], B=shown["theta_bound"], D=shown["arm_bound"],
-        martingale=shown["martingale"], rewards=shown["rewards"], constants=shown["constants"], T=T if isinstance(T, int) else 1, listed=None if isinstance(T, int) else T,
-        min_gap=shown["min_gap"], floor=shown["baseline_floor"], true_means=shown["true_means"],
-        open_rule=shown["open"], fixed=X is None or fixed, martingale_sigma=shown["martingale_sigma"],
-        index=shown.get("index", "interval"), learned=shown["baseline_mean"] is None,
-    )  # fmt: skip
+        K,
+        X,
+        alpha=shown["alpha"],
+        delta=shown["delta"],
+        sigma=shown["sigma"] or 0.5,
+        bound=shown["bound"],
+        selection=shown["selection"],
+        baseline_index=shown.get("baseline_index"),
+        clip=shown["clip"],
+        lam=shown["lam"],
+        B=shown["theta_bound"],
+        D=shown["arm_bound"],
+        martingale=shown["martingale"],
+        rewards=shown["rewards"],
+        constants=shown["constants"],
+        T=T if isinstance(T, int) else 1,
+        listed=None if isinstance(T, int) else T,
+        min_gap=shown["min_gap"],
+        floor=shown["baseline_floor"],
+        true_means=shown["true_means"],
+        open_rule=shown["open"],
+        fixed=X is None or fixed,
+        martingale_sigma=shown["martingale_sigma"],
+        index=shown.get("index", "interval"),
+        learned=shown["baseline_mean"] is None,
+    )
 
 
 def follow(policy, means, X, noise, seed, rounds=ROUNDS):
@@ -44,7 +81,9 @@ def follow(policy, means, X, noise, seed, rounds=ROUNDS):
         (arm, in_S), safe, values, _ = twin.decide(b, mu)
         report = session.explain()
         np.testing.assert_allclose(report["total"] + report["slack"], values, atol=1e-8)
-        clear = np.abs(values) > 1e-7  # elsewhere the two sides are equal and rounding under a root decides
+        clear = (
+            np.abs(values) > 1e-7
+        )  # elsewhere the two sides are equal and rounding under a root decides
         assert (report["safe"] == safe)[clear].all()
         assert session.select() == arm == int(np.argmax(report["probability"]))
         assert ((report["event"] == "baseline") == (not in_S)) or arm != b
@@ -57,9 +96,12 @@ def follow(policy, means, X, noise, seed, rounds=ROUNDS):
 
 @pytest.mark.parametrize("kind", ["independent", "one feature", "d <= K"])
 def test_rewards_of_a_known_range_are_bounded_as_by_the_twin(kind):
-    """martingale = "bernoulli": sums and arms, a learned mean, a lowest reward that is not 0; and the ellipsoid's share of delta."""
+    """martingale = "bernoulli": sums and arms, a learned mean, a lowest reward that is not 0; and
+    the ellipsoid's share of delta."""
     data, events = np.random.default_rng(21), set()
-    for number, (bound, selection, rounds, known) in enumerate(itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS[:2], (True, False))):
+    for number, (bound, selection, rounds, known) in enumerate(
+        itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS[:2], (True, False))
+    ):
         low, high = ((0.0, 1.0), (-0.5, 1.5), (0.25, 40.0))[number % 3]
         K, X, b = 5, None, 2
         means = data.random(K) * 0.6 + 0.2 if high < 2 else data.random(K) * 20.0 + 5.0
@@ -70,18 +112,43 @@ def test_rewards_of_a_known_range_are_bounded_as_by_the_twin(kind):
                 0.0 if d == 1 else 0.2 * np.linalg.qr(np.c_[theta, data.random((d, K))])[0][:, 1]
             )
             means = X @ theta
-        size = {} if X is None else {"arm_bound": 1.1 * float(np.linalg.norm(X, axis=1).max()), "theta_bound": float(means.max())}
+        size = (
+            {}
+            if X is None
+            else {
+                "arm_bound": 1.1 * float(np.linalg.norm(X, axis=1).max()),
+                "theta_bound": float(means.max()),
+            }
+        )
         policy = tr.Conservative(
-            baseline=b, baseline_mean=float(means[b]) if known else None, alpha=0.4, delta=0.05, sigma=0.05 if X is not None else None,
-            bound=bound, selection=selection, baseline_index=("mean", "ucb")[number % 2], rewards=(low, high), **rounds, **size,
-        )  # fmt: skip
+            baseline=b,
+            baseline_mean=float(means[b]) if known else None,
+            alpha=0.4,
+            delta=0.05,
+            sigma=0.05 if X is not None else None,
+            bound=bound,
+            selection=selection,
+            baseline_index=("mean", "ucb")[number % 2],
+            rewards=(low, high),
+            **rounds,
+            **size,
+        )
         events |= follow_range(policy, means, X, low, high, number)
     assert {"ucb", "baseline"} <= events
 
 
 def follow_range(policy, means, X, low, high, seed):
-    K, b, mu = means.size, policy.baseline, None if np.isnan(policy.baseline_mean) else policy.baseline_mean
-    twin, session, data, events = twin_of(policy, K, X), tr.Session(policy, arms=K if X is None else X), np.random.default_rng(seed), set()
+    K, b, mu = (
+        means.size,
+        policy.baseline,
+        None if np.isnan(policy.baseline_mean) else policy.baseline_mean,
+    )
+    twin, session, data, events = (
+        twin_of(policy, K, X),
+        tr.Session(policy, arms=K if X is None else X),
+        np.random.default_rng(seed),
+        set(),
+    )
     for _ in range(80):
         (arm, in_S), safe, values, _ = twin.decide(b, mu)
         report = session.explain()
@@ -101,26 +168,40 @@ def follow_range(policy, means, X, low, high, seed):
 def test_same_arms_and_safe_sets_as_the_twin(kind):
     data = np.random.default_rng(2)
     seen = set()
-    for number, (bound, selection, rounds, known) in enumerate(itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False))):
+    for number, (bound, selection, rounds, known) in enumerate(
+        itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False))
+    ):
         if kind == "independent":
             K, X, means = 5, None, data.random(5) * 0.6 + 0.2
         else:
             K, d = (4, 6) if kind == "K < d" else (6, 4)
             theta = unit_rows(data, 1, d)[0]
-            X = tr.problems.spread_arms(K, theta, data) * data.uniform(0.7, 1.0, (K, 1))  # of different lengths: no ties
+            X = tr.problems.spread_arms(K, theta, data) * data.uniform(
+                0.7, 1.0, (K, 1)
+            )  # of different lengths: no ties
             means = X @ theta
         b = int(np.argsort(means)[K // 2])
         policy = tr.Conservative(
-            baseline=b, baseline_mean=float(means[b]) if known else None, alpha=0.4, delta=0.05, sigma=0.05, lam=0.3, bound=bound,
-            selection=selection, baseline_index=("mean", "ucb")[number % 2], clip=("both", "paper")[number // 2 % 2],
-            martingale=("freedman", "subgaussian")[number // 3 % 2], **rounds,
-        )  # fmt: skip
+            baseline=b,
+            baseline_mean=float(means[b]) if known else None,
+            alpha=0.4,
+            delta=0.05,
+            sigma=0.05,
+            lam=0.3,
+            bound=bound,
+            selection=selection,
+            baseline_index=("mean", "ucb")[number % 2],
+            clip=("both", "paper")[number // 2 % 2],
+            martingale=("freedman", "subgaussian")[number // 3 % 2],
+            **rounds,
+        )
         seen |= follow(policy, means, X, 0.05, number, rounds=60)
     assert seen == {"ucb", "safe-other", "baseline"}
 
 
 def test_the_readings_of_the_papers_figures_have_the_twins_arms():
-    """Eq 4 clipped as a whole; an index of plain UCB; a scale of its own for the martingale: each changes who is safe or who is played."""
+    """Eq 4 clipped as a whole; an index of plain UCB; a scale of its own for the martingale: each
+    changes who is safe or who is played."""
     data, played = np.random.default_rng(12), {}
     theta = unit_rows(data, 1, 4)[0]
     X = tr.problems.spread_arms(6, theta, data) * data.uniform(0.7, 1.0, (6, 1))
@@ -128,24 +209,41 @@ def test_the_readings_of_the_papers_figures_have_the_twins_arms():
     common = {"alpha": 0.4, "delta": 0.05, "sigma": 0.05, "lam": 0.3, "martingale": "freedman"}
     for clip in ("joint", "paper", "both"):
         b = int(np.argsort(linear)[3])
-        policy = tr.CLUCB(baseline=b, baseline_mean=float(linear[b]), clip=clip, selection="constrained", **common)
+        policy = tr.CLUCB(
+            baseline=b, baseline_mean=float(linear[b]), clip=clip, selection="constrained", **common
+        )
         follow(policy, linear, X, 0.05, 1, rounds=80)
         played[clip] = arms_of(policy, linear, X)
-    for selection, more in itertools.product(SELECTIONS, ({"index": "rounds"}, {"martingale_sigma": 0.5}, {})):
+    for selection, more in itertools.product(
+        SELECTIONS, ({"index": "rounds"}, {"martingale_sigma": 0.5}, {})
+    ):
         b = int(np.argsort(independent)[2])
         policy = tr.CUCB2(
-            baseline=b, baseline_mean=float(independent[b]), selection=selection, baseline_index="ucb", **common | {"sigma": 0.2}, **more
+            baseline=b,
+            baseline_mean=float(independent[b]),
+            selection=selection,
+            baseline_index="ucb",
+            **common | {"sigma": 0.2},
+            **more,
         )
         follow(policy, independent, None, 0.05, 2, rounds=120)
         played[selection, *more] = arms_of(policy, independent, None)
     assert played["joint"] != played["paper"]
     assert played["joint"] != played["both"]
-    assert played["constrained", "index"] != played["constrained",] != played["constrained", "martingale_sigma"]
+    assert (
+        played["constrained", "index"]
+        != played["constrained",]
+        != played["constrained", "martingale_sigma"]
+    )
 
 
 def arms_of(policy, means, X):
     """The arms of 120 rounds on the same noise."""
-    session, data, arms = tr.Session(policy, arms=means.size if X is None else X), np.random.default_rng(3), []
+    session, data, arms = (
+        tr.Session(policy, arms=means.size if X is None else X),
+        np.random.default_rng(3),
+        [],
+    )
     for noise in 0.05 * data.standard_normal(120):
         arms.append(session.select())
         session.update(arms[-1], float(means[arms[-1]] + noise))
@@ -153,9 +251,13 @@ def arms_of(policy, means, X):
 
 
 def test_an_index_of_rounds_needs_independent_arms_and_a_known_baseline():
-    with pytest.raises(ValueError, match="index = 'rounds' needs independent arms and a known baseline_mean"):
+    with pytest.raises(
+        ValueError, match="index = 'rounds' needs independent arms and a known baseline_mean"
+    ):
         tr.Session(tr.CUCB2(baseline=0, index="rounds"), arms=3)
-    with pytest.raises(ValueError, match="index = 'rounds' needs independent arms and a known baseline_mean"):
+    with pytest.raises(
+        ValueError, match="index = 'rounds' needs independent arms and a known baseline_mean"
+    ):
         tr.Session(tr.CLUCB2(baseline=0, baseline_mean=0.5, index="rounds"), arms=np.eye(3))
 
 
@@ -163,7 +265,9 @@ def test_an_index_of_rounds_needs_independent_arms_and_a_known_baseline():
 def test_safe_plays_the_twins_arms(kind):
     """Safe's inner policy learns from every round, the guarantee from those in S."""
     data, events = np.random.default_rng(4), set()
-    for bound, selection, rounds, known in itertools.product(BOUNDS, SELECTIONS, CHECKPOINTS, (True, False)):
+    for bound, selection, rounds, known in itertools.product(
+        BOUNDS, SELECTIONS, CHECKPOINTS, (True, False)
+    ):
         X, K, b = None, 5, 2
         means = data.random(K) * 0.6 + 0.2
         if kind == "features":
@@ -172,9 +276,18 @@ def test_safe_plays_the_twins_arms(kind):
             means = X @ theta
         mu = float(means[b]) if known else None
         policy = tr.Safe(
-            tr.UCB(sigma=0.1), baseline=b, baseline_mean=mu, alpha=0.4, delta=0.05, sigma=0.05, lam=0.3, bound=bound, selection=selection,
-            martingale="freedman", **rounds,
-        )  # fmt: skip
+            tr.UCB(sigma=0.1),
+            baseline=b,
+            baseline_mean=mu,
+            alpha=0.4,
+            delta=0.05,
+            sigma=0.05,
+            lam=0.3,
+            bound=bound,
+            selection=selection,
+            martingale="freedman",
+            **rounds,
+        )
         twin, inner = twin_of(policy, K, X), NaiveUCB(K, sigma=0.1)
         session = tr.Session(policy, arms=K if X is None else X)
         for _ in range(60):
@@ -191,7 +304,13 @@ def test_safe_plays_the_twins_arms(kind):
 
 def test_oracle_bound_is_the_true_budget():
     means = np.array([0.3, 0.6, 0.5, 0.2])
-    told = {"baseline": 2, "baseline_mean": 0.5, "alpha": 0.1, "sigma": 0.2, "martingale": "freedman"}
+    told = {
+        "baseline": 2,
+        "baseline_mean": 0.5,
+        "alpha": 0.1,
+        "sigma": 0.2,
+        "martingale": "freedman",
+    }
     for selection in SELECTIONS:
         policy = tr.CUCB(bound="oracle", true_means=means, selection=selection, **told)
         assert "ucb" in follow(policy, means, None, 0.1, 1)
@@ -225,7 +344,8 @@ def test_changing_features_and_baselines():
 
 
 class Interleaved:
-    """A random order of deciding, rewarding, cancelling and outside data, met by the policy and its twin side by side."""
+    """A random order of deciding, rewarding, cancelling and outside data, met by the policy and its
+    twin side by side."""
 
     def __init__(self, policy, K, X, theta, seed, *, contexts=False):
         self.policy, self.K, self.X, self.theta, self.contexts = policy, K, X, theta, contexts
@@ -242,7 +362,9 @@ class Interleaved:
             means = self.theta if self.X is None else self.X @ self.theta
             known = None if np.isnan(self.policy.baseline_mean) else self.policy.baseline_mean
             return Context(), means, self.policy.baseline, known
-        X = tr.problems.spread_arms(self.K, self.theta, self.data) * self.data.uniform(0.7, 1.0, (self.K, 1))
+        X = tr.problems.spread_arms(self.K, self.theta, self.data) * self.data.uniform(
+            0.7, 1.0, (self.K, 1)
+        )
         self.twin.X = X
         means, b = X @ self.theta, int(self.data.integers(self.K))
         return Context(X, None, b, float(means[b])), means, b, float(means[b])
@@ -290,12 +412,20 @@ class Interleaved:
         return (self.X if context.features is None else context.features)[arm].copy()
 
 
-@pytest.mark.parametrize("kind", tiered(["independent", "K < d", "d <= K", "contexts"], ["K < d", "d <= K", "contexts"]))
+@pytest.mark.parametrize(
+    "kind", tiered(["independent", "K < d", "d <= K", "contexts"], ["K < d", "d <= K", "contexts"])
+)
 def test_any_order_of_decisions_rewards_cancellations_and_outside_data(kind):
     """The ledger is the one recomputed from the history, whatever is open."""
     data, seen, most = np.random.default_rng(3), set(), 0
     explored_baseline = 0
-    cases = itertools.product(("nothing", "lower"), BOUNDS, SELECTIONS, ({}, {"checkpoint": 9}, {"checkpoint": [4, 30, 90]}), (True, False))
+    cases = itertools.product(
+        ("nothing", "lower"),
+        BOUNDS,
+        SELECTIONS,
+        ({}, {"checkpoint": 9}, {"checkpoint": [4, 30, 90]}),
+        (True, False),
+    )
     for number, (rule, bound, selection, rounds, known) in enumerate(cases):
         if kind == "contexts" and not known:
             continue
@@ -308,12 +438,25 @@ def test_any_order_of_decisions_rewards_cancellations_and_outside_data(kind):
             X = tr.problems.spread_arms(K, theta, data) * data.uniform(0.7, 1.0, (K, 1))
             means = X @ theta
         b = int(np.argsort(means)[K // 2])
-        baseline = {} if kind == "contexts" else {"baseline": b, "baseline_mean": float(means[b]) if known else None}
+        baseline = (
+            {}
+            if kind == "contexts"
+            else {"baseline": b, "baseline_mean": float(means[b]) if known else None}
+        )
         policy = tr.Conservative(
-            **baseline, alpha=0.6, delta=0.05, sigma=0.03, lam=0.3, bound=bound, selection=selection, open=rule,
-            baseline_index=str(data.choice(["mean", "ucb"])), clip=str(data.choice(["both", "paper"])),
-            martingale=str(data.choice(["freedman", "subgaussian"])), **rounds,
-        )  # fmt: skip
+            **baseline,
+            alpha=0.6,
+            delta=0.05,
+            sigma=0.03,
+            lam=0.3,
+            bound=bound,
+            selection=selection,
+            open=rule,
+            baseline_index=str(data.choice(["mean", "ucb"])),
+            clip=str(data.choice(["both", "paper"])),
+            martingale=str(data.choice(["freedman", "subgaussian"])),
+            **rounds,
+        )
         history = Interleaved(policy, K, X, theta, number, contexts=kind == "contexts")
         for _ in range(120):
             history.step()
@@ -326,7 +469,8 @@ def test_any_order_of_decisions_rewards_cancellations_and_outside_data(kind):
 
 
 def test_a_cancelled_decision_leaves_no_trace():
-    """A policy that decided and cancelled more, in a random order, stands where one stands that never did."""
+    """A policy that decided and cancelled more, in a random order, stands where one stands that
+    never did."""
     data = np.random.default_rng(4)
     theta = unit_rows(data, 1, 4)[0]
     X = tr.problems.spread_arms(6, theta, data)
@@ -334,7 +478,13 @@ def test_a_cancelled_decision_leaves_no_trace():
     b = int(np.argsort(means)[3])
     for model, checkpoint in itertools.product(("independent", "linear"), (1, [3, 8, 25, 60])):
         policy = tr.Conservative(
-            baseline=b, baseline_mean=float(means[b]), alpha=0.5, sigma=0.05, model=model, open="lower", checkpoint=checkpoint
+            baseline=b,
+            baseline_mean=float(means[b]),
+            alpha=0.5,
+            sigma=0.05,
+            model=model,
+            open="lower",
+            checkpoint=checkpoint,
         )
         arms = Arms(6, X, 4)
         first, second = init(policy, arms), init(policy, arms)
@@ -346,10 +496,15 @@ def test_a_cancelled_decision_leaves_no_trace():
             for arm in data.permutation(extra):
                 second = withdraw(policy, second, Context(), int(arm))
             arm = select(policy, first, Context(), data)
-            first, second = commit(policy, first, Context(), arm), commit(policy, second, Context(), arm)
+            first, second = (
+                commit(policy, first, Context(), arm),
+                commit(policy, second, Context(), arm),
+            )
             if data.random() < 0.7:
                 reward = float(max(means[arm] + 0.05 * data.standard_normal(), 0.0))
-                first, second = (update(policy, state, Context(), arm, reward) for state in (first, second))
+                first, second = (
+                    update(policy, state, Context(), arm, reward) for state in (first, second)
+                )
             one, other = (explain(policy, state, Context(), data) for state in (first, second))
             for key in ("total", "slack", "lower", "upper", "budget_bound"):
                 np.testing.assert_allclose(one[key], other[key], atol=1e-9)
@@ -370,7 +525,11 @@ class Learner:
     """A policy by itself, in rounds that show the arms' features."""
 
     def __init__(self, policy, K, d):
-        self.policy, self.state, self.rng = policy, init(policy, Arms(K, None, d)), np.random.default_rng(0)
+        self.policy, self.state, self.rng = (
+            policy,
+            init(policy, Arms(K, None, d)),
+            np.random.default_rng(0),
+        )
 
     def select(self, context):
         return int(select(self.policy, self.state, context, self.rng))
@@ -381,19 +540,33 @@ class Learner:
 
 @pytest.mark.parametrize("kind", ["independent", "contexts"])
 def test_segments_play_the_arms_of_a_twin_with_a_ledger_for_each(kind):
-    """One learner for all rounds; a guarantee of each segment that sees its own rounds only, with its part of delta."""
+    """One learner for all rounds; a guarantee of each segment that sees its own rounds only, with
+    its part of delta."""
     data, events, n, K = np.random.default_rng(14), set(), 3, 4
-    for selection, rounds, given in itertools.product(SELECTIONS, ({}, {"checkpoint": 5}), ("each", "all", "none")):
+    for selection, rounds, given in itertools.product(
+        SELECTIONS, ({}, {"checkpoint": 5}), ("each", "all", "none")
+    ):
         if kind == "contexts" and given == "none":
             continue
         means, b = data.random((n, K)) * 0.6 + 0.2, 1
         each = {"each": means[:, b], "all": np.full(n, 0.4), "none": [None] * n}[given]
-        inner = tr.UCB(sigma=0.1) if kind == "independent" else tr.LinUCB(width="theorem", noise=0.1)
+        inner = (
+            tr.UCB(sigma=0.1) if kind == "independent" else tr.LinUCB(width="theorem", noise=0.1)
+        )
         safe = tr.Safe(
-            inner, baseline=b, baseline_mean=0.4 if given == "all" else None, alpha=0.4, delta=0.15, sigma=0.05,
-            selection=selection, martingale="freedman", **rounds,
-        )  # fmt: skip
-        policy = tr.SafeSegments(safe, segments=n, baseline_means=means[:, b] if given == "each" else None)
+            inner,
+            baseline=b,
+            baseline_mean=0.4 if given == "all" else None,
+            alpha=0.4,
+            delta=0.15,
+            sigma=0.05,
+            selection=selection,
+            martingale="freedman",
+            **rounds,
+        )
+        policy = tr.SafeSegments(
+            safe, segments=n, baseline_means=means[:, b] if given == "each" else None
+        )
         assert policy.guard.delta == pytest.approx(0.05)
         twins = [twin_of(policy.guard, K, None) for _ in range(n)]
         if kind == "contexts":
@@ -416,7 +589,9 @@ def test_segments_play_the_arms_of_a_twin_with_a_ledger_for_each(kind):
             session.update(arm, reward)
             learner.update(context, arm, reward)
             twins[s].feed(arm, reward, in_S, b, mu)
-        assert session.state.ledgers.ledger["rounds"].tolist() == [len(twin.history) for twin in twins]
+        assert session.state.ledgers.ledger["rounds"].tolist() == [
+            len(twin.history) for twin in twins
+        ]
     assert {("ucb", False), ("baseline", True)} <= events
 
 

@@ -1,4 +1,5 @@
-"""Policies over sets that know counts against their slow twins, and the certificate of ESCB against all sets."""
+"""Policies over sets that know counts against their slow twins, and the certificate of ESCB against
+all sets."""
 
 import itertools
 import math
@@ -15,7 +16,12 @@ SETS = list(itertools.combinations(range(N), K))
 LABELS = [0, 0, 0, 1, 1, 1, 1]  # one of the first three, two of the others at most
 PARTED = [S for S in SETS if sum(i < 3 for i in S) == 1]
 COSTS = [1.0, 2.0, 2.0, 1.5, 1.0, 3.0, 2.5]
-CHEAP = [S for n in range(1, N + 1) for S in itertools.combinations(range(N), n) if sum(COSTS[i] for i in S) <= 5.0]
+CHEAP = [
+    S
+    for n in range(1, N + 1)
+    for S in itertools.combinations(range(N), n)
+    if sum(COSTS[i] for i in S) <= 5.0
+]
 ORACLES = {
     "top": (tr.oracles.TopK(K), SETS),
     "partition": (tr.oracles.Partition(categories=LABELS, limit={0: 1, 1: 2}, k=K), PARTED),
@@ -44,8 +50,12 @@ def test_same_sets_as_the_twin(case, kind, prefix):
         wanted = twin.select()
         if all(twin.pulls[i] for i in wanted) and all(twin.pulls[i] for i in chosen):
             assert sorted(chosen.tolist()) == list(wanted), t
-        else:  # among sets of equally many new arms there are ties, which the twin's list and the oracle break their own ways
-            assert sum(not twin.pulls[i] for i in chosen) == sum(not twin.pulls[i] for i in wanted), t
+        # among sets of equally many new arms there are ties, which the twin's list and the oracle
+        # break their own ways
+        else:
+            assert sum(not twin.pulls[i] for i in chosen) == sum(
+                not twin.pulls[i] for i in wanted
+            ), t
         seen = chosen[: 1 + int(rng.integers(chosen.size))] if prefix else chosen
         rewards = np.clip(means[seen] + rng.uniform(-0.2, 0.2, size=seen.size), 0, 1)
         session.update(seen, rewards)
@@ -76,5 +86,7 @@ def test_the_certificate_of_escb_holds_for_every_set(kind):
         rewards = (rng.random(chosen.size) < means[chosen]) * 1.0
         session.update(chosen, rewards)
         twin.update(chosen.tolist(), rewards.tolist())
-    assert certified > 2  # where the bound is met, so that `set_index` was compared with the largest index
+    assert (
+        certified > 2
+    )  # where the bound is met, so that `set_index` was compared with the largest index
     assert max(factors) < 1.4

@@ -9,7 +9,11 @@ from tightrope.core.policy import base_of
 from tightrope.core.registry import named_policies
 
 HERE = pathlib.Path(__file__).parent
-MODULES = {path.stem: path.read_text() for path in sorted(HERE.glob("test_*.py")) if path != pathlib.Path(__file__)}
+MODULES = {
+    path.stem: path.read_text()
+    for path in sorted(HERE.glob("test_*.py"))
+    if path != pathlib.Path(__file__)
+}
 
 
 def words(node: ast.AST) -> set[str]:
@@ -33,16 +37,32 @@ def compared(source: str) -> set[str]:
         for node in body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
-        if (node.module or "").endswith(("_policies", "_policy")) or alias.name.endswith(("_policies", "_policy"))
-    } | {node.name for node in body if isinstance(node, ast.ClassDef) and node.name.startswith("Naive")}
+        if (node.module or "").endswith(("_policies", "_policy"))
+        or alias.name.endswith(("_policies", "_policy"))
+    } | {
+        node.name
+        for node in body
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Naive")
+    }
     for node in body:  # functions that use a twin stand for it
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_") and words(node) & twins:
+        if (
+            isinstance(node, ast.FunctionDef)
+            and not node.name.startswith("test_")
+            and words(node) & twins
+        ):
             twins.add(node.name)
-    return set().union(*(words(node) for node in body if words(node) & twins and not isinstance(node, ast.Import | ast.ImportFrom)))
+    return set().union(
+        *(
+            words(node)
+            for node in body
+            if words(node) & twins and not isinstance(node, ast.Import | ast.ImportFrom)
+        )
+    )
 
 
 def without_twin(policies: Any) -> list[str]:
-    """Policies that no test of this folder compares; a preset counts with its class, whichever of its names is compared."""
+    """Policies that no test of this folder compares; a preset counts with its class, whichever of
+    its names is compared."""
     names: dict[str, set[str]] = {}
     for name, item in policies:
         names.setdefault(base_of(item).__name__, set()).add(name)
@@ -51,7 +71,9 @@ def without_twin(policies: Any) -> list[str]:
 
 
 def ours() -> list[tuple[str, Any]]:
-    return [(name, item) for name, item in named_policies() if item.__module__.startswith("tightrope.")]
+    return [
+        (name, item) for name, item in named_policies() if item.__module__.startswith("tightrope.")
+    ]
 
 
 def test_every_policy_is_compared_with_a_twin():
@@ -59,6 +81,18 @@ def test_every_policy_is_compared_with_a_twin():
 
 
 def test_a_policy_without_a_twin_is_found():
-    assert "UCB" not in compared("import tightrope as tr\nfrom naive.some_policies import Twin\n\n\ndef test_other():\n    tr.UCB()\n")
-    assert "UCB" in compared("import tightrope as tr\nfrom naive.some_policies import Twin\n\n\ndef test_it():\n    tr.UCB(), Twin()\n")
-    assert without_twin([*ours(), ("Lonely", type("Lonely", (), {"TRAITS": tr.UCB.TRAITS}))]) == ["Lonely"]
+    assert "UCB" not in compared(
+        "import tightrope as tr\nfrom naive.some_policies import "
+        "Twin\n\n\ndef "
+        "test_other():\n    "
+        "tr.UCB()\n"
+    )
+    assert "UCB" in compared(
+        "import tightrope as tr\nfrom naive.some_policies import "
+        "Twin\n\n\ndef "
+        "test_it():\n    "
+        "tr.UCB(), Twin()\n"
+    )
+    assert without_twin([*ours(), ("Lonely", type("Lonely", (), {"TRAITS": tr.UCB.TRAITS}))]) == [
+        "Lonely"
+    ]

@@ -1,4 +1,5 @@
-"""Gaussian Thompson sampling: the twin's choices, no unit and no zero, no end of learning, and posteriors that are those of the formula."""
+"""Gaussian Thompson sampling: the twin's choices, no unit and no zero, no end of learning, and
+posteriors that are those of the formula."""
 
 from itertools import pairwise
 
@@ -26,7 +27,11 @@ MEANS, DEVIATIONS = np.array([31.0, 52.0, 48.0, 66.0]), np.array([5.0, 30.0, 12.
 )
 @pytest.mark.parametrize("zeros", [False, True], ids=["", "one arm pays nothing"])
 def test_choices_are_those_of_the_twin(parameters, zeros):
-    data, rng, twin = np.random.default_rng(12), stream(3, 0, POLICY), NaiveGaussianThompson(4, **parameters)
+    data, rng, twin = (
+        np.random.default_rng(12),
+        stream(3, 0, POLICY),
+        NaiveGaussianThompson(4, **parameters),
+    )
     session, played = tr.Session(tr.GaussianThompson(**parameters), arms=4, seed=3), np.zeros(4)
     for t in range(250):
         arm = session.select()
@@ -39,7 +44,8 @@ def test_choices_are_those_of_the_twin(parameters, zeros):
 
 
 def choices(rewards, unit, zero, seed):
-    """What is played where the rewards, whole numbers, are these in another unit and with another zero."""
+    """What is played where the rewards, whole numbers, are these in another unit and with another
+    zero."""
     session, found = tr.Session(tr.GaussianThompson(), arms=3, seed=seed), []
     for reward in rewards:
         arm = session.select()
@@ -56,7 +62,8 @@ def choices(rewards, unit, zero, seed):
     seed=st.integers(0, 2**20),
 )
 def test_neither_unit_nor_zero_of_rewards_changes_a_decision(rewards, exponent, zero, seed):
-    """To the bit: these units and zeros round no reward. The first rewards come in random order, and may all be equal."""
+    """To the bit: these units and zeros round no reward. The first rewards come in random order,
+    and may all be equal."""
     assert choices(rewards, 2.0**exponent, zero, seed) == choices(rewards, 1.0, 0, seed)
 
 
@@ -67,9 +74,13 @@ def test_moments_do_not_cancel_where_rewards_are_large_beside_their_noise(zero):
         for arm, reward in enumerate(row):
             note_reward(state, arm, reward, 1.0)
     away = rewards - zero
-    np.testing.assert_allclose(state.origin + state.mean - zero, away.mean(axis=0), atol=1e-13 + 4e-16 * abs(zero))
+    np.testing.assert_allclose(
+        state.origin + state.mean - zero, away.mean(axis=0), atol=1e-13 + 4e-16 * abs(zero)
+    )
     np.testing.assert_allclose(state.spread**2 / 500, away.var(axis=0), rtol=1e-9)
-    sums = (rewards**2).sum(axis=0) / 500 - rewards.mean(axis=0) ** 2  # planted: what sums of squares leave
+    sums = (rewards**2).sum(axis=0) / 500 - rewards.mean(
+        axis=0
+    ) ** 2  # planted: what sums of squares leave
     assert zero == 0.0 or (np.abs(sums / away.var(axis=0) - 1.0) > 1e-5).any()
 
 
@@ -77,7 +88,10 @@ def test_forks_and_halves_add_up():
     """Merging two logs is learning both; what forks share counts once."""
     data = np.random.default_rng(5)
     arms, rewards = data.integers(0, 3, 300), 1e6 + 0.1 * data.normal(size=300)
-    whole, first = tr.Session(tr.GaussianThompson(), arms=3, seed=0), tr.Session(tr.GaussianThompson(), arms=3, seed=0)
+    whole, first = (
+        tr.Session(tr.GaussianThompson(), arms=3, seed=0),
+        tr.Session(tr.GaussianThompson(), arms=3, seed=0),
+    )
     for arm, reward in zip(arms, rewards, strict=True):
         whole.update(int(arm), reward)
     feed = [(int(arm), reward) for arm, reward in zip(arms, rewards, strict=True)]
@@ -91,19 +105,25 @@ def test_forks_and_halves_add_up():
     first.merge(other)
     for name, value in whole.state._asdict().items():
         np.testing.assert_allclose(getattr(first.state, name), value, rtol=1e-7, err_msg=name)
-    a, b = tr.Session(tr.GaussianThompson(forget=0.9), arms=2), tr.Session(tr.GaussianThompson(forget=0.9), arms=2)
+    a, b = (
+        tr.Session(tr.GaussianThompson(forget=0.9), arms=2),
+        tr.Session(tr.GaussianThompson(forget=0.9), arms=2),
+    )
     with pytest.raises(ValueError, match="weighs rewards by their order"):
         a.merge(b)
 
 
 def test_equal_rewards_do_not_end_learning():
-    """An arm that pays 0 eight times before it pays 100 is played so often, whatever the others pay; arms that are all equal are all played."""
+    """An arm that pays 0 eight times before it pays 100 is played so often, whatever the others
+    pay; arms that are all equal are all played."""
     for seed in range(20):
         session, played = tr.Session(tr.GaussianThompson(), arms=3, seed=seed), np.zeros(3)
         for _ in range(8000):
             arm = session.select()
             played[arm] += 1
-            session.update(arm, (0.0, 100.0 * (played[1] > 8), 1.0 + 0.1 * (-1.0) ** played[2])[arm])
+            session.update(
+                arm, (0.0, 100.0 * (played[1] > 8), 1.0 + 0.1 * (-1.0) ** played[2])[arm]
+            )
         assert played.argmax() == 1, (seed, played)
     session = tr.Session(tr.GaussianThompson(), arms=3, seed=1)
     for _ in range(300):
@@ -138,7 +158,11 @@ def test_draws_are_those_of_students_distribution(freedom):
 def test_chances_are_the_integral(K):
     """Against quadrature over the arm's own probabilities; of scales from e^-6 to e^6."""
     rng = np.random.default_rng(K)
-    mean, scale, freedom = 2.0 * rng.normal(size=K), np.exp(2.0 * rng.normal(size=K)), rng.choice([1.1, 2.0, 3.5, 10.0, 1e5], K)
+    mean, scale, freedom = (
+        2.0 * rng.normal(size=K),
+        np.exp(2.0 * rng.normal(size=K)),
+        rng.choice([1.1, 2.0, 3.5, 10.0, 1e5], K),
+    )
     found = best_of_students(mean, scale, freedom, None)
     for arm in range(K):
         rivals = np.delete(np.arange(K), arm)
@@ -147,18 +171,27 @@ def test_chances_are_the_integral(K):
             score = mean[arm] + scale[arm] * student.ppf(u, freedom[arm])
             return student.cdf((score - mean[rivals]) / scale[rivals], freedom[rivals]).prod()
 
-        parts = [0.0, 0.5, *(1.0 - 10.0 ** -np.arange(1.0, 11.0))]  # down to the last draws, by which a wide arm wins
-        wanted = sum(quad(wins, *between, epsabs=1e-10, limit=200)[0] for between in pairwise(parts))
+        parts = [
+            0.0,
+            0.5,
+            *(1.0 - 10.0 ** -np.arange(1.0, 11.0)),
+        ]  # down to the last draws, by which a wide arm wins
+        wanted = sum(
+            quad(wins, *between, epsabs=1e-10, limit=200)[0] for between in pairwise(parts)
+        )
         assert found[arm] == pytest.approx(wanted, abs=1e-7)
     masked = best_of_students(mean, scale, freedom, np.arange(K) < 2)
     assert masked[2:].sum() == 0.0
-    certain = best_of_students(np.array([0.0, 1.0]), np.array([1e-200, 1.0]), np.array([5.0, 2.0]), None)
+    certain = best_of_students(
+        np.array([0.0, 1.0]), np.array([1e-200, 1.0]), np.array([5.0, 2.0]), None
+    )
     assert certain[0] == pytest.approx(student.cdf(-1.0, 2.0), abs=1e-7)
 
 
 @thorough
 def test_regret_of_noise_that_is_learned_is_near_that_of_noise_that_is_known():
-    """Arms in euros; against UCB with a sigma that is right, twenty times too large and too small for the best arms."""
+    """Arms in euros; against UCB with a sigma that is right, twenty times too large and too small
+    for the best arms."""
     problem = tr.problems.Gaussian(MEANS * 100, sd=2000.0)
     policies = {"thompson": tr.GaussianThompson(), "far": tr.UCB(alpha=2, sigma=40_000.0)}
     result = tr.simulate(problem, policies, horizon=3000, replications=40)

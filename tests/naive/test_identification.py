@@ -1,4 +1,5 @@
-"""Identification policies choose, stop and name exactly as their slow twins, on arms in general position."""
+"""Identification policies choose, stop and name exactly as their slow twins, on arms in general
+position."""
 
 import numpy as np
 import pytest
@@ -42,26 +43,44 @@ def survivors_design(among, X=ARMS):
 
 
 TWINS = {
-    "LinGapE, greedy": (tr.LinGapE(epsilon=0.05, delta=0.1, lam=0.5, noise=NOISE), NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, NOISE)),
+    "LinGapE, greedy": (
+        tr.LinGapE(epsilon=0.05, delta=0.1, lam=0.5, noise=NOISE),
+        NaiveLinGapE(ARMS, 0.05, 0.1, 0.5, NOISE),
+    ),
     "LinGapE, ratio": (
         tr.LinGapE(epsilon=0.05, delta=0.1, noise=NOISE, theta_bound=2, rule="ratio", union=False),
         NaiveLinGapE(ARMS, 0.05, 0.1, noise=NOISE, theta_bound=2, rule="ratio", union=False),
     ),
     "XYStatic": (tr.XYStatic(delta=0.1, noise=NOISE), NaiveXYStatic(ARMS, 0.1, NOISE)),
-    "XYStatic, sqrt2": (tr.XYStatic(delta=0.1, noise=NOISE, constant=2**0.5), NaiveXYStatic(ARMS, 0.1, NOISE, 2**0.5)),
-    "XYAdaptive": (tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3), NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3)),
+    "XYStatic, sqrt2": (
+        tr.XYStatic(delta=0.1, noise=NOISE, constant=2**0.5),
+        NaiveXYStatic(ARMS, 0.1, NOISE, 2**0.5),
+    ),
+    "XYAdaptive": (
+        tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3),
+        NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3),
+    ),
     "XYAdaptive, first width": (
         tr.XYAdaptive(delta=0.1, noise=NOISE, alpha=0.3, first_width=0.4),
         NaiveXYAdaptive(ARMS, 0.1, NOISE, 0.3, first_width=0.4),
     ),
-    "Uniform": (tr.Uniform(delta=0.1, noise=NOISE, theta_bound=1.5), NaiveUniform(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5)),
-    "XYOracle": (tr.XYOracle(theta=THETA, delta=0.1, noise=NOISE), NaiveXYOracle(ARMS, THETA, ORACLE, 0.1, NOISE)),
+    "Uniform": (
+        tr.Uniform(delta=0.1, noise=NOISE, theta_bound=1.5),
+        NaiveUniform(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5),
+    ),
+    "XYOracle": (
+        tr.XYOracle(theta=THETA, delta=0.1, noise=NOISE),
+        NaiveXYOracle(ARMS, THETA, ORACLE, 0.1, NOISE),
+    ),
     "XYOracle, best arm's pairs": (
         tr.XYOracle(theta=THETA, delta=0.1, noise=NOISE, pairs=False, accuracy=1e-6),
         NaiveXYOracle(ARMS, THETA, FINE, 0.1, NOISE, pairs=False),
     ),
     "RAGE": (tr.RAGE(delta=0.1, noise=NOISE), NaiveRAGE(ARMS, 0.1, NOISE, survivors_design)),
-    "LinGame": (tr.LinGame(delta=0.1, noise=NOISE, theta_bound=1.5), NaiveLinGame(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5)),
+    "LinGame": (
+        tr.LinGame(delta=0.1, noise=NOISE, theta_bound=1.5),
+        NaiveLinGame(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5),
+    ),
     "FrankWolfeSampling": (
         tr.FrankWolfeSampling(delta=0.1, noise=NOISE, theta_bound=1.5),
         NaiveFrankWolfe(ARMS, 0.0, 0.1, noise=NOISE, theta_bound=1.5),
@@ -69,11 +88,21 @@ TWINS = {
     "UGapE": (tr.UGapE(epsilon=0.05, delta=0.1, noise=NOISE), NaiveUGapE(7, 0.05, 0.1, NOISE)),
     "TopTwoThompson": (
         tr.TopTwoThompson(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE),
-        NaiveTopTwoThompson(7, 0.05, 0.1, rewards="gaussian", noise=NOISE, rng=stream(1, 0, POLICY)),
+        NaiveTopTwoThompson(
+            7, 0.05, 0.1, rewards="gaussian", noise=NOISE, rng=stream(1, 0, POLICY)
+        ),
     ),
     "TopTwoUCB": (
         tr.TopTwoUCB(epsilon=0.05, delta=0.1, rewards="gaussian", noise=NOISE, leader_share=0.4),
-        NaiveTopTwoUCB(7, 0.05, 0.1, rewards="gaussian", noise=NOISE, leader_share=0.4, rng=stream(1, 0, POLICY)),
+        NaiveTopTwoUCB(
+            7,
+            0.05,
+            0.1,
+            rewards="gaussian",
+            noise=NOISE,
+            leader_share=0.4,
+            rng=stream(1, 0, POLICY),
+        ),
     ),
     "TrackAndStop": (
         tr.TrackAndStop(delta=0.1, rewards="gaussian", noise=NOISE, plan_growth=0.1),
@@ -98,15 +127,22 @@ def test_actions_and_stop_equal_those_of_the_twin(name):
         twin.update(arm, reward)
     assert session.stopped
     assert session.recommend()["arm"] == int(np.argmax(ARMS @ THETA))
-    assert getattr(twin, "several", 1) > 0  # FrankWolfeSampling met several rivals at once, so its matrix game was compared as well
+    assert (
+        getattr(twin, "several", 1) > 0
+    )  # FrankWolfeSampling met several rivals at once, so its matrix game was compared as well
 
 
 def test_every_policy_of_the_family_has_a_twin():
-    family = {item for name, item in vars(tr.policies).items() if name in tr.__all__ and item.TRAITS.stops}
-    assert {type(policy) for policy, _ in TWINS.values()} | {tr.P1RAGE} == family  # its twin is in test_p1rage.py
+    family = {
+        item for name, item in vars(tr.policies).items() if name in tr.__all__ and item.TRAITS.stops
+    }
+    assert {type(policy) for policy, _ in TWINS.values()} | {
+        tr.P1RAGE
+    } == family  # its twin is in test_p1rage.py
 
 
-RAW = {  # the same arms after a change of units or origin, which a model with an intercept does not see
+# the same arms after a change of units or origin, which a model with an intercept does not see
+RAW = {
     "1e-6": lambda a, b: [np.ones_like(a), 1e-6 * a, b],
     "1e3": lambda a, b: [np.ones_like(a), 1e3 * a, b],
     "income": lambda a, b: [np.ones_like(a), 5e7 + 3e7 * a, b],
@@ -138,32 +174,50 @@ def test_units_of_the_features_do_not_matter_without_a_ridge_parameter(make, uni
     raw = np.column_stack(RAW[units](PLAIN[:, 1], PLAIN[:, 2]))
     own = {"delta": 0.1, "noise": NOISE}
     gaps, best = TRUTH.max() - TRUTH, int(np.argmax(TRUTH))
-    shares = optimal_design(PLAIN, [(PLAIN[best] - PLAIN[k]) / gaps[k] for k in range(7) if k != best]).weights
+    shares = optimal_design(
+        PLAIN, [(PLAIN[best] - PLAIN[k]) / gaps[k] for k in range(7) if k != best]
+    ).weights
     policy, twin = {
         "XYStatic": lambda: (tr.XYStatic(**own), NaiveXYStatic(PLAIN, 0.1, NOISE)),
-        "XYAdaptive": lambda: (tr.XYAdaptive(**own, alpha=0.3), NaiveXYAdaptive(PLAIN, 0.1, NOISE, 0.3)),
-        "XYOracle": lambda: (tr.XYOracle(**own, theta=np.linalg.lstsq(raw / raw.max(axis=0), TRUTH)[0] / raw.max(axis=0)),
-                             NaiveXYOracle(PLAIN, [0.1, 0.6, 0.5], shares, 0.1, NOISE)),
-        "RAGE": lambda: (tr.RAGE(**own), NaiveRAGE(PLAIN, 0.1, NOISE, lambda among: survivors_design(among, PLAIN))),
-    }[make]()  # fmt: skip
+        "XYAdaptive": lambda: (
+            tr.XYAdaptive(**own, alpha=0.3),
+            NaiveXYAdaptive(PLAIN, 0.1, NOISE, 0.3),
+        ),
+        "XYOracle": lambda: (
+            tr.XYOracle(
+                **own, theta=np.linalg.lstsq(raw / raw.max(axis=0), TRUTH)[0] / raw.max(axis=0)
+            ),
+            NaiveXYOracle(PLAIN, [0.1, 0.6, 0.5], shares, 0.1, NOISE),
+        ),
+        "RAGE": lambda: (
+            tr.RAGE(**own),
+            NaiveRAGE(PLAIN, 0.1, NOISE, lambda among: survivors_design(among, PLAIN)),
+        ),
+    }[make]()
     session = same_path(policy, raw, twin, 2500)
     assert session.stopped
     assert session.recommend()["arm"] == best
 
 
 @pytest.mark.parametrize("units", RAW)
-@pytest.mark.parametrize(("policy", "twin"), [(tr.LinGapE, PreciseLinGapE), (tr.Uniform, PreciseUniform)])
+@pytest.mark.parametrize(
+    ("policy", "twin"), [(tr.LinGapE, PreciseLinGapE), (tr.Uniform, PreciseUniform)]
+)
 def test_choices_at_every_scale_are_those_of_fifty_digits(policy, twin, units):
     raw = np.column_stack(RAW[units](PLAIN[:, 1], PLAIN[:, 2]))
     own = {"epsilon": 0.05, "delta": 0.1, "noise": NOISE, "theta_bound": 0.5}
     same_path(policy(**own), raw, twin(raw, 0.05, 0.1, noise=NOISE, theta_bound=0.5), 150)
 
 
-@pytest.mark.parametrize("policy", [tr.LinGapE(noise=NOISE), tr.Uniform(noise=NOISE), tr.XYStatic(noise=NOISE)])
+@pytest.mark.parametrize(
+    "policy", [tr.LinGapE(noise=NOISE), tr.Uniform(noise=NOISE), tr.XYStatic(noise=NOISE)]
+)
 def test_an_intercept_beside_an_income_does_not_certify_the_worst_arm(policy):
     """The bound was -inf after four samples and the worst arm certified, in every run."""
     X = np.column_stack([np.ones(4), [2e7, 4e7, 6e7, 8e7]])
-    found = tr.identify(tr.problems.Linear(X, [0.2, 1e-8], noise=NOISE), {"it": policy}, replications=100, seed=0)
+    found = tr.identify(
+        tr.problems.Linear(X, [0.2, 1e-8], noise=NOISE), {"it": policy}, replications=100, seed=0
+    )
     assert found.stopped["it"].all()
     assert (found.rounds["it"] > 20).all()
     assert np.isfinite(found.gap_bound["it"]).all()
@@ -171,7 +225,10 @@ def test_an_intercept_beside_an_income_does_not_certify_the_worst_arm(policy):
     assert wrong <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 100)
 
 
-PLAIN_ARMS = [tr.UGapE(), *(kind(rewards="gaussian") for kind in (tr.TopTwoThompson, tr.TopTwoUCB, tr.TrackAndStop))]
+PLAIN_ARMS = [
+    tr.UGapE(),
+    *(kind(rewards="gaussian") for kind in (tr.TopTwoThompson, tr.TopTwoUCB, tr.TrackAndStop)),
+]
 LINEAR = [
     tr.LinGapE(),
     tr.LinGapE(rule="ratio"),
@@ -185,8 +242,14 @@ LINEAR = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "arms"), [(policy, np.eye(3)) for policy in LINEAR] + [(policy, 3) for policy in PLAIN_ARMS], ids=repr)
-def test_estimates_that_are_not_finite_end_the_run_with_a_sentence_and_certify_nothing(policy, arms):
+@pytest.mark.parametrize(
+    ("policy", "arms"),
+    [(policy, np.eye(3)) for policy in LINEAR] + [(policy, 3) for policy in PLAIN_ARMS],
+    ids=repr,
+)
+def test_estimates_that_are_not_finite_end_the_run_with_a_sentence_and_certify_nothing(
+    policy, arms
+):
     session = tr.Session(policy, arms=arms)
     with pytest.raises(ValueError, match=r"not a finite number of six digits.*tightrope.scale"):
         for _ in range(20_000):
@@ -226,7 +289,12 @@ def test_lingape_reports_the_bound_and_radius_of_the_formulas():
 def test_batch_growth_decides_rarely_and_costs_few_samples():
     problem = tr.problems.Linear(ARMS, THETA, noise=NOISE)
     base = {"epsilon": 0.0, "delta": 0.1, "noise": 0.3}
-    found = tr.identify(problem, {"each": tr.LinGapE(**base), "batch": tr.LinGapE(**base, batch_growth=0.2)}, replications=40, seed=3)
+    found = tr.identify(
+        problem,
+        {"each": tr.LinGapE(**base), "batch": tr.LinGapE(**base, batch_growth=0.2)},
+        replications=40,
+        seed=3,
+    )
     assert found.correct["batch"].all()
     ratio = found.rounds["batch"].mean() / found.rounds["each"].mean()
     assert 0.9 < ratio < 1.4

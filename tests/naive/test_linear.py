@@ -1,4 +1,5 @@
-"""Linear policies == their naive twins, on fixed arms (K > d and K < d) and on features that change every round."""
+"""Linear policies == their naive twins, on fixed arms (K > d and K < d) and on features that change
+every round."""
 
 import numpy as np
 import pytest
@@ -18,7 +19,10 @@ ROUNDS = 300
 def test_same_arms_as_the_twin(name, kind):
     K, d = (4, 7) if kind == "K < d" else (8, 4)
     data = np.random.default_rng(11)
-    X, theta = data.normal(size=(K, d)) / 2, unit_rows(data, 1, d)[0]  # of different lengths: no ties in the first round
+    X, theta = (
+        data.normal(size=(K, d)) / 2,
+        unit_rows(data, 1, d)[0],
+    )  # of different lengths: no ties in the first round
     longest = 1.0 if kind == "changing" else max(1.0, float(np.linalg.norm(X, axis=1).max()))
     twin = {
         "LinUCB": naive.LinUCB(d, 0.5, horizon_radius(0.3, 0.1, d, ROUNDS, 0.5, 1.0, longest)),
@@ -31,7 +35,9 @@ def test_same_arms_as_the_twin(name, kind):
         "LinEpsilonGreedy": tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, intercept=False),
     }[name]
     changing = kind == "changing"
-    session = tr.Session(policy, arms=K if changing else X, dimension=d if changing else None, horizon=ROUNDS, seed=5)
+    session = tr.Session(
+        policy, arms=K if changing else X, dimension=d if changing else None, horizon=ROUNDS, seed=5
+    )
     rng = stream(5, 0, POLICY)
     played = set()
     for _ in range(ROUNDS):
@@ -49,11 +55,18 @@ def test_same_arms_as_the_twin(name, kind):
     if not changing:
         np.testing.assert_allclose(state.mean, mean, atol=1e-10)
         np.testing.assert_allclose(np.sqrt(state.square), width, atol=1e-10)
-    np.testing.assert_allclose(state.log_det[0], np.linalg.slogdet(twin.ridge.V)[1] - d * np.log(0.5), atol=1e-9)
+    np.testing.assert_allclose(
+        state.log_det[0], np.linalg.slogdet(twin.ridge.V)[1] - d * np.log(0.5), atol=1e-9
+    )
 
 
-@pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")  # none of them is ever answered
-@pytest.mark.parametrize("policy", [tr.LinTS(scale=0.4), tr.LinTS(width="theorem", noise=0.1), tr.LinEpsilonGreedy(epsilon=0.3)])
+@pytest.mark.filterwarnings(
+    "ignore:more than 1,000 decisions of select"
+)  # none of them is ever answered
+@pytest.mark.parametrize(
+    "policy",
+    [tr.LinTS(scale=0.4), tr.LinTS(width="theorem", noise=0.1), tr.LinEpsilonGreedy(epsilon=0.3)],
+)
 def test_probability_is_how_often_select_plays_the_arm(policy):
     data = np.random.default_rng(3)
     X = unit_rows(data, 5, 3)
@@ -76,37 +89,60 @@ def test_linear_thompson_width_follows_agrawal_and_goyal():
     for t in range(1, 6):
         v = 0.5 * np.sqrt(9 * 3 * np.log(t / 0.05))
         report = session.explain()
-        np.testing.assert_allclose(report["width"], v * np.sqrt(session.state.model.square), rtol=1e-13)
+        np.testing.assert_allclose(
+            report["width"], v * np.sqrt(session.state.model.square), rtol=1e-13
+        )
         np.testing.assert_array_equal(report["index"], report["mean"])
         session.update(t % 6, 0.3)
 
 
 K, d = 5, 3
 TWINS = {
-    "LinUCB": (tr.LinUCB(width="theorem", lam=0.5, noise=0.4, shared=False), lambda: naive.DisjointLinUCB(K, d, 0.5, noise=0.4)),
-    "LinUCB, horizon": (tr.LinUCB(width="theorem", lam=0.5, noise=0.3, shared=False, radius="horizon"),
-                        lambda: naive.DisjointLinUCB(K, d, 0.5, horizon_radius(0.3, 0.1 / K, d, ROUNDS, 0.5, 1.0))),
-    "LinTS": (tr.LinTS(lam=0.5, scale=0.3, shared=False), lambda: naive.DisjointLinTS(K, d, 0.5, 0.3)),
-    "LinEpsilonGreedy": (tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, shared=False, intercept=False), lambda: naive.DisjointLinEpsilonGreedy(K, d, 0.5, 0.2)),
-}  # fmt: skip
+    "LinUCB": (
+        tr.LinUCB(width="theorem", lam=0.5, noise=0.4, shared=False),
+        lambda: naive.DisjointLinUCB(K, d, 0.5, noise=0.4),
+    ),
+    "LinUCB, horizon": (
+        tr.LinUCB(width="theorem", lam=0.5, noise=0.3, shared=False, radius="horizon"),
+        lambda: naive.DisjointLinUCB(K, d, 0.5, horizon_radius(0.3, 0.1 / K, d, ROUNDS, 0.5, 1.0)),
+    ),
+    "LinTS": (
+        tr.LinTS(lam=0.5, scale=0.3, shared=False),
+        lambda: naive.DisjointLinTS(K, d, 0.5, 0.3),
+    ),
+    "LinEpsilonGreedy": (
+        tr.LinEpsilonGreedy(lam=0.5, epsilon=0.2, shared=False, intercept=False),
+        lambda: naive.DisjointLinEpsilonGreedy(K, d, 0.5, 0.2),
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", ["one context", "a context for each arm", "fixed"])
 @pytest.mark.parametrize("name", TWINS)
 def test_a_model_for_each_arm_as_the_twin(name, kind):
-    """Rewards come a round late, so that the context of an update is not that of the last selection."""
+    """Rewards come a round late, so that the context of an update is not that of the last
+    selection."""
     policy, make = TWINS[name]
     twin, data, fixed = make(), np.random.default_rng(4), kind == "fixed"
     X, thetas = data.normal(size=(K, d)), data.normal(size=(K, d))
     horizon = ROUNDS if "horizon" in name else None
-    session = tr.Session(policy, arms=X if fixed else K, dimension=None if fixed else d, horizon=horizon, seed=6)
+    session = tr.Session(
+        policy, arms=X if fixed else K, dimension=None if fixed else d, horizon=horizon, seed=6
+    )
     rng, played, late = stream(6, 0, POLICY), set(), []
     for t in range(ROUNDS):
         shown = X[0] if kind == "one context" else X
         decision = session.decide(None if fixed else shown, id=t)
         rows = np.broadcast_to(shown, (K, d))
         assert decision.arm == twin.select(rows, rng)
-        late.append((t, rows, decision.arm, float(rows[decision.arm] @ thetas[decision.arm] + 0.3 * data.standard_normal())))
+        late.append(
+            (
+                t,
+                rows,
+                decision.arm,
+                float(rows[decision.arm] @ thetas[decision.arm] + 0.3 * data.standard_normal()),
+            )
+        )
         if t:
             number, before, arm, reward = late.pop(0)
             session.reward(number, reward)
@@ -116,15 +152,26 @@ def test_a_model_for_each_arm_as_the_twin(name, kind):
     assert len(played) > (1 if fixed else K - 1)
     mean, width = twin.models.estimate(rows)
     report = session.explain()
-    np.testing.assert_allclose(session.state.model.theta, [np.linalg.solve(one.V, one.b) for one in twin.models.ridges], atol=1e-10)
+    np.testing.assert_allclose(
+        session.state.model.theta,
+        [np.linalg.solve(one.V, one.b) for one in twin.models.ridges],
+        atol=1e-10,
+    )
     np.testing.assert_allclose(report["mean"], mean, atol=1e-10)
-    np.testing.assert_allclose(report["width"] * width[0], report["width"][0] * width, rtol=1e-9)  # up to the radius
+    np.testing.assert_allclose(
+        report["width"] * width[0], report["width"][0] * width, rtol=1e-9
+    )  # up to the radius
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(beta=0.7), tr.LinEpsilonGreedy(epsilon=0.1, intercept=False)])
+@pytest.mark.parametrize(
+    "policy", [tr.LinUCB(beta=0.7), tr.LinEpsilonGreedy(epsilon=0.1, intercept=False)]
+)
 def test_a_model_for_each_arm_is_one_model_on_columns_of_the_arms_own(policy):
     data, apart = np.random.default_rng(5), policy._replace(shared=False)
-    wide, disjoint = tr.Session(policy, arms=K, dimension=K * d, seed=2), tr.Session(apart, arms=K, dimension=d, seed=2)
+    wide, disjoint = (
+        tr.Session(policy, arms=K, dimension=K * d, seed=2),
+        tr.Session(apart, arms=K, dimension=d, seed=2),
+    )
     for _ in range(200):
         x = data.normal(size=d)
         arm = disjoint.select(x)
@@ -134,7 +181,10 @@ def test_a_model_for_each_arm_is_one_model_on_columns_of_the_arms_own(policy):
 
 
 def test_candidates_that_come_with_the_call_have_no_model_each():
-    with pytest.raises(ValueError, match=r"shared = False keeps a regression for each arm, but there is one arm; .*arms=K"):
+    with pytest.raises(
+        ValueError,
+        match=r"shared = False keeps a regression for each arm, but there is one arm; .*arms=K",
+    ):
         tr.Session(tr.LinUCB(shared=False), dimension=3)
     with pytest.raises(ValueError, match=r"context has shape \(4,\)"):
         tr.Session(tr.LinUCB(), dimension=3).select(np.ones(4))
@@ -144,13 +194,17 @@ def test_candidates_that_come_with_the_call_have_no_model_each():
 
 def test_arms_added_to_a_model_for_each_arm_and_sessions_merged():
     data = np.random.default_rng(8)
-    sessions = [tr.Session(tr.LinUCB(shared=False, beta=1.0), arms=2, dimension=d) for _ in range(3)]
+    sessions = [
+        tr.Session(tr.LinUCB(shared=False, beta=1.0), arms=2, dimension=d) for _ in range(3)
+    ]
     for t in range(60):
         x, reward = data.normal(size=d), float(data.normal())
         for session in (sessions[t % 2], sessions[2]):
             session.update(t % 3 % 2, reward, context=x)
     sessions[0].merge(sessions[1])
-    np.testing.assert_allclose(sessions[0].state.model.theta, sessions[2].state.model.theta, atol=1e-12)
+    np.testing.assert_allclose(
+        sessions[0].state.model.theta, sessions[2].state.model.theta, atol=1e-12
+    )
     before = sessions[0].explain(x)
     sessions[0].add_arms(number=1)
     after = sessions[0].explain(x)
@@ -160,12 +214,25 @@ def test_arms_added_to_a_model_for_each_arm_and_sessions_merged():
 
 @pytest.mark.parametrize(
     ("K", "d", "changing"),
-    [pytest.param(4, 7, False, marks=thorough), (8, 4, False), (25, 3, False), pytest.param(25, 3, True, marks=thorough)],
+    [
+        pytest.param(4, 7, False, marks=thorough),
+        (8, 4, False),
+        (25, 3, False),
+        pytest.param(25, 3, True, marks=thorough),
+    ],
 )
 def test_linmed_plays_as_the_twin(K, d, changing):
-    data, options = np.random.default_rng(2), {"best": 0.5, "design": 0.3, "delta": 0.02} if changing else {}
+    data, options = (
+        np.random.default_rng(2),
+        {"best": 0.5, "design": 0.3, "delta": 0.02} if changing else {},
+    )
     X, theta = data.normal(size=(K, d)), unit_rows(data, 1, d)[0]
-    session = tr.Session(tr.LinMED(lam=0.5, noise=0.3, **options), arms=K if changing else X, dimension=d if changing else None, seed=5)
+    session = tr.Session(
+        tr.LinMED(lam=0.5, noise=0.3, **options),
+        arms=K if changing else X,
+        dimension=d if changing else None,
+        seed=5,
+    )
     twin, rng = naive.LinMED(d, 0.5, 0.3, **options), stream(5, 0, POLICY)
     moved = 0
     for _ in range(200):
@@ -187,7 +254,8 @@ def test_linmed_plays_as_the_twin(K, d, changing):
 
 
 def test_linmed_sees_every_direction_that_is_still_in_question():
-    """In the information of the design every sqrt(f) x has a squared norm of at most 2 d (least possible: d)."""
+    """In the information of the design every sqrt(f) x has a squared norm of at most 2 d (least
+    possible: d)."""
     data = np.random.default_rng(0)
     X = data.normal(size=(60, 4))
     session = tr.Session(tr.LinMED(noise=0.2), arms=X, seed=0)
@@ -196,11 +264,15 @@ def test_linmed_sees_every_direction_that_is_still_in_question():
         session.update(arm, float(X[arm, 0] + 0.2 * data.standard_normal()))
     report = session.explain()
     scaled = np.sqrt(report["index"])[:, None] * X
-    information = (scaled.T * report["design"]) @ scaled + 1e-6 * (scaled**2).sum(axis=1).max() * np.eye(4)
+    information = (scaled.T * report["design"]) @ scaled + 1e-6 * (scaled**2).sum(
+        axis=1
+    ).max() * np.eye(4)
     assert report["design"].sum() == pytest.approx(1.0)
     assert np.einsum("ki,ki->k", scaled, np.linalg.solve(information, scaled.T).T).max() <= 8 + 1e-6
 
 
 def test_linmed_refuses_weights_above_one():
-    with pytest.raises(ValueError, match=r"best = 0.9 and design = 0.2 are 1.1 together, but must be at most 1"):
+    with pytest.raises(
+        ValueError, match=r"best = 0.9 and design = 0.2 are 1.1 together, but must be at most 1"
+    ):
         tr.LinMED(design=0.2)

@@ -1,4 +1,5 @@
-"""Lipschitz policies == their naive twins: same arms, same indices, on points, a plane, any metric, and contexts."""
+"""Lipschitz policies == their naive twins: same arms, same indices, on points, a plane, any metric,
+and contexts."""
 
 import numpy as np
 import pytest
@@ -21,22 +22,31 @@ def peaked(points):
 
 
 def play(policy, twin, arms, means, rounds, noise, seed, groups=None, fed=0):
-    """Drive both with rewards that are generic numbers; every choice is compared, every 25th round all the indices."""
-    session, data, everyone = tr.Session(policy, **arms, seed=0), np.random.default_rng(seed), np.arange(len(means))
+    """Drive both with rewards that are generic numbers; every choice is compared, every 25th round
+    all the indices."""
+    session, data, everyone = (
+        tr.Session(policy, **arms, seed=0),
+        np.random.default_rng(seed),
+        np.arange(len(means)),
+    )
     played = np.zeros(len(means))
     for arm in np.repeat(everyone, fed):
         reward = noise(means[arm], data)
         session.update(int(arm), reward)
         twin.update(arm, reward)
     for t in range(rounds):
-        offered = everyone if groups is None else everyone[groups == data.integers(groups.max() + 1)]
+        offered = (
+            everyone if groups is None else everyone[groups == data.integers(groups.max() + 1)]
+        )
         mask = np.isin(everyone, offered)
         arm = session.select(eligible=None if groups is None else mask)
         assert arm == twin.select(list(offered)), f"round {t + 1}"
         reward = noise(means[arm], data)
         if t % 25 == 0:
             report = session.explain(eligible=mask)
-            np.testing.assert_allclose(np.minimum(report["index"], twin.top), twin.indices(), rtol=0, atol=1e-9)
+            np.testing.assert_allclose(
+                np.minimum(report["index"], twin.top), twin.indices(), rtol=0, atol=1e-9
+            )
         session.update(arm, reward)
         twin.update(arm, reward)
         played[arm] += 1
@@ -67,13 +77,19 @@ def normal(mean, data):
 @pytest.mark.parametrize("arms", ["line", "plane"])
 def test_cklucb_plays_the_twins_arms(options, noise, arms):
     points = LINE if arms == "line" else PLANE
-    twin_options = {key: value for key, value in options.items() if key not in ("divergence", "sigma")}
+    twin_options = {
+        key: value for key, value in options.items() if key not in ("divergence", "sigma")
+    }
     if "divergence" in options:
         twin_options |= {"divergence": naive.gaussian(0.3), "top": 1e3}
     twin = naive.CKLUCB(metric(points), 0.7, **twin_options)
     given = {"points": points} if arms == "line" else {"distances": metric(points)}
-    fed = 40 if options.get("loglog") == "theory" else 0  # with few pulls all indices of that f(n) round to 1
-    _, played = play(tr.CKLUCB(lipschitz=0.7, **options), twin, given, peaked(points), 250, noise, 3, fed=fed)
+    fed = (
+        40 if options.get("loglog") == "theory" else 0
+    )  # with few pulls all indices of that f(n) round to 1
+    _, played = play(
+        tr.CKLUCB(lipschitz=0.7, **options), twin, given, peaked(points), 250, noise, 3, fed=fed
+    )
     assert (played > 1).sum() > 2
 
 
@@ -83,14 +99,24 @@ def test_oslb_plays_the_twins_arms_and_solves_only_when_it_explores(gaussian):
     twin_options = {"divergence": naive.gaussian(0.3), "top": 1e3} if gaussian else {}
     twin = naive.OSLB(metric(LINE), 0.7, epsilon=0.5, **twin_options)
     policy = tr.OSLB(lipschitz=0.7, epsilon=0.5, **options)
-    session, played = play(policy, twin, {"points": LINE}, peaked(LINE), 250, normal if gaussian else beta, 4)
+    session, played = play(
+        policy, twin, {"points": LINE}, peaked(LINE), 250, normal if gaussian else beta, 4
+    )
     assert (played > 1).sum() > 2
     assert session.explain()["programs_solved"] == twin.programs < 250 - LINE.size
 
 
 def test_track_cklucb_plays_the_twins_arms():
     twin = naive.TrackCKLUCB(metric(LINE), 0.7, patience=0.3)
-    session, played = play(tr.TrackCKLUCB(lipschitz=0.7, patience=0.3), twin, {"points": LINE}, peaked(LINE), 250, beta, 6)
+    session, played = play(
+        tr.TrackCKLUCB(lipschitz=0.7, patience=0.3),
+        twin,
+        {"points": LINE},
+        peaked(LINE),
+        250,
+        beta,
+        6,
+    )
     assert (played > 1).sum() > 2
     assert session.explain()["programs_solved"] == twin.programs > 0
 
@@ -119,8 +145,16 @@ def test_the_proof_that_nothing_rivals_the_leader_changes_no_decision():
     with_proof = tr.problems.Lipschitz(points, means, lipschitz=1.6)
     without = tr.problems.ContextualLipschitz([0.0], points, means[None], (0.0, 1.6))
     for name in ("CKLUCB", "OSLB", "TrackCKLUCB"):
-        first = tr.simulate(with_proof, {"a": getattr(tr, name)(lipschitz=1.6)}, horizon=20_000, replications=2, seed=1)
-        second = tr.simulate(without, {"a": getattr(tr, name)(lipschitz=1.0)}, horizon=20_000, replications=2, seed=1)
+        first = tr.simulate(
+            with_proof,
+            {"a": getattr(tr, name)(lipschitz=1.6)},
+            horizon=20_000,
+            replications=2,
+            seed=1,
+        )
+        second = tr.simulate(
+            without, {"a": getattr(tr, name)(lipschitz=1.0)}, horizon=20_000, replications=2, seed=1
+        )
         np.testing.assert_allclose(first.regret["a"], second.regret["a"], rtol=0, atol=1e-7)
         assert np.array_equal(first.pulls["a"], second.pulls["a"])
 
@@ -129,12 +163,22 @@ def test_the_proof_that_nothing_rivals_the_leader_changes_no_decision():
 def test_contexts_offer_their_pairs_and_all_pairs_inform(name):
     contexts, points = np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.2, 0.5, 0.9])
     distances = (
-        np.abs(contexts[:, None, None, None] - contexts[None, None, :, None]) + np.abs(points[None, :, None, None] - points)
+        np.abs(contexts[:, None, None, None] - contexts[None, None, :, None])
+        + np.abs(points[None, :, None, None] - points)
     ).reshape(12, 12)
     means = (0.8 - 0.5 * np.abs(contexts[:, None] - points[None, :])).reshape(-1)
     twin = getattr(naive, name)(distances, 0.6)
     groups = np.repeat(np.arange(3), 4)
-    _, played = play(getattr(tr, name)(lipschitz=0.6), twin, {"distances": distances}, means, 250, beta, 5, groups)
+    _, played = play(
+        getattr(tr, name)(lipschitz=0.6),
+        twin,
+        {"distances": distances},
+        means,
+        250,
+        beta,
+        5,
+        groups,
+    )
     assert (played > 0).all()
 
 

@@ -1,4 +1,5 @@
-"""LogisticTS: the twin's choices and laws, a posterior near the exact one, extreme features, and clicks that a straight line serves worse."""
+"""LogisticTS: the twin's choices and laws, a posterior near the exact one, extreme features, and
+clicks that a straight line serves worse."""
 
 import numpy as np
 import pytest
@@ -27,9 +28,14 @@ def test_choices_and_laws_are_those_of_the_twin(case):
     data, rng = np.random.default_rng(9), stream(2, 0, POLICY)
     fixed, theta = data.normal(size=(K, D)), data.normal(size=(K, D))
     each = kind == "context" or not parameters.get("shared", True)
-    twin = NaiveLogisticTS(K, D, parameters["lam"], parameters["width"], each, parameters.get("intercept", True))
+    twin = NaiveLogisticTS(
+        K, D, parameters["lam"], parameters["width"], each, parameters.get("intercept", True)
+    )
     session = tr.Session(
-        tr.LogisticTS(**parameters), arms=fixed if kind == "fixed" else K, dimension=None if kind == "fixed" else D, seed=2
+        tr.LogisticTS(**parameters),
+        arms=fixed if kind == "fixed" else K,
+        dimension=None if kind == "fixed" else D,
+        seed=2,
     )
     played = np.zeros(K)
     for t in range(ROUNDS):
@@ -44,14 +50,17 @@ def test_choices_and_laws_are_those_of_the_twin(case):
     assert (played > 0).sum() > 1
     state = session.state.model
     for m, precision in enumerate(twin.precision):
-        np.testing.assert_allclose(np.linalg.inv(state.root[m] @ state.root[m].T), precision, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(
+            np.linalg.inv(state.root[m] @ state.root[m].T), precision, rtol=1e-8, atol=1e-8
+        )
     report, rows = session.explain(context=shown), twin.rows(X)
     wanted = expit([row @ twin.mode[twin.of(k)] for k, row in enumerate(rows)])
     np.testing.assert_allclose(report["mean"], wanted, rtol=1e-9)
 
 
 def test_the_law_is_near_the_exact_posterior():
-    """After 400 clicks, one at a time, the mode is within a tenth of its standard errors of the one of all clicks together."""
+    """After 400 clicks, one at a time, the mode is within a tenth of its standard errors of the one
+    of all clicks together."""
     data, d = np.random.default_rng(0), 4
     X, theta = data.normal(size=(400, d)), np.array([1.0, -0.5, 0.3, 0.0])
     rewards = (data.random(400) < expit(X @ theta)).astype(float)
@@ -84,13 +93,22 @@ def test_the_mode_is_found_wherever_it_is(square, mean, reward):
 
 
 def test_large_features_end_neither_digits_nor_numbers():
-    session, data = tr.Session(tr.LogisticTS(), arms=2, dimension=2, seed=0), np.random.default_rng(0)
+    session, data = (
+        tr.Session(tr.LogisticTS(), arms=2, dimension=2, seed=0),
+        np.random.default_rng(0),
+    )
     for _ in range(300):
         x = data.normal(size=2) * np.array([1e4, 1.0])
         arm = session.select(x)
         session.update(arm, float(x[0] > 0) if arm == 0 else 0.5)
-    assert all(np.isfinite(value).all() for value in flatten(session.state).values() if value.dtype.kind == "f")
-    assert (np.linalg.eigvalsh(session.state.model.root[0] @ session.state.model.root[0].T) >= 0).all()
+    assert all(
+        np.isfinite(value).all()
+        for value in flatten(session.state).values()
+        if value.dtype.kind == "f"
+    )
+    assert (
+        np.linalg.eigvalsh(session.state.model.root[0] @ session.state.model.root[0].T) >= 0
+    ).all()
     assert session.explain(context=np.array([1e4, 0.0]))["mean"][0] > 0.9
     with pytest.raises(ValueError, match="too large"):
         session.select(np.array([1e160, 1.0]))
@@ -102,7 +120,10 @@ def test_arms_are_told_apart_and_new_ones_begin_at_the_mean_rate():
     with pytest.raises(ValueError, match="nothing can tell them apart"):
         session = tr.Session(tr.LogisticTS(shared=True), arms=3, dimension=2)
         session.select(np.ones(2))
-    session, data = tr.Session(tr.LogisticTS(), arms=["a", "b"], dimension=1, seed=3), np.random.default_rng(1)
+    session, data = (
+        tr.Session(tr.LogisticTS(), arms=["a", "b"], dimension=1, seed=3),
+        np.random.default_rng(1),
+    )
     for _ in range(200):
         decision = session.decide(np.ones(1))
         session.reward(decision.id, float(data.random() < 0.05))

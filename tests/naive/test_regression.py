@@ -1,4 +1,5 @@
-"""Policies on top of a regression == their naive twins; regressions from outside; exact propensities."""
+"""Policies on top of a regression == their naive twins; regressions from outside; exact
+propensities."""
 
 import numpy as np
 import pytest
@@ -20,9 +21,21 @@ class Shared(Ridge):
 
 GAMMAS = {
     "fixed": ({"gamma": 30.0}, None, lambda size: lambda t: 30.0),
-    "horizon": ({"delta": 0.1, "growth": "horizon"}, ROUNDS, lambda size: lambda t: naive.theory(K, size, ROUNDS, 0.1)),
-    "no horizon": ({"growth": "horizon"}, None, lambda size: lambda t: naive.theory(K, size, t, 0.05)),
-    "schedule": ({"scale": 4.0, "power": 0.6, "noise": 1.0}, ROUNDS, lambda size: lambda t: 4.0 * t**0.6),
+    "horizon": (
+        {"delta": 0.1, "growth": "horizon"},
+        ROUNDS,
+        lambda size: lambda t: naive.theory(K, size, ROUNDS, 0.1),
+    ),
+    "no horizon": (
+        {"growth": "horizon"},
+        None,
+        lambda size: lambda t: naive.theory(K, size, t, 0.05),
+    ),
+    "schedule": (
+        {"scale": 4.0, "power": 0.6, "noise": 1.0},
+        ROUNDS,
+        lambda size: lambda t: 4.0 * t**0.6,
+    ),
 }
 
 
@@ -31,8 +44,12 @@ GAMMAS = {
 def test_squarecb_plays_as_the_twin(gamma, shared):
     options, horizon, make = GAMMAS[gamma]
     data, thetas = np.random.default_rng(7), np.random.default_rng(8).normal(size=(K, d))
-    twin = naive.SquareCB(Shared(d, 0.5) if shared else Disjoint(K, d, 0.5), make(d if shared else K * d))
-    session = tr.Session(tr.SquareCB(lam=0.5, shared=shared, **options), arms=K, dimension=d, horizon=horizon, seed=3)
+    twin = naive.SquareCB(
+        Shared(d, 0.5) if shared else Disjoint(K, d, 0.5), make(d if shared else K * d)
+    )
+    session = tr.Session(
+        tr.SquareCB(lam=0.5, shared=shared, **options), arms=K, dimension=d, horizon=horizon, seed=3
+    )
     rng = stream(3, 0, POLICY)
     for t in range(ROUNDS):
         X = data.normal(size=(K, d))
@@ -43,14 +60,19 @@ def test_squarecb_plays_as_the_twin(gamma, shared):
         assert decision.propensity_se == 0.0
         if t % 50 == 0:
             np.testing.assert_allclose(session.explain()["probability"], p, atol=1e-12)
-        reward = float(X[decision.arm] @ thetas[0 if shared else decision.arm] + 0.3 * data.standard_normal())
+        reward = float(
+            X[decision.arm] @ thetas[0 if shared else decision.arm] + 0.3 * data.standard_normal()
+        )
         session.reward(decision.id, reward)
         twin.update(X, decision.arm, reward)
 
 
-@pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")  # none of them is ever answered
+@pytest.mark.filterwarnings(
+    "ignore:more than 1,000 decisions of select"
+)  # none of them is ever answered
 def test_propensities_are_the_frequencies_of_choices():
-    """They sum to 1, no eligible arm's is 0, and 20,000 choices agree by a chi-square test (4 degrees of freedom, p = 1e-4)."""
+    """They sum to 1, no eligible arm's is 0, and 20,000 choices agree by a chi-square test (4
+    degrees of freedom, p = 1e-4)."""
     X, n = unit_rows(np.random.default_rng(2), 6, d), 20_000
     session = tr.Session(tr.SquareCB(gamma=20.0), arms=X, seed=1)
     for k in range(6):
@@ -59,7 +81,9 @@ def test_propensities_are_the_frequencies_of_choices():
     p = session.propensities(eligible=eligible)
     assert p.sum() == pytest.approx(1.0, abs=1e-12)
     assert p[2] == 0.0 < p[eligible].min()
-    counts = np.bincount([session.select(eligible=eligible) for _ in range(n)], minlength=6)[eligible]
+    counts = np.bincount([session.select(eligible=eligible) for _ in range(n)], minlength=6)[
+        eligible
+    ]
     assert ((counts - n * p[eligible]) ** 2 / (n * p[eligible])).sum() < 23.5
 
 
@@ -94,10 +118,15 @@ class RidgeOnline(RidgeBatch):
 def test_a_regression_of_ones_own_plays_as_the_twin_and_as_the_ridge_inside(kind, shared):
     data, thetas = np.random.default_rng(7), np.random.default_rng(8).normal(size=(K, d))
     given = kind(d, 0.5)
-    twin = naive.SquareCB(Shared(d, 0.5) if shared else Disjoint(K, d, 0.5), lambda t: 10.0 * t**0.5)
+    twin = naive.SquareCB(
+        Shared(d, 0.5) if shared else Disjoint(K, d, 0.5), lambda t: 10.0 * t**0.5
+    )
     own = tr.SquareCB(model=given, shared=shared, scale=10.0, noise=1.0)
     inside = tr.SquareCB(lam=0.5, shared=shared, scale=10.0, noise=1.0)
-    sessions, rng = [tr.Session(policy, arms=K, dimension=d, seed=3) for policy in (own, inside)], stream(3, 0, POLICY)
+    sessions, rng = (
+        [tr.Session(policy, arms=K, dimension=d, seed=3) for policy in (own, inside)],
+        stream(3, 0, POLICY),
+    )
     for _ in range(60):
         X = data.normal(size=(K, d))
         decisions = [session.decide(X) for session in sessions]
@@ -109,7 +138,9 @@ def test_a_regression_of_ones_own_plays_as_the_twin_and_as_the_ridge_inside(kind
             session.reward(decision.id, reward)
         twin.update(X, arm, reward)
     assert not given.ridge.b.any()  # sessions train copies
-    with pytest.raises(ValueError, match=r"state\.model\.regressions holds .* which no session file can hold"):
+    with pytest.raises(
+        ValueError, match=r"state\.model\.regressions holds .* which no session file can hold"
+    ):
         sessions[0].to_bytes()
 
 
@@ -126,14 +157,19 @@ def test_a_function_scores_and_a_catalogue_keeps_what_was_learned():
 
 def test_runs_of_an_outside_regression_are_those_of_the_ridge():
     problem = tr.problems.ContextualLinear(np.ones(d) / d, arms=4, noise=0.1)
-    policies = {"own": tr.SquareCB(model=RidgeBatch(d, 1.0), gamma=50.0), "inside": tr.SquareCB(gamma=50.0)}
+    policies = {
+        "own": tr.SquareCB(model=RidgeBatch(d, 1.0), gamma=50.0),
+        "inside": tr.SquareCB(gamma=50.0),
+    }
     result = tr.simulate(problem, policies, horizon=60, replications=2)
     np.testing.assert_array_equal(result.pulls["own"], result.pulls["inside"])
 
 
 @pytest.mark.parametrize("model", [3, "ridge", object(), RidgeBatch])
 def test_what_is_no_regression_is_refused(model):
-    with pytest.raises(ValueError, match="is no regression; give an object with partial_fit and predict"):
+    with pytest.raises(
+        ValueError, match="is no regression; give an object with partial_fit and predict"
+    ):
         tr.SquareCB(model=model)
 
 
@@ -145,9 +181,14 @@ def test_predictions_that_are_no_numbers_are_refused(answer):
     assert session.decided == 0
 
 
-@pytest.mark.parametrize("wrap", [tr.Explore, pytest.param(lambda policy: tr.Safe(policy, baseline=0), marks=thorough)])
+@pytest.mark.parametrize(
+    "wrap", [tr.Explore, pytest.param(lambda policy: tr.Safe(policy, baseline=0), marks=thorough)]
+)
 def test_compiled_policies_take_the_ridge_inside_and_refuse_what_is_python(wrap):
     session = tr.Session(wrap(tr.SquareCB()), arms=3, dimension=d)
     assert session.decide(np.eye(3)).propensity <= 1.0
-    with pytest.raises(ValueError, match=r"is compiled code, which cannot call SquareCB\(model=.*\): its rounds are Python"):
+    with pytest.raises(
+        ValueError,
+        match=r"is compiled code, which cannot call SquareCB\(model=.*\): its rounds are Python",
+    ):
         wrap(tr.SquareCB(model=RidgeBatch(d, 1.0)))

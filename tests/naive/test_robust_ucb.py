@@ -17,11 +17,19 @@ def pareto(rng, size=None):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"moment": 4.0}, {"moment": 2.0, "epsilon": 0.5, "width": 0.3}, {"moment": 3.0, "epsilon": 0.8, "centre": -1.0, "width": 0.2}],
+    [
+        {"moment": 4.0},
+        {"moment": 2.0, "epsilon": 0.5, "width": 0.3},
+        {"moment": 3.0, "epsilon": 0.8, "centre": -1.0, "width": 0.2},
+    ],
     ids=["variance", "heavier", "centred"],
 )
 def test_choices_and_means_are_those_of_the_twin(parameters):
-    data, twin, session = np.random.default_rng(4), NaiveRobustUCB(3, **parameters), tr.Session(tr.RobustUCB(**parameters), arms=3, seed=0)
+    data, twin, session = (
+        np.random.default_rng(4),
+        NaiveRobustUCB(3, **parameters),
+        tr.Session(tr.RobustUCB(**parameters), arms=3, seed=0),
+    )
     left_out = 0
     for t in range(250):
         arm = session.select()
@@ -32,17 +40,23 @@ def test_choices_and_means_are_those_of_the_twin(parameters):
     report = session.explain()
     wanted = [twin.truncated_mean(rewards) for rewards in twin.rewards]
     np.testing.assert_allclose(report["mean"], wanted, rtol=1e-12)
-    np.testing.assert_allclose(report["upper"], [twin.score(rewards) for rewards in twin.rewards], rtol=1e-12)
+    np.testing.assert_allclose(
+        report["upper"], [twin.score(rewards) for rewards in twin.rewards], rtol=1e-12
+    )
     left_out = np.abs(np.array(wanted) - [np.mean(rewards) for rewards in twin.rewards])
     assert (left_out > 1e-3).any()  # planted: plain means
 
 
 def test_means_of_heavy_tails_are_within_the_width_where_averages_are_not():
-    """400 logs of 500 rewards without a variance, at delta of about 1/6,000: the paper's width holds for all, and truncated means are closer."""
+    """400 logs of 500 rewards without a variance, at delta of about 1/6,000: the paper's width
+    holds for all, and truncated means are closer."""
     data, moment, wrong, errors = np.random.default_rng(1), 0.0, 0, []
     moment = PARETO / (PARETO - 1.5) * ((PARETO - 1.0) / PARETO) ** 1.5  # E x^1.5
     for _ in range(400):
-        session, rewards = tr.Session(tr.RobustUCB(moment=moment, epsilon=0.5), arms=1), pareto(data, 500)
+        session, rewards = (
+            tr.Session(tr.RobustUCB(moment=moment, epsilon=0.5), arms=1),
+            pareto(data, 500),
+        )
         session.learn({"arm": np.zeros(500, dtype=np.int64), "reward": rewards})
         report = session.explain()
         wrong += abs(report["mean"][0] - 1.0) > report["width"][0]

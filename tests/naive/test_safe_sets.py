@@ -1,4 +1,5 @@
-"""The guarantee around policies over sets against its slow twin: late rewards, partial answers, cancelled decisions."""
+"""The guarantee around policies over sets against its slow twin: late rewards, partial answers,
+cancelled decisions."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ GIVEN = {"alpha": 0.25, "delta": 0.05, "sigma": 0.15, "lam": 0.6}
 def arms(seed):
     rng = np.random.default_rng(seed)
     X = np.abs(rng.normal(size=(N, D)))
-    return X / np.linalg.norm(X, axis=1)[:, None] * rng.uniform(0.4, 1.0, (N, 1)), np.full(D, D**-0.5)
+    return X / np.linalg.norm(X, axis=1)[:, None] * rng.uniform(0.4, 1.0, (N, 1)), np.full(
+        D, D**-0.5
+    )
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -25,7 +28,9 @@ def test_same_sets_and_bounds_as_the_twin(seed, period, known):
     rng = np.random.default_rng([seed, 1])
     baseline = np.argsort(-X @ theta)[[2, 3, 5]].tolist()
     v = float((X[baseline] @ theta).sum()) if known else None
-    policy = tr.SafeSets(tr.C2UCB(alpha=0.4), baseline=baseline, baseline_mean=v, checkpoint=period, **GIVEN)
+    policy = tr.SafeSets(
+        tr.C2UCB(alpha=0.4), baseline=baseline, baseline_mean=v, checkpoint=period, **GIVEN
+    )
     session = tr.Session(policy, arms=X, oracle=tr.oracles.TopK(K), seed=seed)
     twin = naive.SafeSets(X, K, baseline, v, period=period, **GIVEN)
     waiting, events = [], []
@@ -48,7 +53,9 @@ def test_same_sets_and_bounds_as_the_twin(seed, period, known):
                 twin.elsewhere.append((arm, 0.5))
         while len(waiting) > (t // 20) % 5 + 1:
             d, mirrored = waiting.pop(int(rng.integers(len(waiting))))
-            rewards = {a: float(max(X[a] @ theta + 0.1 * rng.normal(), 0.0)) for a in d.arm.tolist()}
+            rewards = {
+                a: float(max(X[a] @ theta + 0.1 * rng.normal(), 0.0)) for a in d.arm.tolist()
+            }
             parts = list(rewards.items())
             if set(d.arm.tolist()) & set(baseline) or t % 2:
                 session.reward(d.id, rewards)
@@ -60,13 +67,16 @@ def test_same_sets_and_bounds_as_the_twin(seed, period, known):
 
 
 def test_an_arm_of_the_baseline_that_is_answered_alone_is_not_credited():
-    """It may belong to a round of the baseline, whose rewards do not count: the twin's sum is never below the ledger's."""
+    """It may belong to a round of the baseline, whose rewards do not count: the twin's sum is never
+    below the ledger's."""
     X, theta = arms(0)
     baseline = np.argsort(-X @ theta)[[1, 2, 3]].tolist()
     policy = tr.SafeSets(tr.C2UCB(), baseline=baseline, baseline_mean=0.1, alpha=0.9, sigma=0.01)
     session = tr.Session(policy, arms=X, oracle=tr.oracles.TopK(K))
     own = next(
-        d for d in (session.decide() for _ in range(200)) if set(d.arm.tolist()) & set(baseline) and set(d.arm.tolist()) - set(baseline)
+        d
+        for d in (session.decide() for _ in range(200))
+        if set(d.arm.tolist()) & set(baseline) and set(d.arm.tolist()) - set(baseline)
     )
     inside = [a for a in own.arm.tolist() if a in baseline]
     session.reward(own.id, {inside[0]: 1.0})
@@ -85,12 +95,18 @@ def test_safe_around_a_policy_over_sets_is_the_guarantee_for_sets():
     with pytest.raises(ValueError, match="min_gap = 9 exceeds 4"):
         tr.SafeSets(tr.C2UCB(), baseline=[0, 1], checkpoint=4, min_gap=9)
     with pytest.raises(ValueError, match="baseline has arm 14"):
-        tr.Session(tr.SafeSets(tr.C2UCB(), baseline=[1, 14]), arms=arms(0)[0], oracle=tr.oracles.TopK(K))
+        tr.Session(
+            tr.SafeSets(tr.C2UCB(), baseline=[1, 14]), arms=arms(0)[0], oracle=tr.oracles.TopK(K)
+        )
 
 
 def test_where_nothing_is_safe_and_the_baseline_cannot_be_played_it_says_so():
     X, _ = arms(1)
-    session = tr.Session(tr.SafeSets(tr.C2UCB(), baseline=[0, 1, 2], baseline_mean=1.0, alpha=0.01), arms=X, oracle=tr.oracles.TopK(K))
+    session = tr.Session(
+        tr.SafeSets(tr.C2UCB(), baseline=[0, 1, 2], baseline_mean=1.0, alpha=0.01),
+        arms=X,
+        oracle=tr.oracles.TopK(K),
+    )
     mask = np.ones(N, dtype=bool)
     mask[0] = False
     report = session.explain(eligible=mask)

@@ -21,7 +21,10 @@ TWINS = [
     (tr.PC2UCB(alpha=0.7, lam=2.0, c=0.5), naive.PC2UCB(D, 2.0, lambda t: 0.7, 0.5)),
     (tr.PC2UCB(alpha="theory", **THEORY), naive.PC2UCB(D, 2.0, beta(), 1.0)),
     (tr.CombTS(v=0.7, lam=2.0, randomization="arm"), naive.CombTSArm(D, 2.0, lambda t: 0.7)),
-    (tr.CombTS(v="theory", randomization="arm", **THEORY), naive.CombTSArm(D, 2.0, beta(4 * N * ROUNDS))),
+    (
+        tr.CombTS(v="theory", randomization="arm", **THEORY),
+        naive.CombTSArm(D, 2.0, beta(4 * N * ROUNDS)),
+    ),
     (tr.CombTS(v=0.7, lam=2.0), naive.CombTSRound(D, 2.0, lambda t: 0.7)),
     (tr.CombTS(v="theory", **THEORY), naive.CombTSRound(D, 2.0, beta(4 * ROUNDS))),
     (tr.CombGreedy(lam=2.0), naive.Greedy(D, 2.0)),
@@ -35,7 +38,10 @@ TWINS = [
 def test_same_sets_as_the_twin(case, changing):
     policy, made = TWINS[case]
     twin = type(made).__new__(type(made))
-    twin.__dict__ = {key: value.copy() if isinstance(value, np.ndarray) else value for key, value in made.__dict__.items()}
+    twin.__dict__ = {
+        key: value.copy() if isinstance(value, np.ndarray) else value
+        for key, value in made.__dict__.items()
+    }
     rng = np.random.default_rng(case)
     X, theta = rng.normal(size=(N, D)), rng.normal(size=D)
     given = {"arms": N, "dimension": D} if changing else {"arms": X}
@@ -51,9 +57,14 @@ def test_same_sets_as_the_twin(case, changing):
         twin.update(X, chosen, rewards)
 
 
-@pytest.mark.parametrize("policy", [tr.C2UCB(), tr.PC2UCB(), tr.CombTS(), tr.CombTS(randomization="arm"), tr.CombGreedy()], ids=repr)
+@pytest.mark.parametrize(
+    "policy",
+    [tr.C2UCB(), tr.PC2UCB(), tr.CombTS(), tr.CombTS(randomization="arm"), tr.CombGreedy()],
+    ids=repr,
+)
 def test_blocks_equal_one_model_with_zero_padded_features(policy):
-    """M regressions of size d choose as the one of size M d whose features are zero outside their block; an intercept would be of each."""
+    """M regressions of size d choose as the one of size M d whose features are zero outside their
+    block; an intercept would be of each."""
     policy = policy._replace(intercept=False) if "intercept" in policy._fields else policy
     rng = np.random.default_rng(5)
     users, M, k, d = 20, 3, 2, 4
@@ -73,7 +84,9 @@ def test_blocks_equal_one_model_with_zero_padded_features(policy):
     for _ in range(8):
         chosen = blocked.select()
         assert chosen.tolist() == whole.select().tolist()
-        rewards = np.einsum("nd,nd->n", X[chosen // M], theta[chosen % M]) + 0.1 * rng.normal(size=M * k)
+        rewards = np.einsum("nd,nd->n", X[chosen // M], theta[chosen % M]) + 0.1 * rng.normal(
+            size=M * k
+        )
         blocked.update(chosen, rewards)
         whole.update(chosen, rewards)
     first, second = blocked.explain(), whole.explain()
@@ -86,11 +99,20 @@ def test_kalman_aliases_equal_ridge_policies():
     X = rng.normal(size=(40, 3))
     noise, prior, c = 0.4, 0.7, 1.3
     pairs = [
-        (tr.CombLinUCB(prior_scale=prior, noise=noise, c=c), tr.C2UCB(lam=(noise / prior) ** 2, alpha=c * noise)),
-        (tr.CombLinTS(prior_scale=prior, noise=noise), tr.CombTS(lam=(noise / prior) ** 2, v=noise)),
+        (
+            tr.CombLinUCB(prior_scale=prior, noise=noise, c=c),
+            tr.C2UCB(lam=(noise / prior) ** 2, alpha=c * noise),
+        ),
+        (
+            tr.CombLinTS(prior_scale=prior, noise=noise),
+            tr.CombTS(lam=(noise / prior) ** 2, v=noise),
+        ),
     ]
     for kalman, ridge in pairs:
-        sessions = [tr.Session(policy, arms=X, oracle=tr.oracles.TopK(4), seed=2) for policy in (kalman, ridge)]
+        sessions = [
+            tr.Session(policy, arms=X, oracle=tr.oracles.TopK(4), seed=2)
+            for policy in (kalman, ridge)
+        ]
         for _ in range(10):
             chosen = [session.select().tolist() for session in sessions]
             assert chosen[0] == chosen[1]

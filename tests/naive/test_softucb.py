@@ -48,11 +48,18 @@ def test_same_arms_probabilities_and_beta_as_the_twin(K, d, timing, online):
 @pytest.mark.parametrize("shared", [True, pytest.param(False, marks=thorough)])
 @pytest.mark.parametrize("timing", ["lagged", "fresh"])
 def test_features_that_change_use_the_slack_of_the_round(timing, shared):
-    """Probabilities are a softmax of this round's slack with its own gamma, and Lemma 2 holds in every round, whatever `timing` says."""
+    """Probabilities are a softmax of this round's slack with its own gamma, and Lemma 2 holds in
+    every round, whatever `timing` says."""
     K, d, mass = 6, 3, 0.9
     data, theta = np.random.default_rng(3), generic(K, d)[0]
-    session = tr.Session(tr.SoftUCB(beta=0.4, mass=mass, timing=timing, shared=shared), arms=K, dimension=d, seed=4)
-    model, rng, checked = Disjoint(K, d, 1.0) if not shared else Ridge(d, 1.0), stream(4, 0, POLICY), 0
+    session = tr.Session(
+        tr.SoftUCB(beta=0.4, mass=mass, timing=timing, shared=shared), arms=K, dimension=d, seed=4
+    )
+    model, rng, checked = (
+        Disjoint(K, d, 1.0) if not shared else Ridge(d, 1.0),
+        stream(4, 0, POLICY),
+        0,
+    )
     for t in range(ROUNDS):
         X = data.normal(size=(K, d))
         mean, width = model.estimate(X)
@@ -75,7 +82,15 @@ def test_features_that_change_use_the_slack_of_the_round(timing, shared):
 def test_training_follows_the_twin(step):
     X, theta = generic(8, 3)
     T, N, eta = 150, 4, 0.01
-    trained = tr.train_softucb(tr.problems.Linear(X, theta, noise=0.4), T, trajectories=N, beta0=0.9, step=step, eta=eta, seed=2)
+    trained = tr.train_softucb(
+        tr.problems.Linear(X, theta, noise=0.4),
+        T,
+        trajectories=N,
+        beta0=0.9,
+        step=step,
+        eta=eta,
+        seed=2,
+    )
     beta, path, regret = 0.9, [0.9], []
     for n in range(N):
         twin = naive.SoftUCB(X, beta, eta=eta)

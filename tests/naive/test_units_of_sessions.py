@@ -1,8 +1,10 @@
-"""Rewards in another unit and with another zero: the same decisions, whatever the form of the regression and whatever happens to a session.
+"""Rewards in another unit and with another zero: the same decisions, whatever the form of the
+regression and whatever happens to a session.
 
-In the first test rewards are multiples of 2^-10, units powers of two and zeros whole multiples of the unit, so that the rewards themselves
-are exact, and decisions must be equal to the bit. In the second unit and zero are any that leave a reward at least five digits; decisions
-are equal there but for those whose chances the lost digits tell apart, of which these worlds have none.
+In the first test rewards are multiples of 2^-10, units powers of two and zeros whole multiples of
+the unit, so that the rewards themselves are exact, and decisions must be equal to the bit. In the
+second unit and zero are any that leave a reward at least five digits; decisions are equal there but
+for those whose chances the lost digits tell apart, of which these worlds have none.
 """
 
 import numpy as np
@@ -13,7 +15,12 @@ from hypothesis import strategies as st
 import tightrope as tr
 
 ROUNDS, K, DIMENSION, SEED = 40, 5, 3, 3
-FIXED, FEW, NEW, ONE = "fixed arms", "more features than arms", "new features", "one context for all arms"
+FIXED, FEW, NEW, ONE = (
+    "fixed arms",
+    "more features than arms",
+    "new features",
+    "one context for all arms",
+)
 POLICIES = {
     "LinUCB": (tr.LinUCB(), (FIXED, FEW, NEW, ONE)),
     "LinTS": (tr.LinTS(), (FIXED, FEW, NEW, ONE)),
@@ -31,12 +38,15 @@ POLICIES = {
 }
 CASES = [(name, form) for name, (_, forms) in POLICIES.items() for form in forms]
 ADDED_UP = [
-    (name, form) for name, form in CASES if name not in ("SquareCB", "SoftUCB") and "forgets" not in name
+    (name, form)
+    for name, form in CASES
+    if name not in ("SquareCB", "SoftUCB") and "forgets" not in name
 ]  # what they learn are sums, which can be merged
 
 
 class World:
-    """Rewards of a session, in a unit and with a zero: linear in the features of the arm, with noise."""
+    """Rewards of a session, in a unit and with a zero: linear in the features of the arm, with
+    noise."""
 
     def __init__(self, name, form, unit, zero):
         self.data = np.random.default_rng(SEED)
@@ -46,12 +56,19 @@ class World:
         self.choices = []
 
     def session(self, name):
-        arms = {"arms": K, "dimension": self.dimension} if self.form in (NEW, ONE) else {"arms": self.fixed[:K]}
+        arms = (
+            {"arms": K, "dimension": self.dimension}
+            if self.form in (NEW, ONE)
+            else {"arms": self.fixed[:K]}
+        )
         oracle = {"oracle": tr.oracles.TopK(2)} if self.sets else {}
         return tr.Session(POLICIES[name][0], seed=SEED, **arms, **oracle)
 
     def reward(self, row):
-        exact = round(1024.0 * (float(row.sum()) / self.dimension + self.data.normal(scale=0.3))) / 1024.0
+        exact = (
+            round(1024.0 * (float(row.sum()) / self.dimension + self.data.normal(scale=0.3)))
+            / 1024.0
+        )
         return self.zero + self.unit * exact
 
     def decide(self, session):
@@ -73,7 +90,8 @@ class World:
 
 
 def lived(name, form, unit, zero):
-    """The choices of a session whose rewards come late and out of order; it loses some, is saved and grows."""
+    """The choices of a session whose rewards come late and out of order; it loses some, is saved
+    and grows."""
     world = World(name, form, unit, zero)
     session, late = world.session(name), []
     for t in range(ROUNDS):
@@ -110,7 +128,13 @@ def merged(name, form, unit, zero):
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_exact_units_and_zeros_change_no_decision(name, form):
     usual = lived(name, form, 1.0, 0.0)
-    for unit, zero in ((2.0**20, 0.0), (2.0**-20, 0.0), (1.0, 1e6), (2.0**-10, -999_999 * 2.0**-10), (2.0**13, 77 * 2.0**13)):
+    for unit, zero in (
+        (2.0**20, 0.0),
+        (2.0**-20, 0.0),
+        (1.0, 1e6),
+        (2.0**-10, -999_999 * 2.0**-10),
+        (2.0**13, 77 * 2.0**13),
+    ):
         assert lived(name, form, unit, zero) == usual, (unit, zero)
 
 

@@ -1,4 +1,5 @@
-"""Ridge over many arms: fresh factorisation, rank-k updates and Woodbury agree; equal rows are equal to the bit; exact inclusion."""
+"""Ridge over many arms: fresh factorisation, rank-k updates and Woodbury agree; equal rows are
+equal to the bit; exact inclusion."""
 
 import itertools
 
@@ -73,7 +74,9 @@ def test_every_dimension_counts_whatever_is_left_of_its_fours(d):
     for block in range(2):
         inverse = np.linalg.inv(model.design[block])
         assert means[block::2] == pytest.approx(X @ inverse @ model.response[block], abs=1e-12)
-        assert widths[block::2] == pytest.approx(np.sqrt(np.einsum("ni,ij,nj->n", X, inverse, X)), rel=1e-12)
+        assert widths[block::2] == pytest.approx(
+            np.sqrt(np.einsum("ni,ij,nj->n", X, inverse, X)), rel=1e-12
+        )
 
 
 def test_no_rows_shorter_than_the_lanes_are_lost():
@@ -92,14 +95,21 @@ def brute_force(exceed_order, k, n):
 
 def test_exchangeable_scores_share_the_places():
     orders = list(itertools.permutations(range(4)))
-    np.testing.assert_allclose(top_k_probability(np.zeros(4), np.ones(4), 2, "normal"), brute_force(orders, 2, 4), atol=1e-9)
+    np.testing.assert_allclose(
+        top_k_probability(np.zeros(4), np.ones(4), 2, "normal"),
+        brute_force(orders, 2, 4),
+        atol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])
 def test_inclusion_against_monte_carlo(law):
     rng = np.random.default_rng(4)
     n, k, draws = 9, 3, 200_000
-    centre, spread = rng.normal(size=n), np.exp(rng.normal(-1, 1.5, size=n))  # scales from 0.02 to 7
+    centre, spread = (
+        rng.normal(size=n),
+        np.exp(rng.normal(-1, 1.5, size=n)),
+    )  # scales from 0.02 to 7
     noise = rng.standard_normal((draws, n)) if law == "normal" else rng.random((draws, n))
     top = np.argpartition(-(centre + spread * noise), k, axis=1)[:, :k]
     seen = np.bincount(top.ravel(), minlength=n) / draws
@@ -112,7 +122,9 @@ def test_two_normals_have_a_closed_form():
     from scipy.special import ndtr
 
     exact = top_k_probability(np.array([0.0, 1.0]), np.array([1.0, 1e-3]), 1, "normal")
-    np.testing.assert_allclose(exact, [ndtr(-1 / np.hypot(1, 1e-3)), ndtr(1 / np.hypot(1, 1e-3))], atol=1e-9)
+    np.testing.assert_allclose(
+        exact, [ndtr(-1 / np.hypot(1, 1e-3)), ndtr(1 / np.hypot(1, 1e-3))], atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("size", "noise"), [(0.01, 1.0), (1.0, 0.3), (30.0, 0.1), (1.0, np.nan)])
@@ -128,5 +140,7 @@ def test_the_scale_of_widths_is_the_larger_of_noise_and_what_the_penalty_hides(s
     hidden = 0.7 * (theta**2).sum() / known
     residual = (rewards**2).sum() - (theta * model.response).sum()
     variance = (2.0 * (rewards**2).mean() + residual) / 32.0 if np.isnan(noise) else noise**2
-    assert batch_ridge.batch_scale(model, batch_ridge.settle(model, X), noise) == pytest.approx(np.sqrt(max(variance, hidden)), rel=1e-9)
+    assert batch_ridge.batch_scale(model, batch_ridge.settle(model, X), noise) == pytest.approx(
+        np.sqrt(max(variance, hidden)), rel=1e-9
+    )
     assert batch_ridge.least_known(model) <= known

@@ -17,7 +17,9 @@ def test_index_solves_its_equation(x, level):
     q = upper(x, level)
     assert x <= q <= 1
     if q < 1 - 1e-6:  # nearer to 1 the spacing of floats decides
-        assert abs(divergence(x, q) - level) < 1e-12 * max(1.0, level) + 4e-16 * (q - x) / (q * (1 - q))
+        assert abs(divergence(x, q) - level) < 1e-12 * max(1.0, level) + 4e-16 * (q - x) / (
+            q * (1 - q)
+        )
     elif x < 1 - 2e-6:
         assert divergence(x, 1 - 2e-6) <= level
 

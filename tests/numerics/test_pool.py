@@ -19,7 +19,8 @@ def evidence(pool, reach, arm, q, divergence):
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_indices_solve_their_equation_to_1e_9(kind):
-    """Cold and warm starts, thousands of pulls, means that are not Lipschitz: S(b) = f, or b is an end point for a reason."""
+    """Cold and warm starts, thousands of pulls, means that are not Lipschitz: S(b) = f, or b is an
+    end point for a reason."""
     data = np.random.default_rng(kind)
     divergence = naive.gaussian(0.4) if kind else naive.bernoulli
     inner = 0
@@ -41,18 +42,27 @@ def test_indices_solve_their_equation_to_1e_9(kind):
                 b = index(pool, kind, 0.4, arm, f)
                 if b == (math.inf if kind else 1.0):
                     assert kind == 0 or pool.pulls.sum() == 0
-                    assert kind == 1 or evidence(pool, reach, arm, 1 - 2e-16, divergence) <= f * (1 + 1e-9)
+                    assert kind == 1 or evidence(pool, reach, arm, 1 - 2e-16, divergence) <= f * (
+                        1 + 1e-9
+                    )
                 elif b == pool.mean[arm] and pool.pulls[arm]:
                     assert evidence(pool, reach, arm, b, divergence) >= f - 1e-9
                 else:
                     inner += 1
-                    steep = 0 if kind else 2e-16 * pool.pulls.max() / (1 - b)  # what rounding of 1 - b alone can do
-                    assert evidence(pool, reach, arm, b, divergence) == pytest.approx(f, abs=1e-9 + steep)
+                    steep = (
+                        0 if kind else 2e-16 * pool.pulls.max() / (1 - b)
+                    )  # what rounding of 1 - b alone can do
+                    assert evidence(pool, reach, arm, b, divergence) == pytest.approx(
+                        f, abs=1e-9 + steep
+                    )
     assert inner > 1000
 
 
 def test_order_is_by_pulls_then_number():
-    data, pool = np.random.default_rng(4), new_pool(np.abs(np.arange(7.0)[:, None] - np.arange(7.0)), 1.0)
+    data, pool = (
+        np.random.default_rng(4),
+        new_pool(np.abs(np.arange(7.0)[:, None] - np.arange(7.0)), 1.0),
+    )
     for _ in range(300):
         learn(pool, 0, int(data.integers(7) * data.integers(7) // 6), 0.5)
         assert pool.order.tolist() == sorted(range(7), key=lambda k: (pool.pulls[k], k))
@@ -63,7 +73,9 @@ def test_a_uniform_grid_has_as_many_levels_as_arms():
     assert tr.Session(tr.CKLUCB(lipschitz=0.7), points=np.linspace(0, 1, 46)).state.reach.size == 46
 
 
-@pytest.mark.parametrize("policy", [tr.CKLUCB(lipschitz=0.8), tr.OSLB(lipschitz=0.8), tr.TrackCKLUCB(lipschitz=0.8)])
+@pytest.mark.parametrize(
+    "policy", [tr.CKLUCB(lipschitz=0.8), tr.OSLB(lipschitz=0.8), tr.TrackCKLUCB(lipschitz=0.8)]
+)
 def test_explanation_holds_leader_divergence_rates_and_bound(policy):
     points, data = np.array([0.0, 0.2, 0.5, 0.6, 1.0]), np.random.default_rng(6)
     session = tr.Session(policy, points=points)
@@ -74,7 +86,9 @@ def test_explanation_holds_leader_divergence_rates_and_bound(policy):
     reach = 0.8 * np.abs(points[:, None] - points)
     leader = int(np.argmax(report["mean"]))
     assert report["leader"] == leader
-    expected = [evidence(pool, reach, k, report["index"][leader], naive.bernoulli) for k in range(5)]
+    expected = [
+        evidence(pool, reach, k, report["index"][leader], naive.bernoulli) for k in range(5)
+    ]
     np.testing.assert_allclose(report["divergence"], expected, atol=1e-9)
     assert report["divergence"][leader] == pytest.approx(math.log(201), abs=1e-9)
     with warnings.catch_warnings():

@@ -28,7 +28,11 @@ def fresh(X, lam, arms, rewards):
     """theta_hat, V^-1 by one solve over all data."""
     counts, sums = np.bincount(arms, minlength=len(X)), np.bincount(arms, rewards, minlength=len(X))
     V = lam * np.eye(X.shape[1]) + (X.T * counts) @ X
-    return np.linalg.solve(V, X.T @ sums), np.linalg.inv(V), np.linalg.slogdet(V)[1] - X.shape[1] * np.log(lam)
+    return (
+        np.linalg.solve(V, X.T @ sums),
+        np.linalg.inv(V),
+        np.linalg.slogdet(V)[1] - X.shape[1] * np.log(lam),
+    )
 
 
 @pytest.mark.parametrize(("K", "d"), [(9, 4), (4, 9)])
@@ -43,12 +47,18 @@ def test_arm_feature_and_context_forms_give_the_same_numbers(K, d):
         (ridge.new_ridge(fixed, lam, form="feature"), NO_CONTEXT),
         (ridge.new_ridge(changing, lam), Context(X, None, None, None)),
     ]
-    assert [type(model).__name__ for model, _ in models] == ["ArmRidge", "FeatureRidge", "ContextRidge"]
+    assert [type(model).__name__ for model, _ in models] == [
+        "ArmRidge",
+        "FeatureRidge",
+        "ContextRidge",
+    ]
     for model, context in models:
         feed(model, context, arms, rewards)
         ridge.predict(model, context)
         np.testing.assert_allclose(model.mean, X @ theta, atol=1e-12)
-        np.testing.assert_allclose(model.square, np.einsum("ki,ij,kj->k", X, inverse, X), atol=1e-12)
+        np.testing.assert_allclose(
+            model.square, np.einsum("ki,ij,kj->k", X, inverse, X), atol=1e-12
+        )
         np.testing.assert_allclose(model.log_det[0], log_det, atol=1e-10)
         root = ridge.deviations(model)
         np.testing.assert_allclose(root @ root.T, X @ inverse @ X.T, atol=1e-12)
@@ -56,19 +66,31 @@ def test_arm_feature_and_context_forms_give_the_same_numbers(K, d):
 
 def test_the_cheaper_form_is_chosen():
     def chosen(K, d, sampling):
-        return type(ridge.new_ridge(Arms(K, features=np.eye(K, d), dimension=d), 1.0, sampling=sampling)).__name__
+        return type(
+            ridge.new_ridge(Arms(K, features=np.eye(K, d), dimension=d), 1.0, sampling=sampling)
+        ).__name__
 
-    assert [chosen(K, 4, False) for K in (3, 4, 7, 8)] == ["ArmRidge", "ArmRidge", "ArmRidge", "FeatureRidge"]
+    assert [chosen(K, 4, False) for K in (3, 4, 7, 8)] == [
+        "ArmRidge",
+        "ArmRidge",
+        "ArmRidge",
+        "FeatureRidge",
+    ]
     assert [chosen(K, 4, True) for K in (3, 4, 5)] == ["ArmRidge", "FeatureRidge", "FeatureRidge"]
 
 
-@pytest.mark.parametrize(("form", "lam", "bound"), [("arm", 1.0, 1e-9), ("feature", 1.0, 1e-9), ("feature", 1e-6, 1e-5)])
+@pytest.mark.parametrize(
+    ("form", "lam", "bound"), [("arm", 1.0, 1e-9), ("feature", 1.0, 1e-9), ("feature", 1e-6, 1e-5)]
+)
 def test_drift_of_the_rank_one_path_stays_small(form, lam, bound):
-    """20,000 updates against one solve over all data; the bounds are ten times what an unrefreshed path was seen to drift."""
+    """20,000 updates against one solve over all data; the bounds are ten times what an unrefreshed
+    path was seen to drift."""
     rng = np.random.default_rng(2)
     X = unit_rows(rng, 12, 6)
     arms, rewards = rng.integers(12, size=20_000), rng.normal(size=20_000)
-    model = ridge.new_ridge(Arms(12, features=X, dimension=6), lam, sampling=form == "feature", form=form)
+    model = ridge.new_ridge(
+        Arms(12, features=X, dimension=6), lam, sampling=form == "feature", form=form
+    )
     feed(model, NO_CONTEXT, arms, rewards)
     theta, inverse, _ = fresh(X, lam, arms, rewards)
     square = np.einsum("ki,ij,kj->k", X, inverse, X)
@@ -84,9 +106,12 @@ def test_drift_of_the_rank_one_path_stays_small(form, lam, bound):
     assert np.abs(model.square - before[1]).max() < bound
 
 
-@pytest.mark.parametrize(("form", "K", "d"), [("arm", 3, 5), ("arm", 5, 3), ("feature", 5, 3), ("context", 5, 3)])
+@pytest.mark.parametrize(
+    ("form", "K", "d"), [("arm", 3, 5), ("arm", 5, 3), ("feature", 5, 3), ("context", 5, 3)]
+)
 def test_joint_draw_has_the_posterior_mean_and_covariance(form, K, d):
-    """Means and second moments of 40,000 draws within 4 standard errors of x'theta_hat and scale^2 x'V^-1 y."""
+    """Means and second moments of 40,000 draws within 4 standard errors of x'theta_hat and scale^2
+    x'V^-1 y."""
     rng = np.random.default_rng(4)
     X, scale, n = unit_rows(rng, K, d), 0.7, 40_000
     arms, rewards = rng.integers(K, size=30), rng.normal(size=30)
@@ -102,5 +127,9 @@ def test_joint_draw_has_the_posterior_mean_and_covariance(form, K, d):
     assert (np.abs(out.mean(axis=0) - X @ theta) < 4 * error).all()
     centred = out - X @ theta
     products = centred[:, :, None] * centred[:, None, :]
-    assert (np.abs(products.mean(axis=0) - covariance) < 4 * products.std(axis=0) / np.sqrt(n)).all()
-    assert np.linalg.matrix_rank(centred, tol=1e-5 * np.sqrt(n)) == min(K, d)  # one theta moves all arms
+    assert (
+        np.abs(products.mean(axis=0) - covariance) < 4 * products.std(axis=0) / np.sqrt(n)
+    ).all()
+    assert np.linalg.matrix_rank(centred, tol=1e-5 * np.sqrt(n)) == min(
+        K, d
+    )  # one theta moves all arms

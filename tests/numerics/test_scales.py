@@ -1,4 +1,5 @@
-"""Features of any size: the regression agrees with 50 digits, or says that it cannot; scaling keeps the model."""
+"""Features of any size: the regression agrees with 50 digits, or says that it cannot; scaling keeps
+the model."""
 
 import mpmath
 import numpy as np
@@ -19,7 +20,8 @@ NO_CONTEXT = Context(None, None, None, None)
 
 
 def features(kind, rng, K):
-    """An intercept beside a column of one size, an income, a Unix time; three columns of different sizes."""
+    """An intercept beside a column of one size, an income, a Unix time; three columns of different
+    sizes."""
     ones = np.ones(K)
     if kind == "income":
         return np.c_[ones, rng.uniform(2e7, 8e7, K)]
@@ -45,7 +47,9 @@ def reference(X, lam, arms, rewards):
         inverse = V**-1
         theta = inverse * b
         means = [float((row.T * theta)[0]) for row in rows]
-        return np.array(means), np.array([float(mpmath.sqrt((row.T * inverse * row)[0])) for row in rows])
+        return np.array(means), np.array(
+            [float(mpmath.sqrt((row.T * inverse * row)[0])) for row in rows]
+        )
 
 
 def fed(model, context, arms, rewards):
@@ -100,10 +104,16 @@ def test_fixed_features_keep_six_digits_where_two_columns_are_large(form, how, l
     agrees(form, X, lam, *played(rng, 9, how))
 
 
-@pytest.mark.parametrize("name", tiered(["LinUCB", "LinTS", "LinEpsilonGreedy", "SoftUCB"], ["LinTS", "LinEpsilonGreedy", "SoftUCB"]))
+@pytest.mark.parametrize(
+    "name",
+    tiered(
+        ["LinUCB", "LinTS", "LinEpsilonGreedy", "SoftUCB"], ["LinTS", "LinEpsilonGreedy", "SoftUCB"]
+    ),
+)
 @pytest.mark.parametrize("kind", tiered(["income", "time"], ["time"]))
 def test_policies_keep_their_means_with_raw_features(name, kind):
-    """After a factorisation the estimates still say what the rewards said, with the constant column that the policy adds."""
+    """After a factorisation the estimates still say what the rewards said, with the constant column
+    that the policy adds."""
     policy = getattr(tr, name)()
     rng = np.random.default_rng(6)
     X = features(kind, rng, 8)
@@ -121,7 +131,9 @@ def test_policies_keep_their_means_with_raw_features(name, kind):
         A = mpmath.matrix(np.c_[X, np.full(8, np.sqrt((X**2).sum(axis=1).mean()))].tolist())
         V = mpmath.eye(3) + A.T * mpmath.diag(pulls.tolist()) * A
         want = A * mpmath.lu_solve(V, A.T * mpmath.matrix((sums - centre * pulls).tolist()))
-    np.testing.assert_allclose(session.explain()["mean"], [centre + float(value) for value in want], rtol=1e-6)
+    np.testing.assert_allclose(
+        session.explain()["mean"], [centre + float(value) for value in want], rtol=1e-6
+    )
 
 
 def test_a_pivot_is_judged_by_its_own_column():
@@ -135,7 +147,8 @@ def test_a_pivot_is_judged_by_its_own_column():
 
 
 def test_powers_of_two_change_no_bit():
-    """Why columns need not be scaled beforehand: every operation commutes with it. The model's prior has to be scaled along."""
+    """Why columns need not be scaled beforehand: every operation commutes with it. The model's
+    prior has to be scaled along."""
     rng = np.random.default_rng(7)
     B = rng.normal(size=(5, 5))
     A, S = B @ B.T, 2.0 ** np.array([-30.0, 5.0, 0.0, 40.0, 12.0])
@@ -145,7 +158,8 @@ def test_powers_of_two_change_no_bit():
 
 
 def test_a_regression_out_of_digits_raises():
-    """Two columns of 1e9 and one context, 4096 times: V is singular to float64. Nothing plays on."""
+    """Two columns of 1e9 and one context, 4096 times: V is singular to float64. Nothing plays
+    on."""
     x = np.array([[1e9, 2e9, 1e9]])
     model = ridge.new_ridge(Arms(1, dimension=3), 1.0)
     context = Context(x, None, None, None)
@@ -170,21 +184,38 @@ RAW = np.array([[1.0, 1.7e9, 3e7], [1.0, 1.8e9, 8e7], [1.0, 1.75e9, 2e7]])
 @pytest.mark.parametrize(
     "policy",
     [
-        tr.LinUCB(), *(pytest.param(each, marks=thorough) for each in (tr.LinTS(), tr.SoftUCB(), tr.LinEpsilonGreedy())),
-        pytest.param(tr.CLUCB2(baseline=0, baseline_mean=0.5, alpha=0.1, arm_bound=1e10), marks=thorough),
+        tr.LinUCB(),
+        *(
+            pytest.param(each, marks=thorough)
+            for each in (tr.LinTS(), tr.SoftUCB(), tr.LinEpsilonGreedy())
+        ),
+        pytest.param(
+            tr.CLUCB2(baseline=0, baseline_mean=0.5, alpha=0.1, arm_bound=1e10), marks=thorough
+        ),
     ],
     ids=lambda p: type(p).__name__,
-)  # fmt: skip
+)
 def test_fixed_features_without_six_digits_are_refused_with_the_remedy(policy):
-    with pytest.raises(ValueError, match=r"arms\[1, 2\] = 8e\+07 .* 4\.8 of its 16 digits.*needs 6\. .*tightrope\.scale\(X\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"arms\[1, 2\] = 8e\+07 .* 4\.8 of its 16 digits.*needs 6\. .*tightrope\.scale\(X\)",
+    ):
         tr.Session(policy, arms=RAW)
     tr.Session(policy, arms=tr.scale(RAW).features).select()
     with pytest.raises(ValueError, match=r"tightrope\.scale"):
-        tr.simulate(tr.problems.Linear(RAW, [0.0, 0.0, 1e-8]), {"x": policy}, horizon=10**6, replications=1)
+        tr.simulate(
+            tr.problems.Linear(RAW, [0.0, 0.0, 1e-8]), {"x": policy}, horizon=10**6, replications=1
+        )
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(), *(pytest.param(each, marks=thorough) for each in (tr.LinTS(), tr.LinEpsilonGreedy()))],
-                         ids=lambda p: type(p).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "policy",
+    [
+        tr.LinUCB(),
+        *(pytest.param(each, marks=thorough) for each in (tr.LinTS(), tr.LinEpsilonGreedy())),
+    ],
+    ids=lambda p: type(p).__name__,
+)
 def test_features_of_a_round_without_six_digits_are_refused_and_change_nothing(policy):
     session, other = (tr.Session(policy, arms=3, dimension=3, seed=2) for _ in range(2))
     good = tr.scale(RAW).features
@@ -196,8 +227,11 @@ def test_features_of_a_round_without_six_digits_are_refused_and_change_nothing(p
     np.testing.assert_array_equal(session.explain()["mean"], other.explain()["mean"])
 
 
-@pytest.mark.parametrize("policy", [tr.C2UCB(), tr.PC2UCB(), tr.CombTS(), tr.CombLinTS(), tr.CombLinUCB(), tr.CombGreedy()],
-                         ids=lambda p: type(p).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "policy",
+    [tr.C2UCB(), tr.PC2UCB(), tr.CombTS(), tr.CombLinTS(), tr.CombLinUCB(), tr.CombGreedy()],
+    ids=lambda p: type(p).__name__,
+)
 def test_sets_refuse_features_without_six_digits(policy):
     with pytest.raises(ValueError, match=r"arms\[1, 2\] = 8e\+07 .*tightrope\.scale\(X\)"):
         tr.Session(policy, arms=RAW, oracle=tr.oracles.TopK(2))
@@ -209,23 +243,39 @@ def test_sets_refuse_features_without_six_digits(policy):
 
 def test_digits_count_all_columns_but_the_largest():
     assert digits_left(np.array([1e300]), 1.0, 10**6, root=False) == DIGITS
-    assert digits_left(np.array([1.0, 1e9]), 1.0, 10**4, root=False) == pytest.approx(DIGITS - 4, abs=1e-4)
-    assert digits_left(np.array([1e3, 1e9, 1e3]), 2.0, 10**4, root=True) == pytest.approx(DIGITS - 5, abs=1e-9)
+    assert digits_left(np.array([1.0, 1e9]), 1.0, 10**4, root=False) == pytest.approx(
+        DIGITS - 4, abs=1e-4
+    )
+    assert digits_left(np.array([1e3, 1e9, 1e3]), 2.0, 10**4, root=True) == pytest.approx(
+        DIGITS - 5, abs=1e-9
+    )
     check_digits("arms", np.full((3, 2), 1e4), 1.0, 10**6, root=True)
-    with pytest.raises(ValueError, match=r"arms\[0, 0\] = -2e\+07 .*after 1,000,000 rounds with lam = 1 "):
+    with pytest.raises(
+        ValueError, match=r"arms\[0, 0\] = -2e\+07 .*after 1,000,000 rounds with lam = 1 "
+    ):
         check_digits("arms", np.array([[-2e7, 3e7], [1.0, 1.0]]), 1.0, None, root=True)
 
 
-@pytest.mark.parametrize("X", [
-    RAW, RAW[:, 1:], np.c_[np.full(4, 5.0), np.arange(4.0)], np.c_[np.arange(4.0), np.zeros(4), np.ones(4), np.full(4, 7.0)],
-    np.array([[2.0, 0.0]]), np.c_[np.ones(3), [1e300, -1e300, 1e299]],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "X",
+    [
+        RAW,
+        RAW[:, 1:],
+        np.c_[np.full(4, 5.0), np.arange(4.0)],
+        np.c_[np.arange(4.0), np.zeros(4), np.ones(4), np.full(4, 7.0)],
+        np.array([[2.0, 0.0]]),
+        np.c_[np.ones(3), [1e300, -1e300, 1e299]],
+    ],
+)
 def test_scaled_features_express_the_same_means(X):
-    """The change of coordinates is linear and can be undone; beside an intercept columns are centred."""
+    """The change of coordinates is linear and can be undone; beside an intercept columns are
+    centred."""
     scaled = tr.scale(X)
     d, Z = X.shape[1], scaled.features
     change = scaled(np.eye(d))
-    assert (np.diag(change) != 0).all()  # beside the diagonal there is one row at most, the intercept's
+    assert (
+        np.diag(change) != 0
+    ).all()  # beside the diagonal there is one row at most, the intercept's
     assert np.isfinite(Z).all()
     np.testing.assert_array_equal(scaled(X), Z)
     np.testing.assert_array_equal(scaled(X[0]), Z[0])

@@ -1,4 +1,5 @@
-"""The demo in small, without data: its sections, their sentences and colours, and its page made again."""
+"""The demo in small, without data: its sections, their sentences and colours, and its page made
+again."""
 
 import re
 
@@ -25,7 +26,9 @@ def demo(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIGHTROPE_DATA", "")
         patch.setenv("XDG_CACHE_HOME", str(out / "cache"))
-        patch.setattr("pooch.retrieve", lambda *words, **options: (_ for _ in ()).throw(OSError("no network")))
+        patch.setattr(
+            "pooch.retrieve", lambda *words, **options: (_ for _ in ()).throw(OSError("no network"))
+        )
         patch.chdir(out)
         made = page.run_demo(out / "demo", size=SIZE, say=said.append)
         yield made, said
@@ -35,15 +38,26 @@ def demo(tmp_path_factory):
 def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
     made, said = demo
     assert [section.title.split(":")[0] for section in made.sections] == [
-        "Safe", "Stop", "Learn the width", "Sets", "Price", "What would it have earned",
-    ]  # fmt: skip
+        "Safe",
+        "Stop",
+        "Learn the width",
+        "Sets",
+        "Price",
+        "What would it have earned",
+    ]
     html = made.page.read_text()
     for section in made.sections:
         assert section.summary.endswith(".")
         assert section.figures
-        assert html.index(f'id="{section.slug}"') < html.index("<svg", html.index(f'id="{section.slug}"'))  # before the picture
+        assert html.index(f'id="{section.slug}"') < html.index(
+            "<svg", html.index(f'id="{section.slug}"')
+        )  # before the picture
         assert "ynthetic" in section.text
-    missing = [name for name in ("Jester", "MovieLens", "Open Bandit") if any(name in words for words in said)]
+    missing = [
+        name
+        for name in ("Jester", "MovieLens", "Open Bandit")
+        if any(name in words for words in said)
+    ]
     assert missing == ["MovieLens", "Open Bandit"]
     assert html.count("Synthetic twin, because the data are not here") == 3
 
@@ -51,18 +65,33 @@ def test_every_section_has_its_sentence_and_says_where_its_data_are_from(demo):
 @thorough
 def test_a_policy_has_one_colour_on_the_whole_page(demo):
     made, _ = demo
-    shared = {"BetaThompson", "LinUCB", "SoftUCB", "CUCB2", "Safe(BetaThompson)", "CKL-UCB", "KL-UCB", "C2UCB", "CombTS", "greedy"}
+    shared = {
+        "BetaThompson",
+        "LinUCB",
+        "SoftUCB",
+        "CUCB2",
+        "Safe(BetaThompson)",
+        "CKL-UCB",
+        "KL-UCB",
+        "C2UCB",
+        "CombTS",
+        "greedy",
+    }
     seen: dict[str, set[str]] = {}
     for section in made.sections:
         for picture in section.figures:
             for entry in picture.entries:
                 seen.setdefault(entry.name, set()).add(entry.colour)
             named = {entry.name: entry.colour for entry in picture.entries if entry.name in shared}
-            assert len({*named.values()}) == len(named)  # told apart where they meet; the page has more names than colours
+            assert len({*named.values()}) == len(
+                named
+            )  # told apart where they meet; the page has more names than colours
     assert shared <= seen.keys()
     assert all(len(seen[name]) == 1 for name in shared)
     titles = re.findall(r"<title>([^<]*)</title>", made.page.read_text())
-    assert any(title.startswith("BetaThompson: ") and "of shops behind" in title for title in titles)
+    assert any(
+        title.startswith("BetaThompson: ") and "of shops behind" in title for title in titles
+    )
 
 
 @thorough
@@ -83,9 +112,13 @@ def test_report_makes_the_page_of_a_demo_again_without_playing(demo, monkeypatch
         if not section.title.startswith("Sets"):  # whose sentence ends with a measured time
             assert section.summary in done.output.replace("\n", " ").replace("  ", " ")
     assert made.page.exists()
-    assert {path: path.read_bytes() for path in DemoSetting(folder).runs.glob("*/regret.parquet")} == kept
+    assert {
+        path: path.read_bytes() for path in DemoSetting(folder).runs.glob("*/regret.parquet")
+    } == kept
     next((DemoSetting(folder).runs / "price" / "chunks").iterdir()).unlink()
-    with pytest.raises(AssertionError, match="a chunk was played"):  # or nothing above would have shown that none was
+    with pytest.raises(
+        AssertionError, match="a chunk was played"
+    ):  # or nothing above would have shown that none was
         CliRunner().invoke(app, ["report", str(folder)], catch_exceptions=False)
 
 
@@ -100,25 +133,35 @@ def test_the_page_fits(demo, width, tmp_path):
     assert all(w > 250 and h > 100 for w, h in seen["panels"])
 
 
-# Sentences of planted results --------------------------------------------------------------------------------------------
+# Sentences of planted results ---------------------------------------------------------------------
 
 
 def harmed(violations, regret):
     """A result with these violations and final regrets by policy."""
     rounds = np.array([1, 10])
     watched = {
-        name: {"violations": np.array(v, dtype=float)[:, None], "budget": np.array([[-1.0, -1.0 if n > 2 else 1.0] for n in v])}
+        name: {
+            "violations": np.array(v, dtype=float)[:, None],
+            "budget": np.array([[-1.0, -1.0 if n > 2 else 1.0] for n in v]),
+        }
         for name, v in violations.items()
     }
-    curves = {name: np.stack([np.zeros(len(values)), values], axis=1) for name, values in regret.items()}
-    return Result(rounds, curves, {name: np.ones((len(v), 2)) for name, v in regret.items()}, watched)
+    curves = {
+        name: np.stack([np.zeros(len(values)), values], axis=1) for name, values in regret.items()
+    }
+    return Result(
+        rounds, curves, {name: np.ones((len(v), 2)) for name, v in regret.items()}, watched
+    )
 
 
 @thorough
 def test_data_that_come_later_are_played_beside_the_twin(demo, monkeypatch):
     made, _ = demo
     folder = made.page.parent
-    monkeypatch.setattr("tightrope.problems.data.movielens_stars", lambda count, **given: structures.width_twin(count, 5))
+    monkeypatch.setattr(
+        "tightrope.problems.data.movielens_stars",
+        lambda count, **given: structures.width_twin(count, 5),
+    )
     assert "ynthetic" not in structures.width_section(DemoSetting(folder, size=SIZE)).text
     runs = DemoSetting(folder).runs
     assert {"width", "width, twin"} <= {path.name for path in runs.glob("width*")}
@@ -134,16 +177,39 @@ def test_another_version_plays_in_a_folder_of_its_own_and_is_not_refused(tmp_pat
 
 def test_the_sentence_on_safety_counts_shops_and_says_what_safety_costs():
     noise = np.random.default_rng(0).normal(size=20)
-    violations = {"BetaThompson": [3] * 15 + [0] * 5, "CUCB2": [0] * 20, "Safe(BetaThompson)": [1] + [0] * 19}
-    one = harmed(violations, {"BetaThompson": 10 + noise, "CUCB2": 30 + noise[::-1], "Safe(BetaThompson)": 10.01 + noise[::-1]})
+    violations = {
+        "BetaThompson": [3] * 15 + [0] * 5,
+        "CUCB2": [0] * 20,
+        "Safe(BetaThompson)": [1] + [0] * 19,
+    }
+    one = harmed(
+        violations,
+        {
+            "BetaThompson": 10 + noise,
+            "CUCB2": 30 + noise[::-1],
+            "Safe(BetaThompson)": 10.01 + noise[::-1],
+        },
+    )
     said = guarantees.safe_sentence({"at once": one}, {"at once": guarantees.shops_behind(one)})
     assert "Of 20 shops" in said
-    assert "with at once BetaThompson 15 (of which 15 still are at the end), CUCB2 0 and Safe(BetaThompson) 1;" in said.replace(
-        ". After", "; After"
+    assert (
+        "with at once BetaThompson 15 (of which 15 still are at "
+        "the end), "
+        "CUCB2 0 and "
+        "Safe(BetaThompson) 1;" in said.replace(". After", "; After")
     )
     assert re.search(r"CUCB2's by \+(20|19)\.\d", said) and "Safe(BetaThompson)'s" not in said
-    level = harmed(violations, {"BetaThompson": 10 + noise, "CUCB2": 10.01 + noise[::-1], "Safe(BetaThompson)": 10.02 + noise[::-1]})
-    assert "no difference in regret is shown" in guarantees.safe_sentence({"at once": level}, {"at once": guarantees.shops_behind(level)})
+    level = harmed(
+        violations,
+        {
+            "BetaThompson": 10 + noise,
+            "CUCB2": 10.01 + noise[::-1],
+            "Safe(BetaThompson)": 10.02 + noise[::-1],
+        },
+    )
+    assert "no difference in regret is shown" in guarantees.safe_sentence(
+        {"at once": level}, {"at once": guarantees.shops_behind(level)}
+    )
 
 
 def test_a_fixed_test_that_is_shorter_is_said_to_be():
@@ -159,13 +225,23 @@ def test_the_demo_plays_what_its_words_say(tmp_path):
     revenue = structures.PRICES * structures.demand(structures.PRICES) / structures.PRICES[-1]
     assert np.abs(np.diff(revenue) / np.diff(structures.PRICES)).max() < structures.SLOPE
     for shop in guarantees.new_shops(5, seed=3):
-        assert shop.means.min() >= guarantees.LEAST_RATE and shop.means.max() <= guarantees.MOST_RATE
-        assert (shop.means > shop.means[ranked_baseline(shop, guarantees.RANK)["baseline"]]).sum() == guarantees.RANK - 1
+        assert (
+            shop.means.min() >= guarantees.LEAST_RATE and shop.means.max() <= guarantees.MOST_RATE
+        )
+        assert (
+            shop.means > shop.means[ranked_baseline(shop, guarantees.RANK)["baseline"]]
+        ).sum() == guarantees.RANK - 1
     assert "proved to be the best" in structures.timed_assignment(0)
     rates = guarantees.FEATURES @ guarantees.EFFECTS
-    assert (rates >= rates.max() - guarantees.EPSILON).sum() == 1  # one variant is good enough, or "good enough" would say little
+    assert (
+        rates >= rates.max() - guarantees.EPSILON
+    ).sum() == 1  # one variant is good enough, or "good enough" would say little
     case = guarantees.log_twin(DemoSetting(tmp_path), "")
     (rows,) = case.log.chunks(guarantees.ROWS)
     gained = rows.reward * case.policy[rows.arm] * guarantees.ITEMS
-    assert abs(gained.mean() - case.known[0]) < 4 * standard_error(gained)  # "the truth of this twin"
-    assert case.known[0] - rows.reward.mean() > 4 * standard_error(rows.reward)  # and "prefers good items"
+    assert abs(gained.mean() - case.known[0]) < 4 * standard_error(
+        gained
+    )  # "the truth of this twin"
+    assert case.known[0] - rows.reward.mean() > 4 * standard_error(
+        rows.reward
+    )  # and "prefers good items"

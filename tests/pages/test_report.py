@@ -17,7 +17,11 @@ from tightrope.cli.application import app
 
 def run_cli(*words, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "tightrope", *map(str, words)], env=os.environ | environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tightrope", *map(str, words)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -72,11 +76,17 @@ def test_mistakes_in_a_spec_are_one_line(tmp_path, change, words):
 def test_numbers_in_a_spec_may_have_exponents(tmp_path):
     from tightrope.simulation.spec import read_spec
 
-    changed = SPEC.replace("alpha: 0.5", "alpha: 5e-1, sigma: 1.5E0").replace("horizon: 200", "horizon: 2e2")
+    changed = SPEC.replace("alpha: 0.5", "alpha: 5e-1, sigma: 1.5E0").replace(
+        "horizon: 200", "horizon: 2e2"
+    )
     changed = changed.replace("[0.4, 0.6]", "[4e-1, +6e-1]")
     (tmp_path / "spec.yaml").write_text(changed)
     spec, problem, policies = read_spec(tmp_path / "spec.yaml")
-    assert (spec.horizon, problem.means.tolist(), policies["UCB"]) == (200, [0.4, 0.6], tr.UCB(alpha=0.5, sigma=1.5))
+    assert (spec.horizon, problem.means.tolist(), policies["UCB"]) == (
+        200,
+        [0.4, 0.6],
+        tr.UCB(alpha=0.5, sigma=1.5),
+    )
 
 
 PROBLEMS = {
@@ -84,7 +94,10 @@ PROBLEMS = {
     "linear": "{kind: linear, arms: [[1, 0], [0, 1], [0.6, 0.8]], theta: [0.2, 0.5], noise: 0.1}",
     "contextual": "{kind: contextual-linear, theta: [0.2, 0.5], arms: 3}",
     "lipschitz": "{kind: lipschitz, points: [0, 0.5, 1], means: [0.2, 0.5, 0.3], lipschitz: 1}",
-    "semi-bandit": "{kind: semi-bandit, arms: [[1, 0], [0, 1], [0.6, 0.8]], theta: [0.2, 0.5], k: 2, shown: 3}",
+    "semi-bandit": "{kind: semi-bandit, arms: [[1, 0], [0, 1], [0.6, 0.8]], "
+    "theta: [0.2, "
+    "0.5], k: "
+    "2, shown: 3}",
 }
 
 
@@ -93,7 +106,9 @@ def test_a_spec_describes_every_kind_of_problem(tmp_path, kind):
     from tightrope.core.verbs import describe
     from tightrope.simulation.spec import read_spec
 
-    (tmp_path / "spec.yaml").write_text(SPEC.replace("{kind: bernoulli, means: [0.4, 0.6]}", PROBLEMS[kind]))
+    (tmp_path / "spec.yaml").write_text(
+        SPEC.replace("{kind: bernoulli, means: [0.4, 0.6]}", PROBLEMS[kind])
+    )
     assert describe(read_spec(tmp_path / "spec.yaml")[1]).number == 3
 
 
@@ -101,7 +116,11 @@ def test_damaged_files_are_named(tmp_path):
     from tightrope.simulation.spec import read_spec
 
     (tmp_path / "bad.npy").write_text("no numbers")
-    (tmp_path / "spec.yaml").write_text(SPEC.replace("{kind: bernoulli, means: [0.4, 0.6]}", "{kind: linear, arms: bad.npy, theta: [1]}"))
+    (tmp_path / "spec.yaml").write_text(
+        SPEC.replace(
+            "{kind: bernoulli, means: [0.4, 0.6]}", "{kind: linear, arms: bad.npy, theta: [1]}"
+        )
+    )
     with pytest.raises(ValueError, match=r"problem.arms = 'bad.npy' is not a file of numbers"):
         read_spec(tmp_path / "spec.yaml")
     (tmp_path / "result.json").write_text("{")
@@ -116,24 +135,34 @@ def report(*words):
 
 
 def saved(folder, **policies):
-    simulation({name: np.asarray(values) for name, values in policies.items()}, problem={"digest": "x"}).save(folder)
+    simulation(
+        {name: np.asarray(values) for name, values in policies.items()}, problem={"digest": "x"}
+    ).save(folder)
     return folder
 
 
 def test_report_of_a_result_has_its_title_and_place(tmp_path):
     folder = saved(tmp_path / "a", A=[1.0, 2.0, 3.0], B=[11.0, 12.5, 13.0])
     assert "A has the lowest regret" in report(folder) + (folder / "report.html").read_text()
-    assert f"report: {tmp_path / 'b.html'}" in report(folder, "--title", "A title", "--out", tmp_path / "b.html")
+    assert f"report: {tmp_path / 'b.html'}" in report(
+        folder, "--title", "A title", "--out", tmp_path / "b.html"
+    )
     assert "<title>A title</title>" in (tmp_path / "b.html").read_text()
 
 
 def test_report_of_several_folders_compares_them(tmp_path):
-    one, two = saved(tmp_path / "one", A=[1.0, 2.0, 3.0]), saved(tmp_path / "two", B=[21.0, 22.5, 23.0])
+    one, two = (
+        saved(tmp_path / "one", A=[1.0, 2.0, 3.0]),
+        saved(tmp_path / "two", B=[21.0, 22.5, 23.0]),
+    )
     said = report(one, two, "--title", "Both", "--out", tmp_path / "both.html")
     assert "Compared:" in said
     page = (tmp_path / "both.html").read_text()
     assert "<title>Both</title>" in page
-    assert page.count("A has the lowest regret after 1,000 rounds, 2.00 ± 0.58: 20.17 ± 0.17 below B") == 2  # on top and at its section
+    assert (
+        page.count("A has the lowest regret after 1,000 rounds, 2.00 ± 0.58: 20.17 ± 0.17 below B")
+        == 2
+    )  # on top and at its section
     with pytest.raises(ValueError, match="names a folder twice"):
         CliRunner().invoke(app, ["report", str(one), str(one)], catch_exceptions=False)
 
@@ -143,18 +172,26 @@ def test_report_makes_the_page_of_an_evaluation_again(tmp_path):
     """What `evaluate` wrote gives the same page, to the letter, of one policy and of several."""
     rng = np.random.default_rng(0)
     arm = rng.integers(0, 3, 400)
-    table = {"arm": arm, "reward": (rng.random(400) < np.array([0.2, 0.4, 0.6])[arm]) * 1.0, "propensity": np.full(400, 1 / 3)}
+    table = {
+        "arm": arm,
+        "reward": (rng.random(400) < np.array([0.2, 0.4, 0.6])[arm]) * 1.0,
+        "propensity": np.full(400, 1 / 3),
+    }
     pd.DataFrame(table).to_csv(tmp_path / "log.csv", index=False)
     for words in (["--arm", "2"], ["--arm", "2", "--arm", "1"]):
         out = tmp_path / f"{len(words)}"
-        done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "log.csv"), *words, "--out", str(out)])
+        done = CliRunner().invoke(
+            app, ["evaluate", str(tmp_path / "log.csv"), *words, "--out", str(out)]
+        )
         assert done.exit_code == 0, done.output
         before = (out / "report.html").read_text()
         (out / "report.html").unlink()
         assert "report: " in report(out)
         assert (out / "report.html").read_text() == before
     changed = json.loads((tmp_path / "2" / "evaluation.json").read_text())
-    (tmp_path / "2" / "evaluation.json").write_text(json.dumps({key: value for key, value in changed.items() if key != "support"}))
+    (tmp_path / "2" / "evaluation.json").write_text(
+        json.dumps({key: value for key, value in changed.items() if key != "support"})
+    )
     with pytest.raises(ValueError, match="damaged or of another version"):
         CliRunner().invoke(app, ["report", str(tmp_path / "2")], catch_exceptions=False)
 
@@ -170,7 +207,8 @@ def test_a_folder_of_an_interrupted_run_says_how_to_go_on(tmp_path):
 
 @pytest.fixture
 def reproduction(tmp_path):
-    """A folder with rows, tables and pictures of two figures of a paper, saved by hand, and the page that `reproduce` writes of them."""
+    """A folder with rows, tables and pictures of two figures of a paper, saved by hand, and the
+    page that `reproduce` writes of them."""
     import matplotlib.figure
 
     from tightrope_papers import experiment
@@ -180,8 +218,15 @@ def reproduction(tmp_path):
     for name in names:
         figure = matplotlib.figure.Figure()
         figure.subplots().plot([0, 1], [1, 0])
-        row = experiment.Row("ckl-exploits", f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name)
-        outcome = experiment.FigureOutcome([row], tables={"numbers": pd.DataFrame({"x": [1, 2]})}, plots={"line": figure}, notes="a note")
+        row = experiment.Row(
+            "ckl-exploits", f"row of {name}", 1.5, 1.25, 0.5, "by eye", "partly", figure=name
+        )
+        outcome = experiment.FigureOutcome(
+            [row],
+            tables={"numbers": pd.DataFrame({"x": [1, 2]})},
+            plots={"line": figure},
+            notes="a note",
+        )
         experiment._save(name, outcome, run)
     experiment._report("lipschitz", run)
     return run.out, names
@@ -219,16 +264,29 @@ def test_report_makes_the_page_of_a_reproduction_again(reproduction):
 def test_a_reproduction_shows_figures_first_with_the_verdicts_beside_them(reproduction):
     folder, names = reproduction
     page = (folder / "report.html").read_text()
-    places = [page.index(part) for part in ("</h1>", f'id="{names[0]}"', "<svg", '<ul class="chips">', "<table", 'id="claims"')]
+    places = [
+        page.index(part)
+        for part in (
+            "</h1>",
+            f'id="{names[0]}"',
+            "<svg",
+            '<ul class="chips">',
+            "<table",
+            'id="claims"',
+        )
+    ]
     assert places == sorted(places)
-    chips = re.findall(r'<a href="#(claim-ckl-exploits)"><b class="contradicted">contradicted</b> CKL-UCB is', page)
+    chips = re.findall(
+        r'<a href="#(claim-ckl-exploits)"><b class="contradicted">contradicted</b> CKL-UCB is', page
+    )
     assert len(chips) == len(names)
     assert page.count(f'<a id="{chips[0]}"></a>ckl-exploits') == 1
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_reproduction_fits_the_screen(reproduction, width, tmp_path):
-    """In a real browser: the first figure is on the first screen, chips stand beside or below it, no table is wider than the page."""
+    """In a real browser: the first figure is on the first screen, chips stand beside or below it,
+    no table is wider than the page."""
     code = """{scroll: d.documentElement.scrollWidth, figure: [box(d.querySelector(".panels svg"))].map(b => [b.top, b.right])[0],
         chips: [box(d.querySelector(".chips"))].map(b => [b.left, b.top])[0], end: box(d.querySelector("figure")).bottom,
         tables: [...d.querySelectorAll("table.stacked")].map(t => t.scrollWidth - t.parentElement.clientWidth)}"""
@@ -244,7 +302,9 @@ def test_a_reproduction_fits_the_screen(reproduction, width, tmp_path):
 
 def test_a_preset_lists_what_it_plays():
     assert "plays arms ·" in CliRunner().invoke(app, ["policies", "CUCB2"]).output
-    assert "plays arms, features, contexts ·" in CliRunner().invoke(app, ["policies", "CLUCB2"]).output
+    assert (
+        "plays arms, features, contexts ·" in CliRunner().invoke(app, ["policies", "CLUCB2"]).output
+    )
 
 
 def test_bound_refuses_means_that_break_the_constant():
@@ -275,4 +335,6 @@ def test_every_policy_is_listed_with_a_line_and_a_paper():
         sign = " : " if item.TRAITS.base is None else " = "
         missing = [field for field in item.FIELDS if f"{field}{sign}" not in shown]
         assert not missing or name == "Safe", missing  # whose others are those of Conservative
-    assert np.all([len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in named_policies()])
+    assert np.all(
+        [len((item.__doc__ or "").strip().splitlines()[0]) < 140 for _, item in named_policies()]
+    )

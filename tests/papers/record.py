@@ -1,4 +1,5 @@
-"""Writes verdicts.json, the verdicts of every figure at smoke scale, after a deliberate change of them.
+"""Writes verdicts.json, the verdicts of every figure at smoke scale, after a deliberate change of
+them.
 
 `PYTHONPATH=src python tests/papers/record.py [--add]`; --add: only of figures that are not in it.
 """
@@ -28,7 +29,9 @@ def main():
             for figure in figures(paper):
                 if f"{paper} {figure}" in found:
                     continue
-                outcome = reproduce(paper, [figure], Run("smoke", pathlib.Path(folder), seed=SEED))[figure]
+                outcome = reproduce(paper, [figure], Run("smoke", pathlib.Path(folder), seed=SEED))[
+                    figure
+                ]
                 if outcome.missing:
                     raise SystemExit(outcome.missing)
                 found[f"{paper} {figure}"] = verdicts(outcome)

@@ -21,7 +21,10 @@ def plain(selection, bound, signs):
             if pulls[a]:
                 level = math.log(K * pulls[a] ** 3 / DELTA)
                 width = SPREADS[a] * (math.sqrt(2 * level / pulls[a]) + level / (3 * pulls[a]))
-                upper[a], lower[a] = sums[a] / pulls[a] + width, max(sums[a] / pulls[a] - width, 0.0)
+                upper[a], lower[a] = (
+                    sums[a] / pulls[a] + width,
+                    max(sums[a] / pulls[a] - width, 0.0),
+                )
         if bound == "confidence":
             total = sum(n * low for n, low in zip(pulls, lower, strict=True))
         else:
@@ -50,16 +53,26 @@ def plain(selection, bound, signs):
 def test_all_runs_at_once_are_the_runs_one_by_one(label):
     selection, bound = theory.ALGORITHMS[label]
     runs, horizon = 3, 700
-    found = theory.play_example(MEANS, SPREADS, selection, bound, runs, horizon, np.random.default_rng(5))
+    found = theory.play_example(
+        MEANS, SPREADS, selection, bound, runs, horizon, np.random.default_rng(5)
+    )
     rng = np.random.default_rng(5)
-    signs = np.where(np.stack([rng.random((runs, MEANS.size)) for _ in range(horizon)]) < 0.5, -1.0, 1.0)
+    signs = np.where(
+        np.stack([rng.random((runs, MEANS.size)) for _ in range(horizon)]) < 0.5, -1.0, 1.0
+    )
     for r in range(runs):
         arms = plain(selection, bound, signs[:, r])
-        events = [2 if arm == BASELINE else 0 if arm == optimistic else 1 for arm, optimistic in arms]
+        events = [
+            2 if arm == BASELINE else 0 if arm == optimistic else 1 for arm, optimistic in arms
+        ]
         assert found.events[r].tolist() == [events.count(event) for event in range(3)]
-        assert found.second[r] == sum(event == 1 and arm == 1 for event, (arm, _) in zip(events, arms, strict=True))
+        assert found.second[r] == sum(
+            event == 1 and arm == 1 for event, (arm, _) in zip(events, arms, strict=True)
+        )
         budget = np.cumsum([MEANS[arm] - (1 - ALPHA) * MEANS[BASELINE] for arm, _ in arms])
         assert found.lowest[r] == pytest.approx(budget.min(), abs=1e-9)
-        assert found.regret[r] == pytest.approx(sum(MEANS.max() - MEANS[arm] for arm, _ in arms), abs=1e-9)
+        assert found.regret[r] == pytest.approx(
+            sum(MEANS.max() - MEANS[arm] for arm, _ in arms), abs=1e-9
+        )
     assert found.events[:, 2].min() > 0
     assert found.events[:, 2].max() < horizon

@@ -1,4 +1,5 @@
-"""Contradicted claims, held against their counterexamples: every test would fail if the claim were true."""
+"""Contradicted claims, held against their counterexamples: every test would fail if the claim were
+true."""
 
 import math
 import pathlib
@@ -29,7 +30,9 @@ def test_every_contradicted_claim_has_a_page_and_no_other_has():
     contradicted = {
         (paper, one.claim.key)
         for paper in names()
-        for one in claim_standings(paper, make_results.outcomes_of(paper, make_results.known(paper)))
+        for one in claim_standings(
+            paper, make_results.outcomes_of(paper, make_results.known(paper))
+        )
         if one.verdict == CONTRADICTED
     }
     assert make_results.written_up().keys() == contradicted
@@ -47,11 +50,16 @@ def test_pages_are_short_have_their_picture_and_stand_in_the_index():
         assert "**Repair.**" in text
         assert "`tightrope reproduce " in text
         shown |= set(re.findall(r"\(\.\./figures/contradictions/([\w-]+)\.svg\)", text))
-    assert shown == make_contradictions.PICTURES.keys() == {path.stem for path in make_contradictions.DRAWN.glob("*.svg")}
+    assert (
+        shown
+        == make_contradictions.PICTURES.keys()
+        == {path.stem for path in make_contradictions.DRAWN.glob("*.svg")}
+    )
 
 
 def test_lemma_8_fails_from_three_equal_arms_on_and_holds_with_a_wider_draw():
-    """Draws from the posterior itself: theta_hat on the edge of its ellipsoid, k arms with one feature."""
+    """Draws from the posterior itself: theta_hat on the edge of its ellipsoid, k arms with one
+    feature."""
     rng, d, beta, runs = np.random.default_rng(1), 4, 1.3, 200_000
     x, V = rng.standard_normal(d), np.diag([1.0, 2.0, 5.0, 9.0])
     width = math.sqrt(x @ np.linalg.solve(V, x))
@@ -64,7 +72,10 @@ def test_lemma_8_fails_from_three_equal_arms_on_and_holds_with_a_wider_draw():
             drawn = k * (x @ estimate) + scale * beta * width * normal.sum(axis=1)
             share = float((drawn >= k * (x @ theta)).mean())
             assert abs(share - make_contradictions.optimism(k, scale)) < 5 * math.sqrt(0.25 / runs)
-            assert (make_contradictions.optimism(k, scale) >= OPTIMISM_PROBABILITY) == claimed, (k, scale)
+            assert (make_contradictions.optimism(k, scale) >= OPTIMISM_PROBABILITY) == claimed, (
+                k,
+                scale,
+            )
 
 
 def test_the_wider_draw_is_optimistic_for_unequal_arms_too():
@@ -73,7 +84,10 @@ def test_the_wider_draw_is_optimistic_for_unequal_arms_too():
         k = int(rng.integers(1, 12))
         widths = rng.uniform(0.01, 2, k)
         short = widths.sum()  # theta_hat is too low by the width of each arm
-        assert 0.5 * math.erfc(short / (math.sqrt(k) * np.linalg.norm(widths)) / math.sqrt(2)) >= make_contradictions.optimism(1) - 1e-12
+        assert (
+            0.5 * math.erfc(short / (math.sqrt(k) * np.linalg.norm(widths)) / math.sqrt(2))
+            >= make_contradictions.optimism(1) - 1e-12
+        )
 
 
 def test_no_number_is_an_index_in_the_first_two_rounds():
@@ -87,7 +101,9 @@ def test_no_number_is_an_index_in_the_first_two_rounds():
 
 def test_an_index_exceeds_the_leader_with_no_arm_to_explore():
     means, pulls, n = np.array([0.5, 0.25]), np.array([40.0, 60.0]), 100
-    reach = np.array([[0.0, 1.0], [1.0, 0.0]])  # L times distances: the arms say nothing of each other
+    reach = np.array(
+        [[0.0, 1.0], [1.0, 0.0]]
+    )  # L times distances: the arms say nothing of each other
     against = evidence(pulls, means, np.full(2, means[0]), reach)[1]
     assert math.isclose(against, 60 * divergence(means[1:], means[:1])[0])
     rates = lipschitz_lower_bound(means, distances=reach, lipschitz=1.0).rates
@@ -112,7 +128,9 @@ def test_the_exact_reward_is_that_of_simulated_runs():
     for _ in range(make_contradictions.EXACT_ROUNDS):
         gap = (wins[:, 0] - 0.0) / (1 + plays[:, 0]) - wins[:, 1] / (1 + plays[:, 1])
         gap += beta * (1 / np.sqrt(1 + plays[:, 0]) - 1 / np.sqrt(1 + plays[:, 1]))
-        arm = (rng.random(runs) > 1 / (1 + np.exp(-make_contradictions.SHARPNESS * gap))).astype(int)
+        arm = (rng.random(runs) > 1 / (1 + np.exp(-make_contradictions.SHARPNESS * gap))).astype(
+            int
+        )
         won = rng.random(runs) < make_contradictions.TWO_ARMS[arm]
         plays[np.arange(runs), arm] += 1
         wins[np.arange(runs), arm] += won
@@ -136,17 +154,33 @@ def test_softucb_has_more_regret_than_linucb_at_one_beta():
 
 def test_the_martingale_term_is_above_the_width_at_first():
     assert make_contradictions.width_of_one_arm(25, 1) < 0.5 * make_contradictions.martingale(1)
-    first = next(m for m in range(1, 100) if make_contradictions.width_of_one_arm(25, m) > make_contradictions.martingale(m))
+    first = next(
+        m
+        for m in range(1, 100)
+        if make_contradictions.width_of_one_arm(25, m) > make_contradictions.martingale(m)
+    )
     assert first == 24
-    assert all(make_contradictions.width_of_one_arm(25, m) > make_contradictions.martingale(m, bounded=False) for m in range(1, 1000))
+    assert all(
+        make_contradictions.width_of_one_arm(25, m)
+        > make_contradictions.martingale(m, bounded=False)
+        for m in range(1, 1000)
+    )
 
 
 @pytest.mark.parametrize(("told", "kept"), [(UPPER_QUANTILE, False), (LOWER_QUANTILE, True)])
 def test_a_quantile_of_the_gap_keeps_the_promise_only_if_it_is_the_lower_one(told, kept):
-    """CUCB2T on arms that earn nothing, looked at once after 500 rounds, which gaps from 100 to 1,000 often are."""
+    """CUCB2T on arms that earn nothing, looked at once after 500 rounds, which gaps from 100 to
+    1,000 often are."""
     problem, look = Bernoulli([0.9] + [0.01] * 9), 500
     policy = variant("CUCB2T", 1, problem, sigma=1.0, checkpoint=range(told, look + 501))
-    seen = tr.simulate(problem, {"told": policy}, horizon=look, replications=200, seed=4, monitor=guard(1, 0.05, [look], problem))
+    seen = tr.simulate(
+        problem,
+        {"told": policy},
+        horizon=look,
+        replications=200,
+        seed=4,
+        monitor=guard(1, 0.05, [look], problem),
+    )
     broken = (seen.watched["told"]["violations"][:, 0] > 0).mean()
     assert (broken == 0.0) if kept else (broken > 10 * DELTA)
     assert (make_contradictions.budget_at(look, told) >= 0) == kept
@@ -164,7 +198,9 @@ def test_xy_adaptive_is_less_than_five_times_worse_at_a_small_gap():
 
 
 def test_the_worst_linear_model_is_not_as_printed():
-    reductions = {(draw, name): (value, se) for draw, name, value, se in make_contradictions.worst_models()}
+    reductions = {
+        (draw, name): (value, se) for draw, name, value, se in make_contradictions.worst_models()
+    }
     value, se = reductions["shifted", "CLUCB-M"]
     assert value > 10 + 4 * se  # "no significant improvement"
     assert len(reductions) == 7

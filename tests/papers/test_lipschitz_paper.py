@@ -1,4 +1,5 @@
-"""The instances of the reproduction have the known constants, planted wrong results fail; the report of the lower bound."""
+"""The instances of the reproduction have the known constants, planted wrong results fail; the
+report of the lower bound."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,15 @@ from tightrope.results.results import Result
 from tightrope_papers.lipschitz import discrete, theory
 from tightrope_papers.lipschitz.continuous import APART_CONSTANT, L, bounds, targets
 from tightrope_papers.lipschitz.continuous import constant as contextual_constant
-from tightrope_papers.lipschitz.settings import LOGLOG, constant, growth_of_cklucb, instance, order, panels, shapes
+from tightrope_papers.lipschitz.settings import (
+    LOGLOG,
+    constant,
+    growth_of_cklucb,
+    instance,
+    order,
+    panels,
+    shapes,
+)
 from tightrope_papers.scoring import Estimate
 
 
@@ -41,20 +50,30 @@ def test_continuous_shapes_stay_in_the_unit_interval_and_peak_off_the_grid():
 @thorough
 def test_every_regret_plot_carries_the_bound(tmp_path, monkeypatch):
     points = np.linspace(0, 1, 5)
-    problem = tr.problems.Lipschitz(points, 0.8 - 0.5 * np.abs(points - 0.4), lipschitz=0.5, best=0.8)
-    result = tr.simulate(problem, {"CKL-UCB": tr.CKLUCB(lipschitz=0.5)}, horizon=300, replications=2)
+    problem = tr.problems.Lipschitz(
+        points, 0.8 - 0.5 * np.abs(points - 0.4), lipschitz=0.5, best=0.8
+    )
+    result = tr.simulate(
+        problem, {"CKL-UCB": tr.CKLUCB(lipschitz=0.5)}, horizon=300, replications=2
+    )
     result.save(tmp_path / "run")
     ((label, (rounds, values)),) = bound_curve(tr.load(tmp_path / "run")).items()
     C = tr.lipschitz_lower_bound(problem.means, points=points, lipschitz=0.5).value
-    np.testing.assert_allclose(values, C * np.log(rounds) + (0.8 - problem.means.max()) * rounds, rtol=1e-12)
+    np.testing.assert_allclose(
+        values, C * np.log(rounds) + (0.8 - problem.means.max()) * rounds, rtol=1e-12
+    )
     assert "asymptotic" in label
-    assert [line.get_label() for line in regret_figure(result).axes[0].get_lines()] == ["CKL-UCB"]  # far above: left out
+    assert [line.get_label() for line in regret_figure(result).axes[0].get_lines()] == [
+        "CKL-UCB"
+    ]  # far above: left out
     monkeypatch.setattr("tightrope.plots.figures.FLAT_RATIO", np.inf)
     drawn = regret_figure(result).axes[0].get_lines()[-1]
     assert drawn.get_label() == label
     np.testing.assert_array_equal(drawn.get_ydata(), values)
 
-    contexts = tr.problems.ContextualLipschitz([0.0, 0.5], [0.0, 0.4, 1.0], [[0.8, 0.6, 0.3], [0.6, 0.7, 0.5]], 0.5)
+    contexts = tr.problems.ContextualLipschitz(
+        [0.0, 0.5], [0.0, 0.4, 1.0], [[0.8, 0.6, 0.3], [0.6, 0.7, 0.5]], 0.5
+    )
     assert lower_bound(contexts)[0] > 0
     with pytest.warns(UserWarning, match="violate"):
         assert lower_bound(tr.problems.Lipschitz(points, problem.means, lipschitz=0.1)) is None
@@ -75,7 +94,13 @@ YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
 
 def ended(**final):
     """A result of one checkpoint with these final regrets."""
-    return Result(np.array([10, 100]), {name: np.column_stack([values, values]) for name, values in final.items()}, {}, {}, {})
+    return Result(
+        np.array([10, 100]),
+        {name: np.column_stack([values, values]) for name, values in final.items()},
+        {},
+        {},
+        {},
+    )
 
 
 def verdicts(rows):
@@ -83,16 +108,25 @@ def verdicts(rows):
 
 
 def test_a_growth_of_105_is_not_like_63():
-    assert verdicts(growth_of_cklucb("quadratic", Estimate(105.0, 2.0), Estimate(10.0, 2.0), 62.6)) == [NO, NO]
-    assert verdicts(growth_of_cklucb("quadratic", Estimate(60.0, 1.0), Estimate(-10.0, 2.0), 62.6)) == [YES, YES]
-    assert verdicts(growth_of_cklucb("quadratic", Estimate(60.0, 8.0), Estimate(-10.0, 8.0), 62.6)) == [OPEN, OPEN]
+    assert verdicts(
+        growth_of_cklucb("quadratic", Estimate(105.0, 2.0), Estimate(10.0, 2.0), 62.6)
+    ) == [NO, NO]
+    assert verdicts(
+        growth_of_cklucb("quadratic", Estimate(60.0, 1.0), Estimate(-10.0, 2.0), 62.6)
+    ) == [YES, YES]
+    assert verdicts(
+        growth_of_cklucb("quadratic", Estimate(60.0, 8.0), Estimate(-10.0, 8.0), 62.6)
+    ) == [OPEN, OPEN]
 
 
 def test_growth_against_the_lower_bound_is_one_sided():
     noise = np.random.default_rng(6).normal(0.0, 1.0, 400)
     assert discrete.not_below("CKL-UCB", 8.8 + noise, 8.45).verdict == YES
     assert discrete.not_below("a policy that breaks the theorem", 5.0 + noise, 8.45).verdict == NO
-    assert discrete.not_below("one that a single run saves", np.append(5.0 + noise, 1e6), 8.45).verdict == NO
+    assert (
+        discrete.not_below("one that a single run saves", np.append(5.0 + noise, 1e6), 8.45).verdict
+        == NO
+    )
     assert discrete.not_below("CKL-UCB", 8.8 + 40 * noise, 8.45).verdict == OPEN
     assert discrete.optimal("oslb-optimal", "OSLB", Estimate(8.0, 0.5), 8.45).verdict == YES
     assert discrete.optimal("oslb-optimal", "OSLB", Estimate(13.7, 5.2), 8.45).verdict == OPEN
@@ -104,7 +138,9 @@ def test_plays_are_compared_with_the_rates():
     rates = np.array([10.0, 0.2, 0.0])
     earlier = rng.integers(50, 60, (40, 3)).astype(float)
     right = earlier + rates * np.log(10) + rng.normal(0, 1, (40, 3))
-    assert verdicts(discrete.plays(earlier, right, rates, 10.0)) == [YES]  # one arm has a rate of at least 1
+    assert verdicts(discrete.plays(earlier, right, rates, 10.0)) == [
+        YES
+    ]  # one arm has a rate of at least 1
     assert verdicts(discrete.plays(earlier, earlier + 2 * (right - earlier), rates, 10.0)) == [NO]
 
 
@@ -123,44 +159,87 @@ def test_forced_exploration_bad_runs_and_orders_are_judged_by_paired_differences
     rng = np.random.default_rng(2)
     forced = rng.normal(300.0, 20.0, 60)
     level, heavy = forced + rng.normal(0, 5, 60), forced + 300 + rng.normal(0, 50, 60)
-    assert discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": level})).verdict == YES
-    assert discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": heavy})).verdict == NO
-    few, many = np.where(np.arange(60) < 2, 2000.0, 100.0), np.where(np.arange(60) < 40, 2000.0, 100.0)
+    assert (
+        discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": level})).verdict
+        == YES
+    )
+    assert (
+        discrete.without_forcing("x", ended(**{"CKL-UCB": forced, "CKL-UCB, plain": heavy})).verdict
+        == NO
+    )
+    few, many = (
+        np.where(np.arange(60) < 2, 2000.0, 100.0),
+        np.where(np.arange(60) < 40, 2000.0, 100.0),
+    )
     steady = np.full(60, 200.0)
-    assert discrete.robustness("x", ended(**{"CKL-UCB": few, "OSLB": many}), steady.mean()).verdict == YES
-    assert discrete.robustness("x", ended(**{"CKL-UCB": many, "OSLB": few}), steady.mean()).verdict == NO
-    assert discrete.robustness("x", ended(**{"CKL-UCB": steady, "OSLB": steady}), steady.mean()).verdict == OPEN  # no run is bad
+    assert (
+        discrete.robustness("x", ended(**{"CKL-UCB": few, "OSLB": many}), steady.mean()).verdict
+        == YES
+    )
+    assert (
+        discrete.robustness("x", ended(**{"CKL-UCB": many, "OSLB": few}), steady.mean()).verdict
+        == NO
+    )
+    assert (
+        discrete.robustness(
+            "x", ended(**{"CKL-UCB": steady, "OSLB": steady}), steady.mean()
+        ).verdict
+        == OPEN
+    )  # no run is bad
     assert order("continuous", "x", ended(a=forced, b=heavy), "a", "b").verdict == YES
     assert order("continuous", "x", ended(a=heavy, b=forced), "a", "b").verdict == NO
-    assert order("continuous", "x", ended(a=rng.permutation(forced), b=forced), "a", "b").verdict == OPEN
+    assert (
+        order("continuous", "x", ended(a=rng.permutation(forced), b=forced), "a", "b").verdict
+        == OPEN
+    )
 
 
 def test_theorem_5_1_fails_where_a_share_exceeds_its_bound():
     fine = pd.DataFrame(
-        {"rule": "in turn", "K": 1, "delta": [9.0, 10.0], "share": [1e-3, 5e-4], "se": 1e-4, "bound": [0.5, 0.2], "one run": 5e-5}
+        {
+            "rule": "in turn",
+            "K": 1,
+            "delta": [9.0, 10.0],
+            "share": [1e-3, 5e-4],
+            "se": 1e-4,
+            "bound": [0.5, 0.2],
+            "one run": 5e-5,
+        }
     )
     assert verdicts(theory.concentration_rows(fine)) == [YES]
     assert verdicts(theory.concentration_rows(fine.assign(share=[0.6, 5e-4]))) == [PARTLY]
     assert verdicts(theory.concentration_rows(fine.assign(share=[0.6, 0.4]))) == [NO]
-    bound = theory.concentration(50, 20, np.random.default_rng(3)).set_index(["rule", "K", "delta"])["bound"]
+    bound = theory.concentration(50, 20, np.random.default_rng(3)).set_index(
+        ["rule", "K", "delta"]
+    )["bound"]
     assert bound["in turn", 1, 9.0] == pytest.approx(np.exp(-9 + 2) * np.ceil(9 * np.log(20)) * 9)
 
 
 def test_the_program_has_one_solution_or_several():
     rng = np.random.default_rng(4)
     assert theory.one_cover(np.array([[1.0, 0.2], [0.1, 1.0]]), np.array([0.3, 0.4]), rng)
-    assert not theory.one_cover(np.ones((2, 2)), np.array([0.3, 0.3]), rng)  # either arm informs on both
+    assert not theory.one_cover(
+        np.ones((2, 2)), np.array([0.3, 0.3]), rng
+    )  # either arm informs on both
 
 
 def test_what_is_defined_as_printed():
-    assert theory.printed_level(1, 17) == -np.inf and theory.printed_level(2, 17) < 0 < theory.printed_level(3, 17)
+    assert theory.printed_level(1, 17) == -np.inf and theory.printed_level(
+        2, 17
+    ) < 0 < theory.printed_level(3, 17)
     assert verdicts(theory.index_rows({"n >= 3": (0, 10), "n = 1": (3, 3)})) == [YES, NO]
-    assert verdicts(theory.exploration_rows({theory.PRINTED_READING: (2, 10), theory.CONSISTENT_READING: (0, 10)})) == [NO, YES]
+    assert verdicts(
+        theory.exploration_rows(
+            {theory.PRINTED_READING: (2, 10), theory.CONSISTENT_READING: (0, 10)}
+        )
+    ) == [NO, YES]
     assert theory.confusions(instance("steep", 17), 3, np.random.default_rng(5)) == (0, 16 * 4)
 
 
 def test_a_curve_that_leaves_its_picture_is_named():
-    result = ended(**{"CKL-UCB": np.full(3, 10.0), "KL-UCB": np.full(3, 20.0), "OSLB": np.full(3, 500.0)})
+    result = ended(
+        **{"CKL-UCB": np.full(3, 10.0), "KL-UCB": np.full(3, 20.0), "OSLB": np.full(3, 500.0)}
+    )
     ax = panels({"steep": result}).axes[0]
     assert [text.get_text() for text in ax.texts] == ["▲ OSLB: 500 at the end"]
     assert ax.get_ylim()[1] == pytest.approx(1.3 * 20)
@@ -170,7 +249,11 @@ def test_a_curve_that_leaves_its_picture_is_named():
 @pytest.mark.parametrize("weight", [0.0, LOGLOG, 52.0])
 def test_every_index_of_a_line_up_has_the_same_level(weight):
     chosen = discrete.line_up(0.5, weight)
-    weights = {name: policy.c if name == "KL-UCB" else policy.loglog for name, policy in chosen.items() if not name.startswith("UCB")}
+    weights = {
+        name: policy.c if name == "KL-UCB" else policy.loglog
+        for name, policy in chosen.items()
+        if not name.startswith("UCB")
+    }
     assert len(weights) == 6
     assert set(weights.values()) == {weight}
 
@@ -180,4 +263,6 @@ def test_other_levels_are_shown_and_not_counted(monkeypatch):
     monkeypatch.setattr(discrete, "score", lambda found: [row])
     monkeypatch.setattr(discrete, "slope_score", lambda found: [row])
     rows = [*discrete.lowest_level_score((None, None)), *discrete.printed_level_score(None)]
-    assert [one.reading for one in rows] == [discrete.READING_LOWEST_LEVEL] * 2 + [discrete.READING_PRINTED_LEVEL]
+    assert [one.reading for one in rows] == [discrete.READING_LOWEST_LEVEL] * 2 + [
+        discrete.READING_PRINTED_LEVEL
+    ]

@@ -31,7 +31,8 @@ from tightrope_papers.scoring import Estimate
 
 @pytest.fixture
 def result():
-    """Two models, three runs each, in turn: "new" has half of "old"'s regret on model 0 and nine tenths on model 1."""
+    """Two models, three runs each, in turn: "new" has half of "old"'s regret on model 0 and nine
+    tenths on model 1."""
     old = np.array([100.0, 10.0, 110.0, 20.0, 120.0, 30.0])
     new = old * np.array([0.5, 0.9] * 3)
     regret = {"free": 0.3 * old, "old": old, "new": new}
@@ -40,9 +41,12 @@ def result():
         violations = np.array(violations, dtype=float)[:, None]
         events = np.broadcast_to([600.0, 300.0, 100.0], (6, 2, 3))
         return {
-            "violations": violations, "budget": np.column_stack([np.zeros(6), budget]), "events": events,
-            "minimum": -violations, "lowest": -violations,
-        }  # fmt: skip
+            "violations": violations,
+            "budget": np.column_stack([np.zeros(6), budget]),
+            "events": events,
+            "minimum": -violations,
+            "lowest": -violations,
+        }
 
     return Result(
         rounds=np.array([100, 1000]),
@@ -84,7 +88,10 @@ def test_a_reduction_is_judged_in_per_cent_of_the_plain_regret(left, se, verdict
     assert (row.ours, row.se) == pytest.approx((100 * (1 - left), 100 * se))
 
 
-@pytest.mark.parametrize(("left", "verdict"), [(0.45, "reproduced"), (0.49, "undecided"), (0.536, "partly"), (1.1, "not reproduced")])
+@pytest.mark.parametrize(
+    ("left", "verdict"),
+    [(0.45, "reproduced"), (0.49, "undecided"), (0.536, "partly"), (1.1, "not reproduced")],
+)
 def test_a_reduction_by_more_than_half_is_one_sided(left, verdict):
     """Jester's 46.4 % and the MAB's 47.5 % are no halves."""
     assert reduced_by_more("key", "less than half", 50, Estimate(left, 0.005)).verdict == verdict
@@ -112,10 +119,17 @@ def test_one_violation_is_enough_to_break_the_promise(result):
     result.watched["new"]["violations"][4] = 1
     kept = safety(result, "free")[0]
     assert (kept.verdict, kept.ours, kept.reason) == ("not reproduced", "1 runs", "1 of 12.")
-    result.watched["new, of ours"] = result.watched.pop("new")  # a form of ours does not count for the paper's promise
+    result.watched["new, of ours"] = result.watched.pop(
+        "new"
+    )  # a form of ours does not count for the paper's promise
     result.regret["new, of ours"] = result.regret.pop("new")
     kept, ours, *_ = safety(result, "free")
-    assert (kept.verdict, kept.ours, ours.key, ours.verdict) == ("reproduced", "0 runs", "", "not reproduced")
+    assert (kept.verdict, kept.ours, ours.key, ours.verdict) == (
+        "reproduced",
+        "0 runs",
+        "",
+        "not reproduced",
+    )
     result.watched["free"]["violations"][:3] = 0
     assert safety(result, "free")[2].verdict == "partly"
 
@@ -138,17 +152,28 @@ def test_draws_may_be_smaller_than_the_pool(result):
         for name, own, best in ((name, result.regret[name], better[name]) for name in better)
     }
     pool = dataclasses.replace(result, regret=pooled)
-    drawn = worst_of_draws(pool, "new", "old", 4, worst_models_of_draws(pool, "new", "old", 4, 2, draws=4000))
+    drawn = worst_of_draws(
+        pool, "new", "old", 4, worst_models_of_draws(pool, "new", "old", 4, 2, draws=4000)
+    )
     assert np.mean(drawn < 30) == pytest.approx(7 / 16, abs=4 * math.sqrt(7 / 16 * 9 / 16 / 4000))
 
 
 def test_an_order_on_the_worst_model_is_judged_over_draws(result):
-    """ "free" has .3 and "new" .5 or .9 of the regret of "old"; on the worst of a draw "half", at .6 on both, is below "new" in three of four."""
+    """ "free" has .3 and "new" .5 or .9 of the regret of "old"; on the worst of a draw "half", at
+    .6 on both, is below "new" in three of four."""
     result.regret["half"] = 0.6 * result.regret["old"]
     worst = worst_models_of_draws(result, "new", "old", 2, 2)
-    assert lower_in_draws("key", "half below new", result, "half", "new", 2, worst).verdict == "partly"
-    assert lower_in_draws("key", "free below new", result, "free", "new", 2, worst).verdict == "reproduced"
-    assert lower_in_draws("key", "new below free", result, "new", "free", 2, worst).verdict == "not reproduced"
+    assert (
+        lower_in_draws("key", "half below new", result, "half", "new", 2, worst).verdict == "partly"
+    )
+    assert (
+        lower_in_draws("key", "free below new", result, "free", "new", 2, worst).verdict
+        == "reproduced"
+    )
+    assert (
+        lower_in_draws("key", "new below free", result, "new", "free", 2, worst).verdict
+        == "not reproduced"
+    )
 
 
 def budget_result(regret, budget):
@@ -173,21 +198,34 @@ def test_budgets_are_ordered_as_regrets_are():
 
 def test_parallel_budgets_have_the_same_slope():
     regret = {"a": 10.0, "b": 20.0, "c": 30.0}
-    assert parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 98]})).verdict == "reproduced"
-    assert parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 50]})).verdict == "not reproduced"
+    assert (
+        parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 98]})).verdict
+        == "reproduced"
+    )
+    assert (
+        parallel(budget_result(regret, {"a": [50, 150], "b": [40, 139], "c": [0, 50]})).verdict
+        == "not reproduced"
+    )
 
 
 def test_the_bounds_of_the_theorems_are_those_of_the_proofs():
-    """At d = 1, lam = B = sigma = D = 1, alpha mu_l = 1/4, delta = 1/2, computed by hand from Eq 17 and Lemma 3."""
+    """At d = 1, lam = B = sigma = D = 1, alpha mu_l = 1/4, delta = 1/2, computed by hand from Eq 17
+    and Lemma 3."""
     world = measures.BoundConstants(1, 0.5, 0.5, 1.0, 1.0, 0.5)
     G = 12 + math.sqrt(2)
     inside = 36 * 4 * math.sqrt(6) * G
-    L = math.log(math.sqrt(24) + 12 * math.sqrt(6) * (4 * G) ** 2 * math.log(inside) ** 2) * math.log(inside)
-    assert measures.clucb2_plays(world) == pytest.approx(8 + 16 / 3 * L + 32 / math.sqrt(3) * G * L + 32 * G**2 * L)
+    L = math.log(
+        math.sqrt(24) + 12 * math.sqrt(6) * (4 * G) ** 2 * math.log(inside) ** 2
+    ) * math.log(inside)
+    assert measures.clucb2_plays(world) == pytest.approx(
+        8 + 16 / 3 * L + 32 / math.sqrt(3) * G * L + 32 * G**2 * L
+    )
     growth = math.log(101)
     linucb = 4 * math.sqrt(100 * growth) * (1 + math.sqrt(2 * math.log(2) + growth))
     assert measures.linucb_regret(world, 100) == pytest.approx(linucb)
-    assert measures.clucb2_regret(world, 100) == pytest.approx(linucb + measures.clucb2_plays(world))
+    assert measures.clucb2_regret(world, 100) == pytest.approx(
+        linucb + measures.clucb2_plays(world)
+    )
     assert measures.granted_rounds(world, 30) == pytest.approx(0.25 / (0.5 + 0.25) * 30)
     scale = 2 / 3 + 3
     assert measures.rounds_from_which_longer_periods_help(world) == pytest.approx(
@@ -205,7 +243,9 @@ def test_the_table_holds_ratios_events_and_violations(result):
     assert table.loc["new", ["worst model", "best model"]].tolist() == pytest.approx([0.9, 0.5])
     assert table.loc["free", "runs with violations"] == 4
     assert table.loc["free", "minimum budget"] == -5
-    assert table.loc["old", ["own choice", "safe-other", "baseline"]].tolist() == pytest.approx([0.6, 0.3, 0.1])
+    assert table.loc["old", ["own choice", "safe-other", "baseline"]].tolist() == pytest.approx(
+        [0.6, 0.3, 0.1]
+    )
 
 
 def test_checkpoints_are_even_with_a_fine_beginning():

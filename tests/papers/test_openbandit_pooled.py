@@ -1,4 +1,5 @@
-"""Estimates pooled over campaigns: what agrees passes, a planted bias fails, and logs that are too short leave it open."""
+"""Estimates pooled over campaigns: what agrees passes, a planted bias fails, and logs that are too
+short leave it open."""
 
 from types import SimpleNamespace
 
@@ -11,7 +12,10 @@ OWN = 0.004
 
 def case(value, se, campaign="men", verdict="better"):
     return DirectionCase(
-        campaign, next(iter(DIRECTIONS)), SimpleNamespace(estimates={"ips": (value, se)}, verdict=verdict), Estimate(OWN, 0.0)
+        campaign,
+        next(iter(DIRECTIONS)),
+        SimpleNamespace(estimates={"ips": (value, se)}, verdict=verdict),
+        Estimate(OWN, 0.0),
     )
 
 
@@ -25,7 +29,9 @@ def test_a_bias_fails_and_one_short_log_decides_nothing():
     assert verdict(case(1.2 * OWN, se)) == "undecided"  # 4 se exceed the value itself
     assert verdict(case(1.2 * OWN, se), case(0.9 * OWN, se)) == "reproduced"
     assert verdict(*[case(3.0 * OWN, se)] * 2) == "not reproduced"
-    assert verdict(*[case(0.5 * OWN, se)] * 36) == "not reproduced"  # small, and seen because there are many logs
+    assert (
+        verdict(*[case(0.5 * OWN, se)] * 36) == "not reproduced"
+    )  # small, and seen because there are many logs
 
 
 def test_refused_cases_are_left_out():

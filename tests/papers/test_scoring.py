@@ -24,7 +24,19 @@ from tightrope_papers.register import (
     register_claims,
     standings,
 )
-from tightrope_papers.scoring import OURS, Estimate, Judgement, Row, estimate, in_reading, paired_mean, quotient, ratio, row_of, share
+from tightrope_papers.scoring import (
+    OURS,
+    Estimate,
+    Judgement,
+    Row,
+    estimate,
+    in_reading,
+    paired_mean,
+    quotient,
+    ratio,
+    row_of,
+    share,
+)
 
 YES, PARTLY, NO, OPEN = scoring.VERDICTS
 INF, NAN = math.inf, math.nan
@@ -94,7 +106,11 @@ CASES = [
     ("rare", (30, 1000, 0.01), NO),
     ("rare", (5, 5, 0.01), NO),
     ("falls", ([e(-1.0, 0.2), e(-1.0, 0.2)], e(-2.0, 0.2)), YES),
-    ("falls", ([e(-1.0, 0.2), e(0.5, 0.2)], e(-2.0, 0.2)), YES),  # no step up that is larger than its errors
+    (
+        "falls",
+        ([e(-1.0, 0.2), e(0.5, 0.2)], e(-2.0, 0.2)),
+        YES,
+    ),  # no step up that is larger than its errors
     ("falls", ([e(2.0, 0.2), e(-4.0, 0.2)], e(-2.0, 0.2)), PARTLY),  # a peak
     ("falls", ([e(1.0, 0.2), e(1.0, 0.2)], e(2.0, 0.2)), NO),
     ("falls", ([e(1.0, 0.2), e(-1.2, 0.2)], e(-0.2, 0.2)), OPEN),
@@ -108,15 +124,31 @@ CASES = [
     ("everywhere_above", ([e(-0.1, 0.2), e(0.5, 0.2)],), OPEN),
     ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 1.0), YES),
     ("among_draws", (np.linspace(20.0, 40.0, 31), 43.0, 1.0), NO),
-    ("among_draws", (np.linspace(45.0, 60.0, 31), 43.0, 1.0), NO),  # a number is missed on either side
-    ("among_draws", (np.linspace(-20.0, 50.0, 31), 43.0, 1.0), OPEN),  # no gain at all would be among them, too
-    ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, 9.0), OPEN),  # the noise of runs alone would make such a range
+    (
+        "among_draws",
+        (np.linspace(45.0, 60.0, 31), 43.0, 1.0),
+        NO,
+    ),  # a number is missed on either side
+    (
+        "among_draws",
+        (np.linspace(-20.0, 50.0, 31), 43.0, 1.0),
+        OPEN,
+    ),  # no gain at all would be among them, too
+    (
+        "among_draws",
+        (np.linspace(20.0, 50.0, 31), 43.0, 9.0),
+        OPEN,
+    ),  # the noise of runs alone would make such a range
     ("among_draws", (np.linspace(20.0, 50.0, 31), 43.0, INF), OPEN),  # so may that of a single run
     ("among_draws", (np.full(31, 43.0), 43.0, 1.0), OPEN),  # one world is no distribution
     ("in_most_draws", (np.linspace(-0.2, -0.1, 31), 0.01), YES),
     ("in_most_draws", (np.linspace(-0.2, 0.1, 31), 0.01), PARTLY),
     ("in_most_draws", (np.linspace(0.1, 0.2, 31), 0.01), NO),
-    ("in_most_draws", (np.linspace(-0.2, 0.1, 31), 0.1), OPEN),  # the noise of runs alone would make such a range
+    (
+        "in_most_draws",
+        (np.linspace(-0.2, 0.1, 31), 0.1),
+        OPEN,
+    ),  # the noise of runs alone would make such a range
     ("in_most_draws", (np.linspace(-0.2, -0.1, 31), 0.1), OPEN),
     ("in_most_draws", (np.linspace(0.1, 0.2, 31), 0.1), OPEN),
     ("in_most_draws", (np.linspace(-0.2, -0.1, 31), INF), OPEN),
@@ -141,7 +173,11 @@ def test_rules_say_yes_partly_no_and_undecided_where_they_must(rule, arguments, 
 
 
 def test_every_rule_has_a_case_for_yes_and_for_no():
-    rules = {name for name, item in vars(scoring).items() if getattr(item, "__annotations__", {}).get("return") is Judgement}
+    rules = {
+        name
+        for name, item in vars(scoring).items()
+        if getattr(item, "__annotations__", {}).get("return") is Judgement
+    }
     rules -= {"_judgement", "_beyond"}
     assert {"below", "near", "ahead"} < rules
     for verdict in (YES, NO):
@@ -180,7 +216,11 @@ def test_rounding_of_another_processor_decides_nothing():
     x = np.array([127.4, 189.7, 0.0])
     nearly = x * (1.0 + 1e-14 * np.array([1.0, -3.0, 1.0]))
     assert paired_mean(nearly, x) == (0.0, 0.0)  # policies that played alike on the same streams
-    assert scoring.below(paired_mean(nearly, x)).verdict == scoring.below(paired_mean(x, x)).verdict == "not reproduced"
+    assert (
+        scoring.below(paired_mean(nearly, x)).verdict
+        == scoring.below(paired_mean(x, x)).verdict
+        == "not reproduced"
+    )
     assert scoring.below(paired_mean(x - np.array([1.0, 1.1, 1.2]), x)).verdict == "reproduced"
 
 
@@ -192,15 +232,33 @@ def test_standard_errors_of_ratios_are_the_spread_of_ratios():
     seen = [ratio(a, b) for a, b in zip(above, below, strict=True)]
     spread = np.std([one.value for one in seen])
     assert np.mean([one.se for one in seen]) == pytest.approx(spread, rel=0.08)
-    assert np.mean([one.value for one in seen]) == pytest.approx(0.6, abs=4 * spread / math.sqrt(2000))
+    assert np.mean([one.value for one in seen]) == pytest.approx(
+        0.6, abs=4 * spread / math.sqrt(2000)
+    )
     alone = rng.normal(3.0, 0.5, below.shape)
     apart = [quotient(estimate(a), estimate(b)) for a, b in zip(alone, below, strict=True)]
-    assert np.mean([one.se for one in apart]) == pytest.approx(np.std([one.value for one in apart]), rel=0.08)
+    assert np.mean([one.se for one in apart]) == pytest.approx(
+        np.std([one.value for one in apart]), rel=0.08
+    )
 
 
 def test_a_row_takes_number_and_error_from_its_estimate():
-    row = row_of("gain", "less regret", "43 %", e(30.0, 2.0), scoring.above(e(30.0, 2.0)), remark="other models")
-    assert (row.key, row.ours, row.se, row.verdict, row.reason, row.remark) == ("gain", 30.0, 2.0, YES, "", "other models")
+    row = row_of(
+        "gain",
+        "less regret",
+        "43 %",
+        e(30.0, 2.0),
+        scoring.above(e(30.0, 2.0)),
+        remark="other models",
+    )
+    assert (row.key, row.ours, row.se, row.verdict, row.reason, row.remark) == (
+        "gain",
+        30.0,
+        2.0,
+        YES,
+        "",
+        "other models",
+    )
     assert row_of(OURS, "less", "yes", "3 of 4", scoring.most(3, 4), se=0.1).se == 0.1
     with pytest.raises(ValueError, match="verdict = 'proved' is not one of"):
         Row("gain", "less regret", "43 %", 1.0, None, "a test", "proved")
@@ -209,7 +267,10 @@ def test_a_row_takes_number_and_error_from_its_estimate():
 def test_the_upper_limit_of_a_probability_is_the_one_whose_tail_has_one_per_cent():
     """Of the limits for 3 of 50, computed from the binomial distribution itself."""
     reason = scoring.rare(3, 50, 0.001).reason
-    low, high = (float(word.strip(".")) if word.endswith(".") else float(word) for word in (reason.split()[4], reason.split()[6]))
+    low, high = (
+        float(word.strip(".")) if word.endswith(".") else float(word)
+        for word in (reason.split()[4], reason.split()[6])
+    )
     at_most = sum(math.comb(50, k) * high**k * (1 - high) ** (50 - k) for k in range(4))
     at_least = 1 - sum(math.comb(50, k) * low**k * (1 - low) ** (50 - k) for k in range(3))
     assert at_most == pytest.approx(0.01, rel=0.03)
@@ -225,14 +286,36 @@ def row(key, verdict, test="test", figure="fig1", reading=""):
 
 
 def test_a_claim_stands_by_the_worst_of_its_rows_and_counts_once():
-    claims = register_claims([claim("good"), claim("bad"), claim("open"), claim("alone"), claim("proof", not_shown="no program shows it")])
-    rows = [row("good", YES)] * 5 + [row("bad", YES), row("bad", NO), row("bad", OPEN), row("open", YES), row("open", OPEN)]
+    claims = register_claims(
+        [
+            claim("good"),
+            claim("bad"),
+            claim("open"),
+            claim("alone"),
+            claim("proof", not_shown="no program shows it"),
+        ]
+    )
+    rows = [row("good", YES)] * 5 + [
+        row("bad", YES),
+        row("bad", NO),
+        row("bad", OPEN),
+        row("open", YES),
+        row("open", OPEN),
+    ]
     found = standings(claims, [*rows, row(OURS, NO)])
-    assert [one.verdict for one in found] == [REPRODUCED, CONTRADICTED, UNDECIDED, NOT_JUDGED, NOT_SHOWN]
+    assert [one.verdict for one in found] == [
+        REPRODUCED,
+        CONTRADICTED,
+        UNDECIDED,
+        NOT_JUDGED,
+        NOT_SHOWN,
+    ]
     assert [len(one.rows) for one in found] == [5, 3, 2, 0, 0]
     number = counts(found)
     assert (number["all"], number["judged"]) == (5, 3)
-    assert all(number[one] == 1 for one in (REPRODUCED, CONTRADICTED, UNDECIDED, NOT_JUDGED, NOT_SHOWN))
+    assert all(
+        number[one] == 1 for one in (REPRODUCED, CONTRADICTED, UNDECIDED, NOT_JUDGED, NOT_SHOWN)
+    )
     assert sum(number[one] for one in JUDGED) == 3
     with pytest.raises(ValueError, match=r"key = 'wrong' .*is no claim of the paper"):
         standings(claims, [row("wrong", YES)])
@@ -240,10 +323,14 @@ def test_a_claim_stands_by_the_worst_of_its_rows_and_counts_once():
         register_claims([claim("good"), claim("good")])
 
 
-@pytest.mark.parametrize("content", [
-    "claims: [{key: a, where: b, words: c, kind: order, odd: 1}]", "claims: []\nodd: 1",
-    "claims: []\nreadings: [{name: a, words: b, figures: [c], source: d, tried: 1, odd: 1}]",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        "claims: [{key: a, where: b, words: c, kind: order, odd: 1}]",
+        "claims: []\nodd: 1",
+        "claims: []\nreadings: [{name: a, words: b, figures: [c], source: d, tried: 1, odd: 1}]",
+    ],
+)
 def test_a_field_that_no_file_of_claims_has_is_refused(content, tmp_path):
     (tmp_path / "claims.yaml").write_text(content)
     with pytest.raises(ValueError, match="'odd' is none of "):
@@ -252,7 +339,9 @@ def test_a_field_that_no_file_of_claims_has_is_refused(content, tmp_path):
 
 def standing(rows, named=(), **more):
     """Where a single claim stands."""
-    (found,) = standings(register_claims([Claim("key", "Figure 1", "words", "", "order", **more)]), rows, named)
+    (found,) = standings(
+        register_claims([Claim("key", "Figure 1", "words", "", "order", **more)]), rows, named
+    )
     return found.verdict
 
 
@@ -260,11 +349,19 @@ NAMED = (Reading("rounds", "words", ("fig1",), "a search", 25),)
 
 
 def test_only_the_primary_reading_counts_and_says_its_name():
-    """Planted: a failing row in another reading must not hide, nor a holding one replace, what the primary reading says."""
-    other_no, other_yes = in_reading("other", [row("key", NO)]), in_reading("other", [row("key", YES)])
-    assert standing([row("key", YES), *other_no]) == REPRODUCED  # the paper's own words: no reading to name
+    """Planted: a failing row in another reading must not hide, nor a holding one replace, what the
+    primary reading says."""
+    other_no, other_yes = (
+        in_reading("other", [row("key", NO)]),
+        in_reading("other", [row("key", YES)]),
+    )
+    assert (
+        standing([row("key", YES), *other_no]) == REPRODUCED
+    )  # the paper's own words: no reading to name
     assert standing([row("key", YES), *other_no], NAMED) == IN_READING
-    assert standing([row("key", YES), *other_yes], NAMED) == REPRODUCED  # in every reading that was tried
+    assert (
+        standing([row("key", YES), *other_yes], NAMED) == REPRODUCED
+    )  # in every reading that was tried
     assert standing([row("key", YES, figure="fig9"), *other_no], NAMED) == REPRODUCED
     assert standing([row("key", NO), *other_no], NAMED) == CONTRADICTED
     assert standing([row("key", NO), *other_yes], NAMED) == DEPENDS
@@ -275,7 +372,8 @@ def test_only_the_primary_reading_counts_and_says_its_name():
 
 
 def test_partly_is_no_verdict_of_a_claim():
-    """What a rule calls partly is a setting, an open place, or the wrong size, by the rule that says it."""
+    """What a rule calls partly is a setting, an open place, or the wrong size, by the rule that
+    says it."""
     cases = scoring.every([True, False])
     places = scoring.everywhere_above([e(1.0, 0.2), e(0.5, 0.2)])
     draws = scoring.in_most_draws(np.linspace(-0.2, 0.1, 31), 0.01)
@@ -286,14 +384,18 @@ def test_partly_is_no_verdict_of_a_claim():
     assert standing([row("key", PARTLY, places.test)]) == UNDECIDED
     assert standing([row("key", PARTLY, size.test)]) == CONTRADICTED
     assert standing([row("key", PARTLY, scoring.most(3, 10).test)]) == CONTRADICTED
-    assert standing([row("key", PARTLY, scoring.near(e(0.58, 0.01), 0.5, 0.1).test)]) == CONTRADICTED
+    assert (
+        standing([row("key", PARTLY, scoring.near(e(0.58, 0.01), 0.5, 0.1).test)]) == CONTRADICTED
+    )
 
 
 def test_a_claim_fails_with_one_of_its_parts_and_depends_on_one_of_its_settings():
     rows = [row("key", YES), row("key", NO)]
     assert standing(rows) == CONTRADICTED
     assert standing(rows, settings="worlds") == DEPENDS
-    assert standing([row("key", NO), row("key", OPEN)], settings="worlds") == CONTRADICTED  # it holds in none of them
+    assert (
+        standing([row("key", NO), row("key", OPEN)], settings="worlds") == CONTRADICTED
+    )  # it holds in none of them
 
 
 def test_what_no_run_here_can_judge_is_not_called_reproduced():
@@ -301,7 +403,9 @@ def test_what_no_run_here_can_judge_is_not_called_reproduced():
     assert standing([row("key", YES)], data="ML-20M") == NO_DATA
     assert standing([row("key", YES)], asymptotic="a limit") == ASYMPTOTIC
     assert standing([row("key", OPEN)], core_hours=1.9) == UNDECIDED
-    (found,) = standings(register_claims([Claim("key", "", "", "", "order", core_hours=1.9)]), [row("key", OPEN)])
+    (found,) = standings(
+        register_claims([Claim("key", "", "", "", "order", core_hours=1.9)]), [row("key", OPEN)]
+    )
     assert "1.9" in found.why
 
 
@@ -315,5 +419,11 @@ def test_one_run_says_that_it_decides_nothing():
     """It was printed as "± inf"."""
     row = scoring.Row("k", "t", 1.0, 2.0, INF, "below 1", "undecided")
     assert scoring.ours_in_words(row) == "2 (one run, which decides nothing)"
-    assert scoring.ours_in_words(scoring.Row("k", "t", 1.0, 2.0, 0.25, "below 1", "reproduced")) == "2 ± 0.25"
-    assert scoring.ours_in_words(scoring.Row("k", "t", "1", "about 2", None, "below 1", "reproduced")) == "about 2"
+    assert (
+        scoring.ours_in_words(scoring.Row("k", "t", 1.0, 2.0, 0.25, "below 1", "reproduced"))
+        == "2 ± 0.25"
+    )
+    assert (
+        scoring.ours_in_words(scoring.Row("k", "t", "1", "about 2", None, "below 1", "reproduced"))
+        == "about 2"
+    )

@@ -1,4 +1,5 @@
-"""SoftUCB's reproduction: the paper's main comparison at its size, and planted wrong results that its rows must not pass."""
+"""SoftUCB's reproduction: the paper's main comparison at its size, and planted wrong results that
+its rows must not pass."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,16 @@ from tightrope.results.results import Result
 from tightrope_papers.experiment import Run, claims_of
 from tightrope_papers.scoring import MARGIN, OURS, paired_mean
 from tightrope_papers.softucb import fig1, theory
-from tightrope_papers.softucb.comparison import FORMS, RIVALS, TUNING, ComparisonCase, compare, judge, score, tables
+from tightrope_papers.softucb.comparison import (
+    FORMS,
+    RIVALS,
+    TUNING,
+    ComparisonCase,
+    compare,
+    judge,
+    score,
+    tables,
+)
 from tightrope_papers.softucb.settings import STARTS, synthetic
 
 YES, PARTLY, NO, OPEN = "reproduced", "partly", "not reproduced", "undecided"
@@ -22,7 +32,8 @@ def noisy(mean, spread=0.01, n=40):
 
 @thorough
 def test_softucb_beats_the_papers_baselines(tmp_path):
-    """d = 10, sigma = 0.5, T = 2048, 40 instances: each paired difference below 0 by 4 standard errors."""
+    """d = 10, sigma = 0.5, T = 2048, 40 instances: each paired difference below 0 by 4 standard
+    errors."""
     problems = [synthetic(0, i, 10, 0.5) for i in range(40)]
     found = compare(Run("laptop", tmp_path), "fig2", {"d = 10": problems}, 2048, 30)
     (case,) = found
@@ -31,7 +42,9 @@ def test_softucb_beats_the_papers_baselines(tmp_path):
             gap = paired_mean(case.result.regret[name][:, -1], case.result.regret[rival][:, -1])
             assert gap.value < -MARGIN * gap.se, (name, rival)
     rows = score(found)
-    assert [row.verdict for row in rows if row.key == "regret-below-rivals"] == [YES] * len(FORMS) * len(RIVALS)
+    assert [row.verdict for row in rows if row.key == "regret-below-rivals"] == [YES] * len(
+        FORMS
+    ) * len(RIVALS)
     assert {row.key for row in rows} <= {*claims_of("softucb"), OURS}
     assert set(tables(found)["d = 10"]["policy"]) > set(case.result.policies)
     assert case.diverged == 0
@@ -50,21 +63,31 @@ def test_settling_is_judged_by_the_drift_of_the_end():
     flat, rising = np.ones((5, 30)), np.tile(np.linspace(1, 3, 30), (5, 1))
     assert fig1.drift("beta-converges", "x", flat, "rounds").verdict == YES
     assert fig1.drift("beta-converges", "x", rising, "rounds").verdict == NO
-    assert fig1.equal_lengths([np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0])]).tolist() == [[1, 2, 2], [1, 2, 3]]
+    assert fig1.equal_lengths([np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0])]).tolist() == [
+        [1, 2, 2],
+        [1, 2, 3],
+    ]
 
 
 def test_a_step_of_zero_does_not_converge():
     """It leaves beta, and with it the regret, where it starts: flat, but not at one place."""
     assert fig1.same_end("beta", {start: np.full(40, start) for start in STARTS}).verdict == NO
     assert fig1.same_end("beta", {start: noisy(0.8) for start in STARTS}).verdict == YES
-    assert fig1.same_end("beta", {0.1: noisy(0.82), 1.0: noisy(0.8), 3.26: noisy(3.1), 6.0: noisy(7.9)}).verdict == PARTLY
+    assert (
+        fig1.same_end(
+            "beta", {0.1: noisy(0.82), 1.0: noisy(0.8), 3.26: noisy(3.1), 6.0: noisy(7.9)}
+        ).verdict
+        == PARTLY
+    )
 
 
 def test_a_step_of_zero_does_not_adapt():
     cell = (10, 1024)
     instance = noisy(0.7, 0.2)
     assert fig1.adapts({cell: (np.ones(40), np.ones(40))}).verdict == NO
-    assert fig1.adapts({cell: (noisy(0.7, 0.2), noisy(0.7, 0.2))}).verdict != YES  # the noise of training is no adaptation
+    assert (
+        fig1.adapts({cell: (noisy(0.7, 0.2), noisy(0.7, 0.2))}).verdict != YES
+    )  # the noise of training is no adaptation
     assert fig1.adapts({cell: (instance, instance + noisy(0.0, 0.02))}).verdict == YES
 
 
@@ -72,17 +95,33 @@ def test_the_start_is_uniform_and_the_end_is_not():
     rounds, uniform = np.array([1, 17, 512, 768, 1024]), np.full(40, 0.7)
     good = np.outer(noisy(1.0), [0.7, 11.9, 60.0, 62.0, 63.0])
     assert [row.verdict for row in fig1.beginning_rows(rounds, good, uniform)] == [YES, YES]
-    shuffled = np.outer(noisy(1.0), [0.01, 0.2, 5.0, 10.0, 63.0])  # the same sum, the cheap rounds first
+    shuffled = np.outer(
+        noisy(1.0), [0.01, 0.2, 5.0, 10.0, 63.0]
+    )  # the same sum, the cheap rounds first
     assert [row.verdict for row in fig1.beginning_rows(rounds, shuffled, uniform)] == [NO, NO]
 
 
 def test_an_optimum_needs_a_change_of_sign():
     def slopes(*values):
-        return pd.DataFrame({"beta": fig1.BETAS, **{f"{name}{end}": value for name in ("gradient", "with eta")
-                             for end, value in (("", list(values)), (" se", [0.001] * 5))}})  # fmt: skip
+        return pd.DataFrame(
+            {
+                "beta": fig1.BETAS,
+                **{
+                    f"{name}{end}": value
+                    for name in ("gradient", "with eta")
+                    for end, value in (("", list(values)), (" se", [0.001] * 5))
+                },
+            }
+        )
 
-    assert [row.verdict for row in fig1.optimum(slopes(0.1, 0.05, -0.02, -0.03, -0.01))] == [YES, YES]
-    assert [row.verdict for row in fig1.optimum(slopes(-0.1, -0.05, -0.02, -0.03, -0.01))] == [NO, NO]
+    assert [row.verdict for row in fig1.optimum(slopes(0.1, 0.05, -0.02, -0.03, -0.01))] == [
+        YES,
+        YES,
+    ]
+    assert [row.verdict for row in fig1.optimum(slopes(-0.1, -0.05, -0.02, -0.03, -0.01))] == [
+        NO,
+        NO,
+    ]
 
 
 def test_divergence_online_is_beta_above_twice_that_of_theory():
@@ -95,8 +134,14 @@ def test_beta_tilde_is_the_print():
 
 
 def audited(regret, **counts):
-    """A result of `theory` with these regrets at T = 1000, by policy (0 where nothing is given), and counts of the monitor."""
-    names = [theory.LEARNED_BETA, theory.FRESH_GAMMA, theory.SMALL_BETA, *map(theory.name_of, theory.GRID)]
+    """A result of `theory` with these regrets at T = 1000, by policy (0 where nothing is given),
+    and counts of the monitor."""
+    names = [
+        theory.LEARNED_BETA,
+        theory.FRESH_GAMMA,
+        theory.SMALL_BETA,
+        *map(theory.name_of, theory.GRID),
+    ]
     fields = ("over", "most", "lost", "outside", "lost_inside", "disorder", "score", "estimated")
     watched = {name: {field: np.zeros((40, 1)) for field in fields} for name in names}
     for key, (name, values) in counts.items():
@@ -113,7 +158,12 @@ def test_lemma_2_is_of_both_gammas(fresh, lagged, verdict):
 
 
 def test_lemma_1_and_eq_10_fail_on_one_round():
-    found = audited({}, lost_inside=(theory.SMALL_BETA, 1.0), disorder=(theory.LEARNED_BETA, 1.0), outside=(theory.LEARNED_BETA, 1.0))
+    found = audited(
+        {},
+        lost_inside=(theory.SMALL_BETA, 1.0),
+        disorder=(theory.LEARNED_BETA, 1.0),
+        outside=(theory.LEARNED_BETA, 1.0),
+    )
     assert [row.verdict for row in theory.lemmas(found.result)][:2] == [NO, NO]
     assert [row.verdict for row in theory.constraint(found.result)] == [NO, YES]
 
@@ -122,7 +172,10 @@ def test_lemma_1_and_eq_10_fail_on_one_round():
 def test_eq_12_is_held_against_finite_differences(slope, verdict):
     """Regret rises by 70 for each unit of beta, so that the reward per round falls by 0.07."""
     regret = {theory.name_of(beta): noisy(70.0 * beta, 0.1) for beta in theory.GRID}
-    scores = {f"score{'_' * i}": (theory.name_of(centre), 1000 * slope) for i, centre in enumerate(theory.CENTRES)}
+    scores = {
+        f"score{'_' * i}": (theory.name_of(centre), 1000 * slope)
+        for i, centre in enumerate(theory.CENTRES)
+    }
     assert {row.verdict for row in theory.gradient(audited(regret, **scores))} == {verdict}
 
 
@@ -133,27 +186,57 @@ def test_a_learned_beta_maximises_reward_if_no_fixed_one_is_better():
 
 
 def test_the_regret_bound_can_fail():
-    within, above = (audited({theory.FRESH_GAMMA: noisy(mean, 1.0), theory.SMALL_BETA: noisy(30.0, 1.0)}) for mean in (100.0, 2000.0))
+    within, above = (
+        audited({theory.FRESH_GAMMA: noisy(mean, 1.0), theory.SMALL_BETA: noisy(30.0, 1.0)})
+        for mean in (100.0, 2000.0)
+    )
     assert [theory.theorem(found)[0].verdict for found in (within, above)] == [YES, NO]
 
 
 def test_a_small_eta_loses_the_best_arm_more_often_than_the_usual_one():
     assert (
-        theory.small(audited({}, lost=(theory.SMALL_BETA, noisy(600.0, 9.0)), lost_=(theory.LEARNED_BETA, noisy(80.0, 9.0)))).verdict == YES
+        theory.small(
+            audited(
+                {},
+                lost=(theory.SMALL_BETA, noisy(600.0, 9.0)),
+                lost_=(theory.LEARNED_BETA, noisy(80.0, 9.0)),
+            )
+        ).verdict
+        == YES
     )
     assert (
-        theory.small(audited({}, lost=(theory.SMALL_BETA, noisy(80.0, 9.0)), lost_=(theory.LEARNED_BETA, noisy(600.0, 9.0)))).verdict == NO
+        theory.small(
+            audited(
+                {},
+                lost=(theory.SMALL_BETA, noisy(80.0, 9.0)),
+                lost_=(theory.LEARNED_BETA, noisy(600.0, 9.0)),
+            )
+        ).verdict
+        == NO
     )
 
 
 def test_orders_of_regret_fail_when_two_policies_change_places():
     regret = {name: noisy(50.0, 2.0)[:, None] for name in FORMS}
-    regret |= {name: noisy(200.0, 2.0)[:, None] for name in (*RIVALS, *TUNING, "LinUCB, learned beta", "SoftUCB, Eq 5")}
+    regret |= {
+        name: noisy(200.0, 2.0)[:, None]
+        for name in (*RIVALS, *TUNING, "LinUCB, learned beta", "SoftUCB, Eq 5")
+    }
     case = ComparisonCase(
-        "here", "here", Result(np.array([9]), regret, {}), (0.8, 0.1), 0, noisy(1500.0), noisy(2000.0), dict.fromkeys(TUNING, 1.0)
+        "here",
+        "here",
+        Result(np.array([9]), regret, {}),
+        (0.8, 0.1),
+        0,
+        noisy(1500.0),
+        noisy(2000.0),
+        dict.fromkeys(TUNING, 1.0),
     )
     assert {row.verdict for row in judge(case)} == {YES}
-    swapped = regret | {"SoftUCB offline": regret["LinUCB, Eq 5"], "LinUCB, Eq 5": regret["SoftUCB offline"]}
+    swapped = regret | {
+        "SoftUCB offline": regret["LinUCB, Eq 5"],
+        "LinUCB, Eq 5": regret["SoftUCB offline"],
+    }
     rows = list(judge(case._replace(result=Result(np.array([9]), swapped, {}))))
     assert rows[0].verdict == NO
     assert rows[0].key == "regret-below-rivals"

@@ -1,4 +1,5 @@
-"""Cascades: what is looked at, what it pays, and that every policy over sets learns of nothing else."""
+"""Cascades: what is looked at, what it pays, and that every policy over sets learns of nothing
+else."""
 
 import itertools
 from typing import NamedTuple
@@ -15,7 +16,11 @@ from tightrope.session.codec import flatten
 from tightrope.testing import fits, play_loop
 
 MEANS = np.array([0.1, 0.5, 0.3, 0.6])
-ON_SETS = [policy for policy in examples().values() if fits(policy, tr.problems.Cascade(MEANS, tr.oracles.TopK(2), np.eye(4)))]
+ON_SETS = [
+    policy
+    for policy in examples().values()
+    if fits(policy, tr.problems.Cascade(MEANS, tr.oracles.TopK(2), np.eye(4)))
+]
 
 
 def test_a_list_is_looked_at_up_to_the_first_success():
@@ -26,7 +31,9 @@ def test_a_list_is_looked_at_up_to_the_first_success():
         assert 1 <= rewards.size <= 3
         assert not rewards[:-1].any()
         assert rewards[-1] == 1.0 or rewards.size == 3
-    for place, arm in enumerate(chosen):  # given that it was looked at, an arm succeeds with its mean
+    for place, arm in enumerate(
+        chosen
+    ):  # given that it was looked at, an arm succeeds with its mean
         seen = np.array([rewards[place] for rewards in answers if rewards.size > place])
         assert abs(seen.mean() - MEANS[arm]) < 4 * seen.std() / np.sqrt(seen.size)
     hits = np.array([rewards.sum() for rewards in answers])
@@ -48,7 +55,10 @@ def test_noise_does_not_depend_on_where_earlier_lists_ended():
     ("oracle", "sets"),
     [
         (tr.oracles.TopK(2), list(itertools.combinations(range(4), 2))),
-        (tr.oracles.Partition(categories=[0, 1, 0, 1], limit=1, k=2), [(0, 1), (0, 3), (1, 2), (2, 3)]),
+        (
+            tr.oracles.Partition(categories=[0, 1, 0, 1], limit=1, k=2),
+            [(0, 1), (0, 3), (1, 2), (2, 3)],
+        ),
     ],
     ids=["top", "partition"],
 )
@@ -56,29 +66,45 @@ def test_regret_is_against_the_best_chance_of_all_sets(oracle, sets):
     world = tr.problems.Cascade(MEANS, oracle)
     chances = {S: 1 - np.prod([1 - MEANS[i] for i in S]) for S in sets}
     for S, chance in chances.items():
-        assert regret(world, None, np.array(S)) == pytest.approx(max(chances.values()) - chance, abs=1e-12)
+        assert regret(world, None, np.array(S)) == pytest.approx(
+            max(chances.values()) - chance, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("policy", ON_SETS, ids=repr)
 def test_every_policy_over_sets_learns_of_what_was_looked_at_only(policy):
-    """Where the first arm always succeeds one reward is seen a round, where none does those of all arms that were played are."""
+    """Where the first arm always succeeds one reward is seen a round, where none does those of all
+    arms that were played are."""
     X, rounds = np.random.default_rng(2).uniform(-0.5, 0.5, size=(6, 2)), 12
     for means in (np.ones(6), np.zeros(6)):
         log, state = play_loop(policy, tr.problems.Cascade(means, tr.oracles.TopK(3), X), 4, rounds)
         wanted = rounds if means[0] else log.pulls.sum()
-        known = {key: float(value.sum()) for key, value in state.items() if key.endswith((".seen", ".pulls"))}
+        known = {
+            key: float(value.sum())
+            for key, value in state.items()
+            if key.endswith((".seen", ".pulls"))
+        }
         assert known
         assert set(known.values()) == {wanted}, known
 
 
 def test_all_policies_over_sets_are_among_them():
     assert {type(policy).__name__ for policy in ON_SETS} >= {
-        "C2UCB", "CombGreedy", "CombKLUCB", "CombLinTS", "CombLinUCB", "CombTS", "CombUCB1", "ESCB", "PC2UCB",
-    }  # fmt: skip
+        "C2UCB",
+        "CombGreedy",
+        "CombKLUCB",
+        "CombLinTS",
+        "CombLinUCB",
+        "CombTS",
+        "CombUCB1",
+        "ESCB",
+        "PC2UCB",
+    }
 
 
 def test_answers_may_be_late():
-    """As many rewards are learned, later; the list of a round, and not of the round in which they come, is what they belong to."""
+    """As many rewards are learned, later; the list of a round, and not of the round in which they
+    come, is what they belong to."""
     world = tr.problems.Cascade(np.linspace(0.1, 0.6, 6), tr.oracles.TopK(3))
     chosen = {"ESCB": tr.ESCB(c=0.0), "KL": tr.CombKLUCB(c=0.0)}
     late = tr.simulate(world, chosen, horizon=400, replications=4, delay=tr.delays.Fixed(5))
@@ -109,7 +135,11 @@ class Peeks(Problem):
         return Arms(self.means.size, oracle=tr.oracles.TopK(2))
 
     def play(self, context, action, rng):
-        return self.means[action][: int(self.number[0])] if self.number[0] <= action.size else np.zeros(int(self.number[0]))
+        return (
+            self.means[action][: int(self.number[0])]
+            if self.number[0] <= action.size
+            else np.zeros(int(self.number[0]))
+        )
 
     def regret(self, context, action):
         return 0.0
@@ -173,7 +203,9 @@ def test_compiled_loops_learn_of_a_part_too():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match=r"oracle = .*Knapsack.* does not choose sets for a cascade"):
+    with pytest.raises(
+        ValueError, match=r"oracle = .*Knapsack.* does not choose sets for a cascade"
+    ):
         tr.problems.Cascade(MEANS, tr.oracles.Knapsack(costs=[1, 1, 1, 1], budget=2))
     with pytest.raises(ValueError, match="chooses more than the 4 arms"):
         tr.problems.Cascade(MEANS, tr.oracles.TopK(5))
@@ -187,7 +219,9 @@ def test_refusals():
 
 def test_counts_need_arms_that_stay_the_same():
     for given in ({"arms": 5, "dimension": 2}, {"dimension": 2}):
-        with pytest.raises(ValueError, match="CombUCB1 plays sets of lasting arms, but these arms offer sets"):
+        with pytest.raises(
+            ValueError, match="CombUCB1 plays sets of lasting arms, but these arms offer sets"
+        ):
             tr.Session(tr.CombUCB1(), **given, oracle=tr.oracles.TopK(2))
     with pytest.raises(ValueError, match="chooses 6 arms, but there are only 5"):
         tr.Session(tr.ESCB(), arms=5, oracle=tr.oracles.TopK(6))
@@ -205,7 +239,9 @@ def test_counts_grow_merge_and_learn_from_logs():
     first.merge(second)
     for key, value in flatten(whole.state).items():
         np.testing.assert_array_equal(flatten(first.state)[key], value)
-    assert whole.state.counts.rounds[0] == 3  # arm 0 was in three sets, so there were at least three rounds
+    assert (
+        whole.state.counts.rounds[0] == 3
+    )  # arm 0 was in three sets, so there were at least three rounds
     assert 4 in whole.select()
     whole.update([4], [0.0])
     whole.add_arms(number=2, oracle=tr.oracles.TopK(3))

@@ -22,7 +22,11 @@ def test_a_round_shows_a_row_to_every_arm_and_pays_for_its_class():
         k = int(row[0] / 2)
         met.add(k)
         paid = [play(problem, seen, arm, rng) for arm in range(3)]
-        assert paid == [mean(problem, seen, arm) for arm in range(3)] == np.eye(3)[[1, 0, 1, 2][k]].tolist()
+        assert (
+            paid
+            == [mean(problem, seen, arm) for arm in range(3)]
+            == np.eye(3)[[1, 0, 1, 2][k]].tolist()
+        )
         assert [regret(problem, seen, arm) for arm in range(3)] == [1.0 - reward for reward in paid]
     assert met == {0, 1, 2, 3}
     scaled = tr.problems.classification(X, [0, 1, 1, 0], intercept=False)
@@ -33,11 +37,17 @@ def test_a_round_shows_a_row_to_every_arm_and_pays_for_its_class():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: tr.problems.classification(X, [0, 1]), r"y has shape \(2,\), but must have one label for each of the 4 rows"),
+        (
+            lambda: tr.problems.classification(X, [0, 1]),
+            r"y has shape \(2,\), but must have one label for each of the 4 rows",
+        ),
         (lambda: tr.problems.classification([["a"]], [0]), "X = .* is not an array of numbers"),
         (lambda: tr.problems.Classification(X, [0, 1, 3, 1]), "classes has no 2, but goes to 3"),
         (lambda: tr.problems.Classification(X, [0, 1, 0.5, 1]), "must be whole numbers from 0"),
-        (lambda: tr.problems.Classification(X, [0, 1]), "classes has length 2, but must have length 4"),
+        (
+            lambda: tr.problems.Classification(X, [0, 1]),
+            "classes has length 2, but must have length 4",
+        ),
     ],
 )
 def test_bad_data_is_one_sentence(make, words):
@@ -50,7 +60,9 @@ def test_every_arm_is_shown_the_row_itself_for_models_of_their_own():
     """Which play as one model on columns of the arms' own does, to rounding: the same arms."""
     rng = np.random.default_rng(0)
     data, labels = rng.normal(size=(60, 2)), rng.choice(["a", "b", "c"], 60)
-    wide, narrow = (tr.problems.Classification(data, labels, expand=expand) for expand in (True, False))
+    wide, narrow = (
+        tr.problems.Classification(data, labels, expand=expand) for expand in (True, False)
+    )
     assert observe(narrow, 0, stream(0, 0, 0)).features.shape == (3, 3)
     assert (np.ptp(observe(narrow, 0, stream(0, 0, 0)).features, axis=0) == 0).all()
     assert np.array_equal(wide.classes, np.unique(labels, return_inverse=True)[1])

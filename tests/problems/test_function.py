@@ -1,4 +1,5 @@
-"""Simulators in plain Python as problems: the same rounds as the compiled ones, checked by `check_problem`; what is refused."""
+"""Simulators in plain Python as problems: the same rounds as the compiled ones, checked by
+`check_problem`; what is refused."""
 
 import math
 
@@ -40,7 +41,10 @@ def mean_of_linear(context, arm):
 def test_rounds_are_those_of_the_compiled_problems():
     own = tr.problems.from_function(coin, 3, mean=mean_of_coin, rewards=(0, 1))
     policies = {"UCB": tr.UCB(), "TS": tr.BetaThompson()}
-    ours, theirs = (tr.simulate(problem, policies, horizon=120, replications=2) for problem in (own, tr.problems.Bernoulli(MEANS)))
+    ours, theirs = (
+        tr.simulate(problem, policies, horizon=120, replications=2)
+        for problem in (own, tr.problems.Bernoulli(MEANS))
+    )
     for name in policies:
         np.testing.assert_array_equal(ours.regret[name], theirs.regret[name])
     own = tr.problems.from_function(linear, 4, context=drawn, dimension=2, mean=mean_of_linear)
@@ -51,11 +55,19 @@ def test_rounds_are_those_of_the_compiled_problems():
 
 def test_one_row_is_shown_to_all_arms_and_fixed_features_to_linear_policies():
     one = tr.problems.from_function(
-        lambda x, arm, rng: x[arm, arm], 2, context=lambda t, rng: [t % 2, 1.0], dimension=2, mean=lambda x, arm: x[arm, arm]
+        lambda x, arm, rng: x[arm, arm],
+        2,
+        context=lambda t, rng: [t % 2, 1.0],
+        dimension=2,
+        mean=lambda x, arm: x[arm, arm],
     )
     result = tr.simulate(one, tr.LinEpsilonGreedy(shared=False, epsilon=0.0), horizon=10)
     assert result.regret["LinEpsilonGreedy"][0, -1] <= 10
-    fixed = tr.problems.from_function(lambda X, arm, rng: float(X[arm] @ THETA), np.eye(2), mean=lambda X, arm: float(X[arm] @ THETA))
+    fixed = tr.problems.from_function(
+        lambda X, arm, rng: float(X[arm] @ THETA),
+        np.eye(2),
+        mean=lambda X, arm: float(X[arm] @ THETA),
+    )
     assert tr.simulate(fixed, tr.LinUCB(beta=0.1), horizon=20).regret["LinUCB"][0, -1] < 3
 
 
@@ -72,10 +84,15 @@ def greedy_sample(context, arm, rng):
 
 
 def test_a_stranger_s_function_cannot_change_the_world():
-    """A simulator, a model, a policy and a function of the problem that write into what they are given."""
+    """A simulator, a model, a policy and a function of the problem that write into what they are
+    given."""
     for context, arms in ((None, np.eye(2)), (lambda t, rng: np.eye(2), 2)):
         problem = tr.problems.from_function(
-            greedy_sample, arms, context=context, dimension=context and 2, mean=lambda X, arm: float(X[arm] @ THETA)
+            greedy_sample,
+            arms,
+            context=context,
+            dimension=context and 2,
+            mean=lambda X, arm: float(X[arm] @ THETA),
         )
         with pytest.raises(ValueError, match="read-only"):
             tr.simulate(problem, tr.LinUCB(), horizon=3)
@@ -85,13 +102,18 @@ def test_a_stranger_s_function_cannot_change_the_world():
         return rows.sum(axis=1)
 
     X = np.random.default_rng(0).normal(size=(5, 2))
-    linear, sets = tr.problems.Linear(X, THETA), tr.problems.SemiBandit(X, THETA, tr.oracles.TopK(2))
+    linear, sets = (
+        tr.problems.Linear(X, THETA),
+        tr.problems.SemiBandit(X, THETA, tr.oracles.TopK(2)),
+    )
     session = tr.Session(tr.SquareCB(model=model), arms=X, seed=0)
     session.update(session.select(), 1.0)
     np.testing.assert_array_equal(session.state.model.features, X)
     for policy, problem in ((Shifts(), linear), (Shifts(), tr.problems.Bernoulli([0.2, 0.6]))):
         before = problem.means.copy()
-        result = tr.simulate(problem, {"Shifts": policy, "UCB": tr.UCB()}, horizon=20, replications=2)
+        result = tr.simulate(
+            problem, {"Shifts": policy, "UCB": tr.UCB()}, horizon=20, replications=2
+        )
         np.testing.assert_array_equal(problem.means, before)
         assert (result.regret["UCB"] >= 0).all()
     np.testing.assert_array_equal(linear.features, X)
@@ -129,18 +151,48 @@ def test_check_problem_checks_it(where):
     [
         (lambda: tr.problems.from_function(3, 2), "sample = 3 is not a function"),
         (lambda: tr.problems.from_function(coin, 0), "arms = 0 is not a whole number from 1"),
-        (lambda: tr.problems.from_function(coin, 3, context=drawn, dimension=2), "mean is missing; where every round has a context"),
-        (lambda: tr.problems.from_function(coin, 3, context=drawn, mean=mean_of_coin), "dimension is missing"),
-        (lambda: tr.problems.from_function(coin, 3, dimension=2), "dimension was given, but no context"),
-        (lambda: tr.problems.from_function(coin, np.eye(3), context=drawn), "context was given, but arms has fixed features"),
-        (lambda: tr.problems.from_function(coin, 3, rewards=(1, 0)), "must be the lowest and the highest reward"),
-        (lambda: tr.problems.from_function(lambda context, arm, rng: "much", 3), "sample of arm 0 = 'much' is not a number"),
-        (lambda: tr.simulate(tr.problems.from_function(lambda context, arm, rng: math.nan, 3, mean=mean_of_coin), tr.UCB(), horizon=3),
-         "sample of arm 0 = nan is not a number"),
-        (lambda: tr.simulate(tr.problems.from_function(coin, 3, context=drawn, dimension=2, mean=mean_of_coin), tr.LinUCB(), horizon=3),
-         r"context has shape \(4, 2\), but must have 3 rows"),
+        (
+            lambda: tr.problems.from_function(coin, 3, context=drawn, dimension=2),
+            "mean is missing; where every round has a context",
+        ),
+        (
+            lambda: tr.problems.from_function(coin, 3, context=drawn, mean=mean_of_coin),
+            "dimension is missing",
+        ),
+        (
+            lambda: tr.problems.from_function(coin, 3, dimension=2),
+            "dimension was given, but no context",
+        ),
+        (
+            lambda: tr.problems.from_function(coin, np.eye(3), context=drawn),
+            "context was given, but arms has fixed features",
+        ),
+        (
+            lambda: tr.problems.from_function(coin, 3, rewards=(1, 0)),
+            "must be the lowest and the highest reward",
+        ),
+        (
+            lambda: tr.problems.from_function(lambda context, arm, rng: "much", 3),
+            "sample of arm 0 = 'much' is not a number",
+        ),
+        (
+            lambda: tr.simulate(
+                tr.problems.from_function(lambda context, arm, rng: math.nan, 3, mean=mean_of_coin),
+                tr.UCB(),
+                horizon=3,
+            ),
+            "sample of arm 0 = nan is not a number",
+        ),
+        (
+            lambda: tr.simulate(
+                tr.problems.from_function(coin, 3, context=drawn, dimension=2, mean=mean_of_coin),
+                tr.LinUCB(),
+                horizon=3,
+            ),
+            r"context has shape \(4, 2\), but must have 3 rows",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_is_one_sentence(make, words):
     with pytest.raises(ValueError, match=words):
         make()

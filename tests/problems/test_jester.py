@@ -10,7 +10,8 @@ from tightrope.problems.data import DataNotFound, dense_ratings, find
 
 @pytest.fixture(scope="module")
 def ratings():
-    """300 users, 100 jokes in the original coding; the first 50 jokes are rated by almost everybody."""
+    """300 users, 100 jokes in the original coding; the first 50 jokes are rated by almost
+    everybody."""
     rng = np.random.default_rng(0)
     taste = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 100))
     table = np.clip(np.round(1.5 * taste + rng.normal(size=taste.shape), 2), -10, 10)
@@ -24,7 +25,9 @@ def folder(ratings, tmp_path_factory):
     root = tmp_path_factory.mktemp("data")
     (root / "jester").mkdir()
     np.savez(root / "jester" / "jester1.npz", ratings=ratings.astype(np.float32))
-    rows = np.column_stack([np.isfinite(ratings).sum(axis=1), np.where(np.isnan(ratings), 99, ratings)])
+    rows = np.column_stack(
+        [np.isfinite(ratings).sum(axis=1), np.where(np.isnan(ratings), 99, ratings)]
+    )
     np.savetxt(root / "table.csv", rows, delimiter=",", fmt="%.2f")
     with zipfile.ZipFile(root / "jester-data-1.zip", "w") as archive:
         archive.write(root / "table.csv", "jester-data-1.csv")
@@ -61,7 +64,9 @@ def test_means_that_fill_the_unit_interval_are_every_users_own(folder):
         assert not user.features[user.means.argmin()].any()
     block = (dense_ratings(folder / "jester" / "jester1.npz") + 10) / 20
     low, high = block.min(axis=1, keepdims=True), block.max(axis=1, keepdims=True)
-    for user in tr.problems.data.jester(5, rank=40, data=folder, means="filled"):  # of full rank: the ratings moved and scaled
+    for user in tr.problems.data.jester(
+        5, rank=40, data=folder, means="filled"
+    ):  # of full rank: the ratings moved and scaled
         assert np.abs((block - low) / (high - low) - user.means).max(axis=1).min() < 1e-9
     with pytest.raises(ValueError, match="means = 'wide' is not one of"):
         tr.problems.data.jester(5, data=folder, means="wide")
@@ -88,7 +93,10 @@ def test_missing_data_are_one_sentence_with_the_remedy(tmp_path, monkeypatch):
             raise OSError("offline")
 
     monkeypatch.setattr("pooch.HTTPDownloader", Offline)
-    with pytest.raises(DataNotFound, match=r"Jester \(file 1\) is not in .*none.* could not be downloaded .*TIGHTROPE_DATA") as caught:
+    with pytest.raises(
+        DataNotFound,
+        match=r"Jester \(file 1\) is not in .*none.* could not be downloaded .*TIGHTROPE_DATA",
+    ) as caught:
         tr.problems.data.jester(3)
     assert "\n" not in str(caught.value)
 
@@ -105,7 +113,9 @@ def test_order_of_the_search(folder, tmp_path, monkeypatch):
     assert find(names, tmp_path / "data" / "jester1.npz") == tmp_path / "data" / "jester1.npz"
 
 
-@pytest.mark.skipif(find(["jester/jester1.npz"]) is None, reason="the Jester ratings are not on this machine")
+@pytest.mark.skipif(
+    find(["jester/jester1.npz"]) is None, reason="the Jester ratings are not on this machine"
+)
 def test_the_real_ratings_have_the_papers_size():
     path = find(["jester/jester1.npz"])
     assert dense_ratings(path).shape == (19_181, 40)

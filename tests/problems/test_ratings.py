@@ -16,7 +16,9 @@ TEXTS = {
 
 
 def same(found):
-    return all(np.array_equal(got, want) for got, want in zip(found, (USERS, MOVIES, RATINGS), strict=True))
+    return all(
+        np.array_equal(got, want) for got, want in zip(found, (USERS, MOVIES, RATINGS), strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -1,4 +1,5 @@
-"""What a problem's numbers were checked for stays true: its arrays cannot be written, but for those that its own kernels write into."""
+"""What a problem's numbers were checked for stays true: its arrays cannot be written, but for those
+that its own kernels write into."""
 
 import copy
 import pickle

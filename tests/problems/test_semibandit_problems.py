@@ -1,4 +1,5 @@
-"""Worlds of sets: regret of the best set is zero, rewards have their means, MovieLens features are what they say."""
+"""Worlds of sets: regret of the best set is zero, rewards have their means, MovieLens features are
+what they say."""
 
 import numpy as np
 import pytest
@@ -11,12 +12,16 @@ from tightrope.core.verbs import observe, play, private, regret
 def test_regret_is_the_best_set_s_value_minus_the_set_s():
     rng = np.random.default_rng(0)
     X, theta = rng.normal(size=(8, 3)), rng.normal(size=3)
-    problem = tr.problems.SemiBandit(X, theta, tr.oracles.Partition(categories=[0, 0, 0, 0, 1, 1, 1, 1], limit=1, k=2))
+    problem = tr.problems.SemiBandit(
+        X, theta, tr.oracles.Partition(categories=[0, 0, 0, 0, 1, 1, 1, 1], limit=1, k=2)
+    )
     means = X @ theta
     best = [int(means[:4].argmax()), 4 + int(means[4:].argmax())]
     context = observe(problem, 0, None)
     assert regret(problem, context, np.array(best)) == pytest.approx(0, abs=1e-12)
-    assert regret(problem, context, np.array([0, 5])) == pytest.approx(means[best].sum() - means[[0, 5]].sum())
+    assert regret(problem, context, np.array([0, 5])) == pytest.approx(
+        means[best].sum() - means[[0, 5]].sum()
+    )
 
 
 @pytest.mark.parametrize("rewards", ["gaussian", "bernoulli", "sign"])
@@ -41,7 +46,9 @@ def test_promotions_draw_users_and_measure_against_the_best_assignment():
     pairs = problem.oracle(answers[problem.users])
     arms = pairs[:, 0] * 2 + pairs[:, 1]
     assert regret(problem, context, arms) == 0
-    np.testing.assert_array_equal(play(problem, context, arms, None), answers[problem.users[pairs[:, 0]], pairs[:, 1]])
+    np.testing.assert_array_equal(
+        play(problem, context, arms, None), answers[problem.users[pairs[:, 0]], pairs[:, 1]]
+    )
 
 
 def greedy(scores, eligible=None):
@@ -61,22 +68,31 @@ def on_copies(scores, eligible=None):
 
 
 def test_an_oracle_may_overwrite_the_scores():
-    """It changed the problem's means: regret was NaN or 0, and propensities were those of other sets."""
+    """It changed the problem's means: regret was NaN or 0, and propensities were those of other
+    sets."""
     X = np.random.default_rng(0).normal(size=(9, 3))
     policies = [tr.C2UCB(), tr.CombTS(), tr.CombUCB1(), tr.ESCB()]
     for shown in (None, 7):
         in_place, ours = (
-            tr.simulate(tr.problems.SemiBandit(X, [0.6, 0.3, 0.0], oracle, noise=0.1, shown=shown), policies[: 4 if shown is None else 2],
-                        horizon=60) for oracle in (greedy, on_copies)
-        )  # fmt: skip
+            tr.simulate(
+                tr.problems.SemiBandit(X, [0.6, 0.3, 0.0], oracle, noise=0.1, shown=shown),
+                policies[: 4 if shown is None else 2],
+                horizon=60,
+            )
+            for oracle in (greedy, on_copies)
+        )
         for name in ours.regret:
             np.testing.assert_allclose(in_place.regret[name], ours.regret[name], atol=1e-9)
             assert ours.regret[name][0, -1] > 0.1
     mask = np.arange(9) % 2 == 0
     for policy in policies:
         arms = 9 if policy == tr.ESCB() else X
-        reports = [tr.Session(policy, arms=arms, oracle=oracle, seed=1).explain(context=tr.Context(eligible=mask))
-                   for oracle in (greedy, on_copies)]  # fmt: skip
+        reports = [
+            tr.Session(policy, arms=arms, oracle=oracle, seed=1).explain(
+                context=tr.Context(eligible=mask)
+            )
+            for oracle in (greedy, on_copies)
+        ]
         np.testing.assert_allclose(reports[0]["probability"], reports[1]["probability"])
         assert (reports[0]["probability"][~mask] == 0).all()
     assert mask.sum() == 5
@@ -84,8 +100,18 @@ def test_an_oracle_may_overwrite_the_scores():
 
 def test_regret_against_what_is_not_the_best_is_refused():
     X = np.eye(4)
-    with pytest.raises(ValueError, match=r"regret of 'CombGreedy' is -.* An oracle must answer with the set of largest total score"):
-        tr.simulate(tr.problems.SemiBandit(X, [0.1, 0.2, 0.3, 0.4], Lazy(), noise=0.0), tr.CombGreedy(), horizon=60)
+    with pytest.raises(
+        ValueError,
+        match=r"regret of 'CombGreedy' is -.* An oracle must answer with "
+        r"the set of "
+        r"largest total "
+        r"score",
+    ):
+        tr.simulate(
+            tr.problems.SemiBandit(X, [0.1, 0.2, 0.3, 0.4], Lazy(), noise=0.0),
+            tr.CombGreedy(),
+            horizon=60,
+        )
 
 
 class Lazy:
@@ -111,7 +137,8 @@ def test_refusals():
 
 
 def test_movielens_features_from_the_users_own_file(tmp_path):
-    """A small file in ML-100k's format: rank-2 ratings come back exactly, the held-out films do not leak into the features."""
+    """A small file in ML-100k's format: rank-2 ratings come back exactly, the held-out films do not
+    leak into the features."""
     rng = np.random.default_rng(2)
     lines = []
     for user in range(1, 41):
@@ -132,14 +159,24 @@ def test_movielens_features_from_the_users_own_file(tmp_path):
     np.testing.assert_array_equal(data.rewards, table[:, data.films])
     rest = np.delete(table, [0, *data.films], axis=1)
     left, singular, _ = np.linalg.svd(rest, full_matrices=False)
-    np.testing.assert_allclose(np.abs(data.features[:, :3]), np.abs(left[:, :3] * singular[:3]), atol=1e-8)
+    np.testing.assert_allclose(
+        np.abs(data.features[:, :3]), np.abs(left[:, :3] * singular[:3]), atol=1e-8
+    )
     assert (data.features[:, 3] == 1).all()
-    assert np.linalg.norm(movielens(path, promotions=2, rank=3, raters=(1, 40)).features, axis=1).max() == pytest.approx(1)
+    assert np.linalg.norm(
+        movielens(path, promotions=2, rank=3, raters=(1, 40)).features, axis=1
+    ).max() == pytest.approx(1)
     unit = movielens(path, promotions=2, rank=3, raters=(1, 40), scaling="unit").features
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1)
-    rooted = movielens(path, promotions=2, rank=3, scaling="raw", power=0.5, raters=(1, 40), seed=3).features
+    rooted = movielens(
+        path, promotions=2, rank=3, scaling="raw", power=0.5, raters=(1, 40), seed=3
+    ).features
     weighted = left[:, :3] * np.sqrt(singular[:3])
-    np.testing.assert_allclose(np.abs(rooted[:, :3]), np.abs(weighted) / np.sqrt((weighted**2).sum(axis=1).mean()), atol=1e-8)
+    np.testing.assert_allclose(
+        np.abs(rooted[:, :3]),
+        np.abs(weighted) / np.sqrt((weighted**2).sum(axis=1).mean()),
+        atol=1e-8,
+    )
     assert (rooted[:, 3] == 1).all()
     with pytest.raises(ValueError, match="power"):
         movielens(path, promotions=2, rank=3, power=2.0)

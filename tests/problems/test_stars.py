@@ -8,7 +8,12 @@ from tightrope.problems.data import movielens_stars
 
 def write(path, ratings):
     """Full table of stars as u.data, one user and film a row."""
-    lines = [f"{u + 1}\t{f + 1}\t{ratings[u, f]}\t0" for u in range(ratings.shape[0]) for f in range(ratings.shape[1]) if ratings[u, f] > 0]
+    lines = [
+        f"{u + 1}\t{f + 1}\t{ratings[u, f]}\t0"
+        for u in range(ratings.shape[0])
+        for f in range(ratings.shape[1])
+        if ratings[u, f] > 0
+    ]
     path.write_text("\n".join(lines))
     return path
 
@@ -30,7 +35,9 @@ def test_unrated_films_get_their_mean_and_rare_raters_are_left_out(tmp_path):
     ratings = np.tile([[4, 2, 3, 5]], (8, 1))
     ratings[0, 3] = 0
     ratings[1, 1:] = 0
-    problems = movielens_stars(7, films=4, rank=1, least=0.75, data=write(tmp_path / "u.data", ratings))
+    problems = movielens_stars(
+        7, films=4, rank=1, least=0.75, data=write(tmp_path / "u.data", ratings)
+    )
     for problem in problems:
         np.testing.assert_allclose(1 + 4 * problem.means, [4, 2, 3, 5], atol=1e-9)
     with pytest.raises(ValueError, match="users = 8"):

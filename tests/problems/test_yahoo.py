@@ -10,7 +10,9 @@ from tightrope.problems.data import visits
 
 
 def features(values):
-    return " ".join(f"{place}:{value:.6f}" for place, value in [*enumerate(values[1:], start=2), (1, values[0])])
+    return " ".join(
+        f"{place}:{value:.6f}" for place, value in [*enumerate(values[1:], start=2), (1, values[0])]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,12 @@ def log(tmp_path_factory):
         click = int(rng.random() < 0.3 + 0.6 * user[1] * articles[shown][1])
         pool = " ".join(f"|{name} {features(vector)}" for name, vector in articles.items())
         lines.append(f"12411609{n:02d} {shown} {click} |user {features(user)} {pool}")
-    lines.append("1241160999 109499 1 |user 2:0.5 |109499 1:1.0")  # incomplete, as some lines of the log are
-    lines.append("1241160999 110000 1 |user " + features(user))  # the shown article is not described
+    lines.append(
+        "1241160999 109499 1 |user 2:0.5 |109499 1:1.0"
+    )  # incomplete, as some lines of the log are
+    lines.append(
+        "1241160999 110000 1 |user " + features(user)
+    )  # the shown article is not described
     path = tmp_path_factory.mktemp("yahoo") / "r6a.gz"
     with gzip.open(path, "wt") as file:
         file.write("\n".join(lines) + "\n")
@@ -46,14 +52,18 @@ def test_visits_are_kronecker_products_of_complete_lines(log):
 def test_problem_follows_the_regression(log):
     path, _ = log
     problem = tr.problems.data.yahoo(arms=8, least_gap=0.02, data=path)
-    X, targets = map(np.array, zip(*[(x, 1.0 if clicked else -1.0) for x, clicked in visits(path)], strict=True))
+    X, targets = map(
+        np.array, zip(*[(x, 1.0 if clicked else -1.0) for x, clicked in visits(path)], strict=True)
+    )
     theta = np.linalg.solve(0.01 * np.eye(36) + X.T @ X, X.T @ targets)
     assert problem.theta == pytest.approx(theta, rel=1e-9, abs=1e-9)
     assert problem.features.shape == (8, 36)
     top = np.sort(problem.means)[::-1]
     assert top[0] - top[1] >= 0.02
     assert abs(problem.means).max() <= 1
-    assert np.array_equal(problem.features, tr.problems.data.yahoo(arms=8, least_gap=0.02, data=path).features)
+    assert np.array_equal(
+        problem.features, tr.problems.data.yahoo(arms=8, least_gap=0.02, data=path).features
+    )
 
 
 def test_what_cannot_be_is_refused(log, tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
-"""A headless Chromium, spoken to by its DevTools protocol: pages are loaded, looked at and photographed."""
+"""A headless Chromium, spoken to by its DevTools protocol: pages are loaded, looked at and
+photographed."""
 
 import base64
 import contextlib
@@ -13,7 +14,14 @@ import urllib.request
 
 from websockets.sync.client import connect
 
-COMMAND = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+COMMAND = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
+)
 
 
 def axe_source():
@@ -29,16 +37,30 @@ AXE = axe_source()
 
 
 class Browser:
-    """One page of one browser. errors: what its console said and what it could not load. asked: addresses that it requested."""
+    """One page of one browser. errors: what its console said and what it could not load. asked:
+    addresses that it requested."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp()
         self.process = subprocess.Popen(
-            [COMMAND, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
-             "--remote-debugging-port=0", f"--user-data-dir={self.folder}", "about:blank"],
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        address = next(line.split()[-1] for line in self.process.stderr if "DevTools listening" in line)
+            [
+                COMMAND,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                "--no-first-run",
+                "--remote-debugging-port=0",
+                f"--user-data-dir={self.folder}",
+                "about:blank",
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        address = next(
+            line.split()[-1] for line in self.process.stderr if "DevTools listening" in line
+        )
         port = address.split(":")[2].split("/")[0]
         for _ in range(100):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:
@@ -48,7 +70,9 @@ class Browser:
             time.sleep(0.05)
         self.leaving = contextlib.ExitStack()
         # beside busy processes a browser may be long in answering, also to a ping
-        self.socket = self.leaving.enter_context(connect(pages[0]["webSocketDebuggerUrl"], max_size=None, ping_interval=None))
+        self.socket = self.leaving.enter_context(
+            connect(pages[0]["webSocketDebuggerUrl"], max_size=None, ping_interval=None)
+        )
         self.ids = itertools.count(1)
         self.errors, self.asked, self.loaded = [], [], False
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -86,8 +110,17 @@ class Browser:
 
     def size(self, width, height=900, dark=False):
         """The window, and the colours that its user prefers."""
-        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
-        self.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.do(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        self.do(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
 
     def open(self, url):
         self.loaded = False
@@ -102,7 +135,9 @@ class Browser:
 
     def run(self, script):
         """The value of an expression; promises are awaited."""
-        found = self.do("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        found = self.do(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -112,23 +147,38 @@ class Browser:
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def violations(self):
-        """What axe finds on the page, a rule and its places in a line; nothing where `pip install axe-core-python` has put no axe."""
+        """What axe finds on the page, a rule and its places in a line; nothing where `pip install
+        axe-core-python` has put no axe."""
         if AXE is None:
             return []
         self.run(AXE)
-        return self.run("axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.target).join(' ; ')))")
+        return self.run(
+            "axe.run().then(r => r.violations.map(v => v.id "
+            "+ ': ' + "
+            "v.nodes.map(n => "
+            "n.target).join(' ; ')))"
+        )
 
     def sign_in(self, url, key):
         """Through the form, as people do."""
         self.open(url)
         self.loaded = False
-        self.run(f"document.querySelector('input[name=key]').value = {json.dumps(key)}; document.querySelector('form button.main').click()")
+        self.run(
+            f"document.querySelector('input[name=key]').value = "
+            f"{json.dumps(key)}; "
+            f"document.querySelector('form button.main').click()"
+        )
         self.wait_loaded()
 
     def type(self, name, text):
         """Write into a field, and let the page's script know."""
         field = f"document.querySelector('[name={name}]')"
-        self.run(f"{field}.value = {json.dumps(text)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+        self.run(
+            f"{field}.value = {json.dumps(text)}; "
+            f"{field}.dispatchEvent(new "
+            f"Event('input', "
+            f"{{bubbles: true}}))"
+        )
 
     def press(self, selector):
         """Press a button or a link that leads to another page, and wait for it."""

@@ -34,16 +34,29 @@ def served(tmp_path):
     """A function that sends requests to an application in this process, and its service."""
     with service_at(tmp_path / "a.db") as service:
         with service.database.write() as connection:
-            made = {role: keys.create(connection, role) for role in keys.ROLES} | {"slow": keys.create(connection, "decide", per_second=2)}
+            made = {role: keys.create(connection, role) for role in keys.ROLES} | {
+                "slow": keys.create(connection, "decide", per_second=2)
+            }
         service.keys.refresh()
         app = create_app(Settings(most_bytes=200_000), service)
 
         async def sent(method, path, body, key, headers):
             transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-            content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+            content = (
+                body
+                if isinstance(body, bytes)
+                else None
+                if body is None
+                else json.dumps(body).encode()
+            )
             async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
                 given = {"Authorization": f"Bearer {made.get(key, key)}"} if key else {}
-                return await client.request(method, path, content=content, headers=given | {"Content-Type": "application/json"} | headers)
+                return await client.request(
+                    method,
+                    path,
+                    content=content,
+                    headers=given | {"Content-Type": "application/json"} | headers,
+                )
 
         def send(method, path, body=None, key="admin", **headers):
             return asyncio.run(sent(method, path, body, key, headers))

@@ -1,5 +1,6 @@
-"""The writer of a service is struck at a statement that it sends: its connection ends before the statement or behind it, or the process
-sleeps until another one has taken over. A commit counts as a statement; it has been carried out where its connection ends behind it."""
+"""The writer of a service is struck at a statement that it sends: its connection ends before the
+statement or behind it, or the process sleeps until another one has taken over. A commit counts as a
+statement; it has been carried out where its connection ends behind it."""
 
 import threading
 
@@ -17,12 +18,21 @@ class Cuts:
         self.left, self.again, self.how, self.behind = 0, 0, "", False
         self.struck = []  # the statements
         engine = service.own.engine
-        sa.event.listen(engine, "before_cursor_execute", lambda connection, cursor, text, *rest: self.begin(connection.connection, text))
-        sa.event.listen(engine, "after_cursor_execute", lambda connection, cursor, text, *rest: self.end(connection.connection, text))
+        sa.event.listen(
+            engine,
+            "before_cursor_execute",
+            lambda connection, cursor, text, *rest: self.begin(connection.connection, text),
+        )
+        sa.event.listen(
+            engine,
+            "after_cursor_execute",
+            lambda connection, cursor, text, *rest: self.end(connection.connection, text),
+        )
         self.commit, engine.dialect.do_commit = engine.dialect.do_commit, self.committed
 
     def arm(self, n, how, again=0):
-        """Strike at the n-th statement from now. again: and once more so many statements later; 0: not."""
+        """Strike at the n-th statement from now. again: and once more so many statements later; 0:
+        not."""
         self.left, self.how, self.again, self.struck = n, how, again, []
 
     def disarm(self):

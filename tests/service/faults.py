@@ -1,8 +1,10 @@
 """Random faults against a service in a process of its own, and what must hold after each restart.
 
-A twin reads the log from the database and applies its events one after the other; it never restarts and knows no snapshots. After every
-restart the service's fingerprint must be the twin's, the chain must hold, and everything that was acknowledged must be in the log, once.
-The service is forked from this process, where kernels are compiled already, so that a kill -9 and a restart take a fraction of a second.
+A twin reads the log from the database and applies its events one after the other; it never restarts
+and knows no snapshots. After every restart the service's fingerprint must be the twin's, the chain
+must hold, and everything that was acknowledged must be in the log, once. The service is forked from
+this process, where kernels are compiled already, so that a kill -9 and a restart take a fraction of
+a second.
 """
 
 import collections
@@ -27,10 +29,25 @@ from tightrope_service.settings import Settings, wall_clock
 
 NAME = "faulty"
 SPEC = {
-    "name": NAME, "policy": {"policy": "EpsilonGreedy", "epsilon": 0.4}, "window": "10m", "default_reward": 0.25, "seed": 11,
+    "name": NAME,
+    "policy": {"policy": "EpsilonGreedy", "epsilon": 0.4},
+    "window": "10m",
+    "default_reward": 0.25,
+    "seed": 11,
     "arms": [{"id": f"arm-{k}"} for k in range(5)],
-}  # fmt: skip
-KINDS = ("kill", "duplicate", "reorder", "delay", "malformed", "clock", "full", "mask", "arm", "erase")
+}
+KINDS = (
+    "kill",
+    "duplicate",
+    "reorder",
+    "delay",
+    "malformed",
+    "clock",
+    "full",
+    "mask",
+    "arm",
+    "erase",
+)
 SOCKETS = 6
 SECOND = 10**6
 WINDOW = 600 * SECOND
@@ -65,18 +82,26 @@ def child(db: str, port: int, folder: pathlib.Path) -> None:
     with open(folder / "child.log", "a") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
-    run.serve(Settings(db=db, port=port, clock=steered_clock(folder), tick=0.02, snapshot_every=400))
+    run.serve(
+        Settings(db=db, port=port, clock=steered_clock(folder), tick=0.02, snapshot_every=400)
+    )
 
 
 class Wire:
-    """A connection whose answers are read when the driver wants; None where the service died meanwhile."""
+    """A connection whose answers are read when the driver wants; None where the service died
+    meanwhile."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), 60)
         self.buffer = b""
 
     def send(self, key: str, method: str, path: str, body: bytes) -> None:
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        head = (
+            f"{method} {path} "
+            f"HTTP/1.1\r\nHost: "
+            f"x\r\nAuthorization: Bearer "
+            f"{key}\r\nContent-Type: application/json\r\n"
+        )
         try:
             self.socket.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         except OSError:
@@ -87,7 +112,11 @@ class Wire:
             while b"\r\n\r\n" not in self.buffer:
                 self._more()
             head, _, rest = self.buffer.partition(b"\r\n\r\n")
-            length = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+            length = next(
+                int(line.split(b":")[1])
+                for line in head.lower().split(b"\r\n")
+                if line.startswith(b"content-length")
+            )
             self.buffer = rest
             while len(self.buffer) < length:
                 self._more()
@@ -107,7 +136,8 @@ class Wire:
 class Request:
     """What was asked, for the check of its answer."""
 
-    kind: str  # "decide", "reward", "activated", "cancelled", "mask", "arm", "retire", "erase", "garbage"
+    # "decide", "reward", "activated", "cancelled", "mask", "arm", "retire", "erase", "garbage"
+    kind: str
     id: str
     path: str
     body: bytes
@@ -134,15 +164,23 @@ class Driver:
         self.wires: list[Wire] = []
         self.offset = 0
         self.made = 0
-        self.open: dict[str, int] = {}  # acknowledged decisions without a reward of ours: when they were made, by the service's clock
+        self.open: dict[
+            str, int
+            # acknowledged decisions without a reward of ours: when they were made, by the service's
+            # clock
+        ] = {}
         self.answers: dict[str, bytes] = {}  # acknowledged decisions of late
-        self.before: set[str] = set()  # decisions that had been acknowledged when the requests under way were sent
+        self.before: set[str] = (
+            set()
+        )  # decisions that had been acknowledged when the requests under way were sent
         self.ever: set[str] = set()  # all that were acknowledged
         self.acknowledged: dict[str, object] = {}  # since the last check: id -> arm
         self.rewards: dict[str, float] = {}  # since the last check
         self.late: set[str] = set()
         self.deferred: list[str] = []  # decisions of late that were asked to be deferred
-        self.steps: set[tuple[str, str]] = set()  # since the last check: what was activated or cancelled
+        self.steps: set[tuple[str, str]] = (
+            set()
+        )  # since the last check: what was activated or cancelled
         self.masked: set[str] = set()
         self.arms = 5  # ever, by their numbers
         self.live: list[str] = []  # that were added and not retired
@@ -156,7 +194,7 @@ class Driver:
         self.statuses: collections.Counter[int] = collections.Counter()
         self.longest = 0.0  # seconds until an answer
 
-    # The process --------------------------------------------------------------------------------------------------------------
+    # The process ----------------------------------------------------------------------------------
 
     def start(self) -> None:
         self.pid = os.fork()
@@ -172,7 +210,11 @@ class Driver:
                 return
             except OSError:
                 if time.monotonic() > end or os.waitpid(self.pid, os.WNOHANG)[0]:
-                    raise Broken(f"the service did not start: {(self.folder / 'child.log').read_text()[-2000:]}") from None
+                    raise Broken(
+                        f"the service did "
+                        f"not start: "
+                        f"{(self.folder / 'child.log').read_text()[-2000:]}"
+                    ) from None
                 time.sleep(0.005)
 
     def kill(self) -> None:
@@ -187,13 +229,15 @@ class Driver:
             self.pid = 0
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, dict]:
-        self.wires[0].send(self.key, method, path, b"" if body is None else json.dumps(body).encode())
+        self.wires[0].send(
+            self.key, method, path, b"" if body is None else json.dumps(body).encode()
+        )
         answer = self.wires[0].read()
         if answer is None:
             raise Broken("the service ended by itself.")
         return answer[0], json.loads(answer[1])
 
-    # Traffic ------------------------------------------------------------------------------------------------------------------
+    # Traffic --------------------------------------------------------------------------------------
 
     def now(self) -> int:
         return wall_clock() + self.offset
@@ -215,7 +259,9 @@ class Driver:
         if id is None:
             id = list(self.open)[int(self.rng.integers(len(self.open)))]
         value = round(float(self.rng.random()), 3)
-        return Request("reward", id, "rewards", json.dumps({"decision_id": id, "value": value}).encode(), value)
+        return Request(
+            "reward", id, "rewards", json.dumps({"decision_id": id, "value": value}).encode(), value
+        )
 
     def step(self) -> Request:
         id = self.deferred[int(self.rng.integers(len(self.deferred)))]
@@ -229,26 +275,55 @@ class Driver:
 
     def change_of_arms(self) -> Request:
         if len(self.live) < MOST_ADDED:
-            return Request("arm", f"arm-{self.arms}", "arms", json.dumps({"arms": [{"id": f"arm-{self.arms}"}]}).encode())
+            return Request(
+                "arm",
+                f"arm-{self.arms}",
+                "arms",
+                json.dumps({"arms": [{"id": f"arm-{self.arms}"}]}).encode(),
+            )
         arm = self.live[int(self.rng.integers(len(self.live)))]
         return Request("retire", arm, f"arms/{arm}", b'{"status": "retired"}', method="PATCH")
 
     def batch(self) -> list[Request]:
-        return [self.step() if self.deferred and self.rng.random() < 0.15 else self.usual() for _ in range(SOCKETS)]
+        return [
+            self.step() if self.deferred and self.rng.random() < 0.15 else self.usual()
+            for _ in range(SOCKETS)
+        ]
 
     def usual(self) -> Request:
         return self.reward() if self.open and self.rng.random() < 0.45 else self.decision()
 
     def garbage(self) -> Request:
-        body = [b"{", b"[]", b"null", b'{"id": 5}', b'{"value": NaN, "decision_id": "d1"}', b'{"decision_id": "d1"}', b"\xff\xfe", b'{"id": ""}',
-                self.rng.bytes(40), b'{"eligible": ["nobody"]}', b'{"eligible": []}', b"[" * 3000, b'{"id": "x", "deferred": 3}'][int(self.rng.integers(13))]  # fmt: skip
-        return Request("garbage", "", ["decisions", "rewards", "decisions:batch", "arms"][int(self.rng.integers(4))], body)
+        body = [
+            b"{",
+            b"[]",
+            b"null",
+            b'{"id": 5}',
+            b'{"value": NaN, "decision_id": "d1"}',
+            b'{"decision_id": "d1"}',
+            b"\xff\xfe",
+            b'{"id": ""}',
+            self.rng.bytes(40),
+            b'{"eligible": ["nobody"]}',
+            b'{"eligible": []}',
+            b"[" * 3000,
+            b'{"id": "x", "deferred": 3}',
+        ][int(self.rng.integers(13))]
+        return Request(
+            "garbage",
+            "",
+            ["decisions", "rewards", "decisions:batch", "arms"][int(self.rng.integers(4))],
+            body,
+        )
 
     def send(self, requests: list[Request], kill: bool = False) -> None:
-        """Send all at once, perhaps kill the service while they are under way, and check every answer that came."""
+        """Send all at once, perhaps kill the service while they are under way, and check every
+        answer that came."""
         self.before = {one.id for one in requests if one.id in self.ever}
         for wire, request in zip(self.wires, requests, strict=False):
-            wire.send(self.key, request.method, f"/v1/experiments/{NAME}/{request.path}", request.body)
+            wire.send(
+                self.key, request.method, f"/v1/experiments/{NAME}/{request.path}", request.body
+            )
         began = time.monotonic()
         if kill:
             time.sleep(float(self.rng.random()) * 0.012)
@@ -303,7 +378,10 @@ class Driver:
                 self.open[request.id] = self.now()
         elif request.kind == "mask" and status == 200:
             self.masked ^= {request.id}
-        elif request.kind == "arm" and status in (201, 409):  # 409: it was there when the request came again
+        elif request.kind == "arm" and status in (
+            201,
+            409,
+        ):  # 409: it was there when the request came again
             if request.id not in self.live:
                 self.live.append(request.id)
                 self.arms += 1
@@ -315,10 +393,14 @@ class Driver:
             self.erased.add(request.id)
         elif request.kind in ("activated", "cancelled") and status in (409, 410):
             pass  # it had ended
-        elif not (request.kind in ("reward", "activated", "cancelled") and status == 404 and request.id not in self.before):
+        elif not (
+            request.kind in ("reward", "activated", "cancelled")
+            and status == 404
+            and request.id not in self.before
+        ):
             raise Broken(f"status {status} for {request}: {body[:300]!r}")
 
-    # Faults -------------------------------------------------------------------------------------------------------------------
+    # Faults ---------------------------------------------------------------------------------------
 
     def fault(self, kind: str) -> None:
         self.count[kind] += 1
@@ -334,7 +416,9 @@ class Driver:
         self.send(requests, kill=True)
         self.start()
         self.settled()
-        self.send(requests)  # the same again: what was acknowledged is answered as before, the rest is done now
+        self.send(
+            requests
+        )  # the same again: what was acknowledged is answered as before, the rest is done now
 
     def do_duplicate(self) -> None:
         requests = self.batch()
@@ -354,7 +438,9 @@ class Driver:
         self.send([self.reward() for _ in range(SOCKETS)] if self.open else self.batch())
 
     def do_malformed(self) -> None:
-        self.send([self.garbage() if self.rng.random() < 0.6 else self.decision() for _ in range(SOCKETS)])
+        self.send(
+            [self.garbage() if self.rng.random() < 0.6 else self.decision() for _ in range(SOCKETS)]
+        )
 
     def do_clock(self) -> None:
         self.move(int(self.rng.normal() * 3600 * SECOND))
@@ -384,10 +470,11 @@ class Driver:
         temporary.write_text(str(self.offset))
         temporary.replace(self.folder / "clock")
 
-    # Checks -------------------------------------------------------------------------------------------------------------------
+    # Checks ---------------------------------------------------------------------------------------
 
     def settled(self) -> None:
-        """After a restart: nothing acknowledged is lost, nothing is there twice, the chain holds, and the state is the twin's to the bit."""
+        """After a restart: nothing acknowledged is lost, nothing is there twice, the chain holds,
+        and the state is the twin's to the bit."""
         status, told = self.ask("GET", f"/v1/experiments/{NAME}/state")
         if status != 200:
             raise Broken(f"no state after a restart: {told}")
@@ -396,10 +483,17 @@ class Driver:
             raise Broken(f"the state after event {told['seq']} is not that of a replay.")
         for id, arm in self.acknowledged.items():
             if self.log.get(id, {}).get("arm") != arm:
-                raise Broken(f"decision {id} was acknowledged with {arm}, but the log has {self.log.get(id)}.")
+                raise Broken(
+                    f"decision {id} was acknowledged with {arm}, "
+                    f"but the "
+                    f"log has "
+                    f"{self.log.get(id)}."
+                )
         for id, value in self.rewards.items():
             if self.log[id].get("reward") != value:
-                raise Broken(f"reward {value} of {id} was acknowledged, but the log has {self.log[id]}.")
+                raise Broken(
+                    f"reward {value} of {id} was acknowledged, but the log has {self.log[id]}."
+                )
         for id in self.late:
             if not self.log[id].get("late"):
                 raise Broken(f"the late reward of {id} is not in the log.")
@@ -407,10 +501,19 @@ class Driver:
             if not self.log[id].get(step):
                 raise Broken(f"{id} was acknowledged as {step}, but the log has {self.log[id]}.")
         if self.masked != self.twin.experiment.masked:
-            raise Broken(f"arms {sorted(self.masked)} were masked, but the log has {sorted(self.twin.experiment.masked)}.")
+            raise Broken(
+                f"arms {sorted(self.masked)} were masked, "
+                f"but the "
+                f"log has "
+                f"{sorted(self.twin.experiment.masked)}."
+            )
         self.check_arms()
         self.check_erasures()
-        if self.subject > 0:  # requests that a kill ended are sent again, so data of the subject before may still have come
+        if (
+            self.subject > 0
+            # requests that a kill ended are sent again, so data of the subject before may still
+            # have come
+        ):
             self.erasable = [*self.erasable[-20:], f"person {self.subject - 1}."]
         self.subject += 1
         for seen in (self.acknowledged, self.rewards, self.late, self.steps, self.erased):
@@ -429,12 +532,19 @@ class Driver:
                 raise Broken(f"{arm} was retired, but the log says {statuses.get(arm)}.")
 
     def check_erasures(self) -> None:
-        """Of a subject that was erased nothing is left in the tables, nor in the bytes of the file and of its log of writes."""
-        files = [path for path in (pathlib.Path(self.db), pathlib.Path(f"{self.db}-wal")) if path.exists()]
+        """Of a subject that was erased nothing is left in the tables, nor in the bytes of the file
+        and of its log of writes."""
+        files = [
+            path
+            for path in (pathlib.Path(self.db), pathlib.Path(f"{self.db}-wal"))
+            if path.exists()
+        ]
         held = b"".join(path.read_bytes() for path in files) if self.erased else b""
         for who in self.erased:
             if who.encode() in held:
-                raise Broken(f"the data of {who} was erased, but the files of the database have it.")
+                raise Broken(
+                    f"the data of {who} was erased, but the files of the database have it."
+                )
             self.erasable = [one for one in self.erasable if one != who]
 
     def catch_up(self, until: int) -> None:
@@ -443,7 +553,15 @@ class Driver:
         with database.read() as connection:
             twin = self.twin.experiment
             for entry in log.read(connection, 1, twin.seq, until):
-                digest = chained(NAME, self.twin.digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest)
+                digest = chained(
+                    NAME,
+                    self.twin.digest,
+                    entry.seq,
+                    entry.kind,
+                    entry.time,
+                    entry.decision,
+                    entry.body_digest,
+                )
                 if entry.seq != twin.seq + 1 or entry.digest != digest or entry.time < twin.time:
                     raise Broken(f"the log breaks at event {entry.seq}.")
                 self.twin.follow(entry)
@@ -474,7 +592,8 @@ class Driver:
 
 
 def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str, object]:
-    """So many faults; returns what happened. Raises Broken at the first promise that is not kept."""
+    """So many faults; returns what happened. Raises Broken at the first promise that is not
+    kept."""
     began = time.monotonic()
     driver = Driver(folder, seed)
     driver.start()
@@ -489,19 +608,37 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
             driver.send(driver.batch())
             driver.fault(KINDS[int(driver.rng.integers(len(KINDS)))])
             if say is not None and (n + 1) % 500 == 0:
-                say(f"{n + 1} faults, {driver.twin.experiment.seq} events checked, {time.monotonic() - began:.0f} s")
+                say(
+                    f"{n + 1} faults, "
+                    f"{driver.twin.experiment.seq} events "
+                    f"checked, "
+                    f"{time.monotonic() - began:.0f} s"
+                )
         driver.kill()
         driver.start()
         driver.settled()
     finally:
         driver.end()
-    ended = collections.Counter(str(entry.get("reward") if isinstance(entry.get("reward"), str) else "rewarded" if "reward" in entry else "open")
-                                for entry in driver.log.values())  # fmt: skip
+    ended = collections.Counter(
+        str(
+            entry.get("reward")
+            if isinstance(entry.get("reward"), str)
+            else "rewarded"
+            if "reward" in entry
+            else "open"
+        )
+        for entry in driver.log.values()
+    )
     return {
-        "faults": dict(sorted(driver.count.items())), "answers": dict(sorted(driver.statuses.items())), "events": driver.twin.experiment.seq,
-        "decisions": dict(ended), "late": sum("late" in entry for entry in driver.log.values()), "seconds": round(time.monotonic() - began), "longest": driver.longest,
+        "faults": dict(sorted(driver.count.items())),
+        "answers": dict(sorted(driver.statuses.items())),
+        "events": driver.twin.experiment.seq,
+        "decisions": dict(ended),
+        "late": sum("late" in entry for entry in driver.log.values()),
+        "seconds": round(time.monotonic() - began),
+        "longest": driver.longest,
         "fingerprint": fingerprint(driver.twin).hex(),
-    }  # fmt: skip
+    }
 
 
 def table(found: dict[str, object]) -> str:
@@ -509,10 +646,21 @@ def table(found: dict[str, object]) -> str:
     lines = ["fault       number"]
     lines += [f"{kind:10} {count:7,}" for kind, count in found["faults"].items()]  # type: ignore[union-attr]
     lines.append(f"{'all':10} {sum(found['faults'].values()):7,}")  # type: ignore[union-attr]
-    lines.append("answers: " + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items()))  # type: ignore[union-attr]
-    lines.append(f"events {found['events']:,}; decisions {found['decisions']}; late rewards {found['late']}; {found['seconds']} s")
+    lines.append(
+        "answers: "
+        + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items())
+    )  # type: ignore[union-attr]
+    lines.append(
+        f"events {found['events']:,}; decisions "
+        f"{found['decisions']}; late "
+        f"rewards "
+        f"{found['late']}; "
+        f"{found['seconds']} s"
+    )
     lines.append(f"the longest answer took {found['longest']:.2f} s")
-    lines.append("acknowledged and lost: 0; answered twice: 0; states that differ from the replay: 0")
+    lines.append(
+        "acknowledged and lost: 0; answered twice: 0; states that differ from the replay: 0"
+    )
     return "\n".join(lines)
 
 

@@ -1,8 +1,11 @@
-"""A machine that plays customers, clocks, erasures, cancellations, growth and restarts at random, against an exact ledger.
+"""A machine that plays customers, clocks, erasures, cancellations, growth and restarts at random,
+against an exact ledger.
 
-It knows what every arm earns on average, so it knows the true budget: what was decided and not cancelled has earned its arm's mean, and a
-baseline would have earned its own. After every few steps no bound may be above the truth, no promise broken, and no assumption of the
-certificate may say "holds" where the log says otherwise. `python tests/service/ledger.py 10000` plays so many histories.
+It knows what every arm earns on average, so it knows the true budget: what was decided and not
+cancelled has earned its arm's mean, and a baseline would have earned its own. After every few steps
+no bound may be above the truth, no promise broken, and no assumption of the certificate may say
+"holds" where the log says otherwise. `python tests/service/ledger.py 10000` plays so many
+histories.
 """
 
 import collections
@@ -45,10 +48,17 @@ class Player:
         if self.kind == "by mask":
             self.limited_means = {arm: float(self.rng.uniform(0.05, 0.95)) for arm in self.means}
         spec = {
-            "name": name, "policy": POLICIES[int(self.rng.integers(len(POLICIES)))], "arms": [{"id": arm} for arm in self.means],
-            "alpha": ALPHA, "guarantee": {"sigma": 0.5}, "window": 60.0, "default_reward": 0.0, "cancel_within": 10.0, "seed": seed,
+            "name": name,
+            "policy": POLICIES[int(self.rng.integers(len(POLICIES)))],
+            "arms": [{"id": arm} for arm in self.means],
+            "alpha": ALPHA,
+            "guarantee": {"sigma": 0.5},
+            "window": 60.0,
+            "default_reward": 0.0,
+            "cancel_within": 10.0,
+            "seed": seed,
             "rollout": {"mode": "full", "least_budget": -1e9},
-        }  # fmt: skip
+        }
         self.lasts = 0 if self.kind == "of the round" or self.rng.random() < 0.5 else 40 * SECOND
         self.assigned = {}  # decision, arm and end by subject, who began first first
         if self.lasts:
@@ -56,7 +66,9 @@ class Player:
         if self.kind == "of the round":
             del spec["rollout"]
         else:
-            spec |= {"baseline": "a0"} | ({"baseline_mean": self.means["a0"]} if self.kind == "stated" else {})
+            spec |= {"baseline": "a0"} | (
+                {"baseline_mean": self.means["a0"]} if self.kind == "stated" else {}
+            )
         create(service, spec)
         self.made = 0
         self.decided = {}  # id: arm, baseline, subject, what both earn
@@ -71,10 +83,14 @@ class Player:
 
     def step(self):
         """Something happens."""
-        acts = [self.decide] * 10 + [self.answer] * 8 + [self.cancel, self.wait, self.erase, self.grow, self.change, self.jump]
+        acts = (
+            [self.decide] * 10
+            + [self.answer] * 8
+            + [self.cancel, self.wait, self.erase, self.grow, self.change, self.jump]
+        )
         acts[int(self.rng.integers(len(acts)))]()
 
-    # Customers ------------------------------------------------------------------------------------------------------------
+    # Customers ------------------------------------------------------------------------------------
 
     def decide(self):
         asked, baseline = {}, "a0"
@@ -104,7 +120,13 @@ class Player:
         self.made += 1
         self.without_baseline += baseline in asked.get("excluded", ())
         means = self.limited_means if "excluded" in asked else self.means
-        self.decided[id] = arm, baseline, asked.get("subject"), means[arm], (1.0 - ALPHA) * means[baseline]
+        self.decided[id] = (
+            arm,
+            baseline,
+            asked.get("subject"),
+            means[arm],
+            (1.0 - ALPHA) * means[baseline],
+        )
         self.open[id] = self.clock.now
         self.truth += means[arm] - (1.0 - ALPHA) * means[baseline]
         self.lowest = min(self.lowest, self.truth)
@@ -151,14 +173,15 @@ class Player:
         self.truth -= mean - owed
         self.cancelled_others += owed * (arm != baseline)
 
-    # Operators ------------------------------------------------------------------------------------------------------------
+    # Operators ------------------------------------------------------------------------------------
 
     def wait(self):
         self.clock.now += int(self.rng.integers(30)) * SECOND
         self.ask(close_windows)
 
     def jump(self):
-        """The clock is ahead for a moment. Nothing becomes due meanwhile: what a clock closes too early nothing takes back."""
+        """The clock is ahead for a moment. Nothing becomes due meanwhile: what a clock closes too
+        early nothing takes back."""
         if self.open:
             return
         ahead = 3600 * SECOND
@@ -188,12 +211,15 @@ class Player:
         self.ask(commands.change_arm, arm, ArmChange(status=status))
         (self.retired.discard if status == "active" else self.retired.add)(arm)
 
-    # The ledger -----------------------------------------------------------------------------------------------------------
+    # The ledger -----------------------------------------------------------------------------------
 
     def certified(self, service):
-        """The certificate, from a history that is read anew; one that was kept must say the same."""
+        """The certificate, from a history that is read anew; one that was kept must say the
+        same."""
         standing = ask(service, commands.describe_standing, name=self.name)
-        fresh = certificate(standing, Histories(service.database).exactly(self.name, standing["seq"]), b"k" * 32, 0)
+        fresh = certificate(
+            standing, Histories(service.database).exactly(self.name, standing["seq"]), b"k" * 32, 0
+        )
         lock, kept = service.histories.until(self.name, standing["seq"])
         with lock:
             assert certificate(standing, kept, b"k" * 32, 0)["assumptions"] == fresh["assumptions"]
@@ -204,12 +230,19 @@ class Player:
         told = self.certified(service)
         budget, said = told["budget"], {one["says"]: one for one in told["assumptions"]}
         self.broken["bound"] += budget["bound"] > self.truth + TOLERANCE
-        self.broken["bound if shown"] += budget["bound_if_cancelled_were_shown"] > self.truth - self.cancelled_others + TOLERANCE
-        self.broken["promise"] += not self.without_baseline and not self.cancelled and self.lowest < -TOLERANCE
+        self.broken["bound if shown"] += (
+            budget["bound_if_cancelled_were_shown"] > self.truth - self.cancelled_others + TOLERANCE
+        )
+        self.broken["promise"] += (
+            not self.without_baseline and not self.cancelled and self.lowest < -TOLERANCE
+        )
         (there,) = [one for says, one in said.items() if "can be played" in says]
         assert (there["verdict"] == "contradicted") == bool(self.without_baseline), there
         if self.without_baseline:
-            assert f"in {self.without_baseline:,} round" in there["why"] and "do not rely on it" in told["promise"]
+            assert (
+                f"in {self.without_baseline:,} round" in there["why"]
+                and "do not rely on it" in told["promise"]
+            )
         assert told["cancelled"] == len(self.cancelled) and told["decisions"] == self.made
         for says, one in said.items():
             if "within the declared range" in says:
@@ -217,12 +250,15 @@ class Player:
 
 
 def played(folder, seeds, steps):
-    """Histories that share a service, which is restarted and killed in between. Returns what was broken, by kind."""
+    """Histories that share a service, which is restarted and killed in between. Returns what was
+    broken, by kind."""
     clock, found = Clock(), collections.Counter()
     players: list[Player] = []
     rng = np.random.default_rng(seeds[0])
     for sitting in range(3):
-        with service_at(folder / "ledger.db", clock, tick=3600.0, snapshot_every=int(rng.integers(20, 200))) as service:
+        with service_at(
+            folder / "ledger.db", clock, tick=3600.0, snapshot_every=int(rng.integers(20, 200))
+        ) as service:
             if not sitting:
                 players = [Player(service, clock, f"h{seed}", seed) for seed in seeds]
             for player in players:
@@ -238,7 +274,9 @@ def played(folder, seeds, steps):
     with service_at(folder / "ledger.db", clock) as service, service.database.read() as connection:
         for row, name in log.rows_and_names(connection):
             assert verify(connection, row, name).errors == (), name
-            with contextlib.suppress(ValueError):  # erased behind the last snapshot of a process that was killed
+            with contextlib.suppress(
+                ValueError
+            ):  # erased behind the last snapshot of a process that was killed
                 assert replay(connection, row, name).errors == (), name
             assert check_snapshots(connection, row, name) == ([], []), name
     for player in players:
@@ -253,4 +291,11 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
             total.update(played(pathlib.Path(place), range(1000 + done, 1000 + done + 25), 40))
         done += 25
-        print(f"{done} histories, {time.monotonic() - began:.0f} s, histories with something broken: {dict(total) or 'none'}", flush=True)
+        print(
+            f"{done} histories, {time.monotonic() - began:.0f} s, "
+            f"histories with "
+            f"something "
+            f"broken: "
+            f"{dict(total) or 'none'}",
+            flush=True,
+        )

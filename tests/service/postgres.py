@@ -15,7 +15,11 @@ import time
 
 def programs() -> pathlib.Path:
     """Where initdb is; installed by `install_postgres.sh` where it is missing."""
-    subprocess.run(["sh", str(pathlib.Path(__file__).parent / "install_postgres.sh")], check=True, capture_output=True)
+    subprocess.run(
+        ["sh", str(pathlib.Path(__file__).parent / "install_postgres.sh")],
+        check=True,
+        capture_output=True,
+    )
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb")) or [str(shutil.which("initdb"))]
     return pathlib.Path(found[-1]).parent
 
@@ -30,7 +34,8 @@ def as_user() -> dict[str, object]:
 
 @contextlib.contextmanager
 def server(durable=True):
-    """The URL of a new server's database. durable: whether what it says survives a power cut, which costs time."""
+    """The URL of a new server's database. durable: whether what it says survives a power cut, which
+    costs time."""
     bin, user = programs(), as_user()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tightrope-pg-", dir="/tmp"))
     if user:
@@ -39,10 +44,30 @@ def server(durable=True):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/", **user}
-    subprocess.run([bin / "initdb", "-D", folder / "data", "-U", "tightrope", "-A", "trust", "-E", "UTF8"], check=True, **quiet)
-    options = [] if durable else ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
+    subprocess.run(
+        [bin / "initdb", "-D", folder / "data", "-U", "tightrope", "-A", "trust", "-E", "UTF8"],
+        check=True,
+        **quiet,
+    )
+    options = (
+        []
+        if durable
+        else ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
+    )
     process = subprocess.Popen(
-        [bin / "postgres", "-D", folder / "data", "-p", str(port), "-h", "127.0.0.1", "-k", str(folder), *options], **quiet
+        [
+            bin / "postgres",
+            "-D",
+            folder / "data",
+            "-p",
+            str(port),
+            "-h",
+            "127.0.0.1",
+            "-k",
+            str(folder),
+            *options,
+        ],
+        **quiet,
     )
     try:
         for _ in range(300):

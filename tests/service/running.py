@@ -1,4 +1,5 @@
-"""Services for tests: in this process without HTTP, or as a process of its own that can be killed."""
+"""Services for tests: in this process without HTTP, or as a process of its own that can be
+killed."""
 
 import atexit
 import contextlib
@@ -25,9 +26,13 @@ from tightrope_service.settings import Settings
 from tightrope_service.spec import ExperimentSpec
 
 PRICES = {
-    "name": "price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
-    "window": "1h", "default_reward": 0.0, "seed": 3,
-}  # fmt: skip
+    "name": "price",
+    "policy": {"policy": "EpsilonGreedy", "epsilon": 0.5},
+    "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
+    "window": "1h",
+    "default_reward": 0.0,
+    "seed": 3,
+}
 HOUR = 3600 * 10**6
 
 
@@ -43,7 +48,8 @@ class Clock:
 
 @functools.cache
 def postgres():
-    """A PostgreSQL server for all tests of this process, where TIGHTROPE_TEST_POSTGRES asks for one in place of SQLite's files."""
+    """A PostgreSQL server for all tests of this process, where TIGHTROPE_TEST_POSTGRES asks for one
+    in place of SQLite's files."""
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(server(durable=False))
@@ -61,7 +67,13 @@ def place(path):
 
 @contextlib.contextmanager
 def service_at(path, clock=None, **settings):
-    running = Service(Settings(db=place(path), **({} if clock is None else {"clock": clock}), **({"tick": 0.02} | settings)))
+    running = Service(
+        Settings(
+            db=place(path),
+            **({} if clock is None else {"clock": clock}),
+            **({"tick": 0.02} | settings),
+        )
+    )
     running.open()
     try:
         yield running
@@ -70,20 +82,27 @@ def service_at(path, clock=None, **settings):
 
 
 def crash(service):
-    """End an service's process as far as its database can tell: what was not committed is gone, nothing is written any more."""
+    """End an service's process as far as its database can tell: what was not committed is gone,
+    nothing is written any more."""
     service.writer._leave = lambda: None
     service.close()
 
 
 def create(service, spec=PRICES):
     made = ExperimentSpec.model_validate(spec)
-    return service.ask_now(made.name, lambda transaction: commands.create(transaction, made), spec=made)
+    return service.ask_now(
+        made.name, lambda transaction: commands.create(transaction, made), spec=made
+    )
 
 
 def decide(service, id=None, name="price", **asked):
     request = DecisionRequest(id=id, **asked)
     key = id or new_id()
-    return service.ask_now(name, lambda transaction: commands.decide(transaction, key, request), () if id is None else (id,))
+    return service.ask_now(
+        name,
+        lambda transaction: commands.decide(transaction, key, request),
+        () if id is None else (id,),
+    )
 
 
 def reward(service, id, value, name="price", **more):
@@ -97,7 +116,10 @@ def ask(service, operation, *arguments, name="price"):
 
 def batch(number, begin="", **asked):
     """Many decisions in one command."""
-    items = [(f"{begin}{n}", (f"{begin}{n}", DecisionRequest(id=f"{begin}{n}", **asked))) for n in range(number)]
+    items = [
+        (f"{begin}{n}", (f"{begin}{n}", DecisionRequest(id=f"{begin}{n}", **asked)))
+        for n in range(number)
+    ]
     return commands.Each(items, lambda at, one: commands.decide(at, *one))
 
 
@@ -154,7 +176,11 @@ class Process:
     def start(self):
         log = open(self.folder / f"serve-{self.port}.log", "a")  # noqa: SIM115
         self.process = subprocess.Popen(
-            [*self.command, "--db", self.db, "--port", str(self.port)], stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ
+            [*self.command, "--db", self.db, "--port", str(self.port)],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=os.environ,
         )
         log.close()
         for line in self.process.stdout:
@@ -163,7 +189,10 @@ class Process:
             if line.startswith("Serving"):
                 break
         for _ in range(200):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 0.5):
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), 0.5),
+            ):
                 return self
             time.sleep(0.02)
         raise AssertionError((self.folder / f"serve-{self.port}.log").read_text()[-3000:])

@@ -21,41 +21,106 @@ def test_every_answer_has_its_documented_shape(served):
         (answers.ExperimentAnswer, 201, served("POST", "/v1/experiments", PRICES)),
         (answers.ExperimentAnswer, 200, served("POST", "/v1/experiments", PRICES)),
         (answers.ExperimentsAnswer, 200, served("GET", "/v1/experiments")),
-        (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "a"}, "decide")),
-        (answers.RewardAnswer, 200, served("POST", "/v1/experiments/price/rewards", {"decision_id": "a", "value": 1}, "decide")),
-        (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "b", "deferred": True}, "decide")),
-        (answers.ActivationAnswer, 200, served("POST", "/v1/experiments/price/decisions/b/activate", None, "decide")),
+        (
+            answers.DecisionAnswer,
+            200,
+            served("POST", "/v1/experiments/price/decisions", {"id": "a"}, "decide"),
+        ),
+        (
+            answers.RewardAnswer,
+            200,
+            served(
+                "POST", "/v1/experiments/price/rewards", {"decision_id": "a", "value": 1}, "decide"
+            ),
+        ),
+        (
+            answers.DecisionAnswer,
+            200,
+            served(
+                "POST", "/v1/experiments/price/decisions", {"id": "b", "deferred": True}, "decide"
+            ),
+        ),
+        (
+            answers.ActivationAnswer,
+            200,
+            served("POST", "/v1/experiments/price/decisions/b/activate", None, "decide"),
+        ),
         (answers.OpenAnswer, 200, served("GET", "/v1/experiments/price/open", None, "read")),
-        (answers.DecisionAnswer, 200, served("POST", "/v1/experiments/price/decisions", {"id": "c"}, "decide")),
-        (answers.CancellationAnswer, 200, served("DELETE", "/v1/experiments/price/decisions/c", None, "decide")),
-        (answers.ArmsAnswer, 201, served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "huge"}]})),
-        (answers.ArmAnswer, 200, served("PATCH", "/v1/experiments/price/arms/huge", {"status": "masked"})),
+        (
+            answers.DecisionAnswer,
+            200,
+            served("POST", "/v1/experiments/price/decisions", {"id": "c"}, "decide"),
+        ),
+        (
+            answers.CancellationAnswer,
+            200,
+            served("DELETE", "/v1/experiments/price/decisions/c", None, "decide"),
+        ),
+        (
+            answers.ArmsAnswer,
+            201,
+            served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "huge"}]}),
+        ),
+        (
+            answers.ArmAnswer,
+            200,
+            served("PATCH", "/v1/experiments/price/arms/huge", {"status": "masked"}),
+        ),
         (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state")),
         (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state?seq=2")),
         (answers.ExplanationAnswer, 200, served("GET", "/v1/experiments/price/explain?decision=a")),
         (answers.LogAnswer, 200, served("GET", "/v1/experiments/price/log?from=2&limit=2")),
         (answers.EvaluationAnswer, 200, served("GET", "/v1/experiments/price/evaluate?arm=low")),
-        (answers.ErasureAnswer, 200, served("POST", "/v1/experiments/price/erase", {"subject": "x"})),
+        (
+            answers.ErasureAnswer,
+            200,
+            served("POST", "/v1/experiments/price/erase", {"subject": "x"}),
+        ),
         (answers.ExperimentAnswer, 200, served("POST", "/v1/experiments/price/pause")),
     ):
         assert answer.status_code == status, answer.text
-        TypeAdapter(wanted).validate_json(answer.content, strict=True, extra="forbid" if wanted is not answers.EvaluationAnswer else None)
+        TypeAdapter(wanted).validate_json(
+            answer.content,
+            strict=True,
+            extra="forbid" if wanted is not answers.EvaluationAnswer else None,
+        )
     assert served("GET", "/v1/experiments/price/log?from=2&limit=2").json()["next"] == 4
     assert "tightrope_events_total" in served("GET", "/metrics", key=None).text
-    shown, certificate = served("GET", "/v1/public-key", key=None), served("GET", "/v1/experiments/price/certificate").json()
+    shown, certificate = (
+        served("GET", "/v1/public-key", key=None),
+        served("GET", "/v1/experiments/price/certificate").json(),
+    )
     TypeAdapter(answers.CertificateAnswer).validate_python(certificate)
     assert check(certificate, shown.content) == [] and b"PUBLIC KEY" in shown.content
-    assert served("GET", "/healthz", key=None).json() == served("GET", "/readyz", key=None).json() == {"status": "ok"}
+    assert (
+        served("GET", "/healthz", key=None).json()
+        == served("GET", "/readyz", key=None).json()
+        == {"status": "ok"}
+    )
 
 
 def test_batches_answer_each_item_and_commit_once(served):
     served("POST", "/v1/experiments", PRICES)
-    asked = [{"id": "a"}, {"id": "a", "excluded": ["low"]}, {"excluded": ["low", "mid", "high"]}, {"id": "a"}, {}]
-    results = served("POST", "/v1/experiments/price/decisions:batch", {"decisions": asked}, "decide").json()["results"]
+    asked = [
+        {"id": "a"},
+        {"id": "a", "excluded": ["low"]},
+        {"excluded": ["low", "mid", "high"]},
+        {"id": "a"},
+        {},
+    ]
+    results = served(
+        "POST", "/v1/experiments/price/decisions:batch", {"decisions": asked}, "decide"
+    ).json()["results"]
     assert [one["status"] for one in results] == [200, 409, 422, 200, 200]
     assert results[0] == results[3] and results[2]["error"]["field"] == "eligible"
-    told = [{"decision_id": "a", "value": 1}, {"decision_id": "a", "value": 0}, {"decision_id": "zzz", "value": 1}]
-    results = served("POST", "/v1/experiments/price/rewards:batch", {"rewards": told}, "decide").json()["results"]
+    told = [
+        {"decision_id": "a", "value": 1},
+        {"decision_id": "a", "value": 0},
+        {"decision_id": "zzz", "value": 1},
+    ]
+    results = served(
+        "POST", "/v1/experiments/price/rewards:batch", {"rewards": told}, "decide"
+    ).json()["results"]
     assert [one["status"] for one in results] == [200, 409, 404]
     TypeAdapter(answers.BatchAnswer).validate_python({"results": results})
 
@@ -65,18 +130,27 @@ def test_keys(served):
     assert error(served("GET", "/v1/experiments", key=None), 401)["code"] == "unauthorized"
     assert served("GET", "/v1/experiments", key=None).headers["www-authenticate"] == "Bearer"
     error(served("POST", "/v1/experiments/price/decisions", {}, "tr_wrong"), 401)
-    assert "may read" in error(served("POST", "/v1/experiments/price/decisions", {}, "read"), 403)["message"]
+    assert (
+        "may read"
+        in error(served("POST", "/v1/experiments/price/decisions", {}, "read"), 403)["message"]
+    )
     error(served("POST", "/v1/experiments", PRICES, "decide"), 403)
     batch = {"decisions": [{} for _ in range(40)]}
     assert served("POST", "/v1/experiments/price/decisions:batch", batch, "slow").status_code == 200
-    paid = served("POST", "/v1/experiments/price/decisions", {}, "slow")  # a batch counts its items: 39 too many at 2 a second
+    paid = served(
+        "POST", "/v1/experiments/price/decisions", {}, "slow"
+    )  # a batch counts its items: 39 too many at 2 a second
     assert 15 <= int(paid.headers["Retry-After"]) <= 20 and error(paid, 429)
     served.service.keys._buckets.clear()
     slow = [served("POST", "/v1/experiments/price/decisions", {}, "slow") for _ in range(4)]
     assert slow[0].status_code == 200
     assert int(slow[-1].headers["Retry-After"]) >= 1 and error(slow[-1], 429)
     with served.service.database.write() as connection:
-        (decide,) = [key.id for key in keys.all_keys(connection) if key.role == "decide" and key.per_second > 2]
+        (decide,) = [
+            key.id
+            for key in keys.all_keys(connection)
+            if key.role == "decide" and key.per_second > 2
+        ]
         keys.revoke(connection, decide)
         stored = [bytes(key.digest) for key in keys.all_keys(connection)]
     assert all(made.encode() not in b"".join(stored) for made in served.keys.values())
@@ -89,7 +163,13 @@ def test_keys(served):
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "field"),
     [
-        ("POST", "/v1/experiments", PRICES | {"policy": {"policy": "EpsilonGreedy", "epsilon": 2}}, 422, "epsilon"),
+        (
+            "POST",
+            "/v1/experiments",
+            PRICES | {"policy": {"policy": "EpsilonGreedy", "epsilon": 2}},
+            422,
+            "epsilon",
+        ),
         ("POST", "/v1/experiments", PRICES | {"policy": {"policy": "Nothing"}}, 422, "policy"),
         ("POST", "/v1/experiments", PRICES | {"window": "soon"}, 422, "window"),
         ("POST", "/v1/experiments", PRICES | {"colour": 1}, 422, "colour"),
@@ -97,13 +177,31 @@ def test_keys(served):
         ("POST", "/v1/experiments", PRICES | {"name": "a b"}, 422, "name"),
         ("POST", "/v1/experiments", PRICES | {"floor": 0.5}, 422, "floor"),
         ("POST", "/v1/experiments", b"{", 422, None),
-        ("POST", "/v1/experiments/price/decisions", b'{"baseline_mean": NaN}', 422, "baseline_mean"),
-        ("POST", "/v1/experiments/price/decisions", b'{"baseline_mean": 1e999}', 422, "baseline_mean"),
+        (
+            "POST",
+            "/v1/experiments/price/decisions",
+            b'{"baseline_mean": NaN}',
+            422,
+            "baseline_mean",
+        ),
+        (
+            "POST",
+            "/v1/experiments/price/decisions",
+            b'{"baseline_mean": 1e999}',
+            422,
+            "baseline_mean",
+        ),
         ("POST", "/v1/experiments/price/decisions", b"\xff", 422, None),
         ("POST", "/v1/experiments/price/decisions", {"id": ""}, 422, "id"),
         ("POST", "/v1/experiments/price/decisions", b" " * 200_001, 413, None),
         ("POST", "/v1/experiments/nothing/decisions", {}, 404, "experiment"),
-        ("POST", "/v1/experiments/price/rewards", {"decision_id": "zzz", "value": "1"}, 422, "value.float"),
+        (
+            "POST",
+            "/v1/experiments/price/rewards",
+            {"decision_id": "zzz", "value": "1"},
+            422,
+            "value.float",
+        ),
         ("PUT", "/v1/experiments/price", None, 405, None),
         ("GET", "/v2", None, 404, None),
         ("GET", "/v1/experiments/price/state?seq=99", None, 404, "seq"),
@@ -136,11 +234,18 @@ def test_logs_hold_neither_keys_nor_contexts(served, capsys):
     start_logs()
     served("POST", "/v1/experiments", PRICES)
     served.service.writer._append = lambda connection: 1 / 0
-    assert error(served("POST", "/v1/experiments/price/decisions", {"subject": "somebody"}), 500)["code"] == "internal"
+    assert (
+        error(served("POST", "/v1/experiments/price/decisions", {"subject": "somebody"}), 500)[
+            "code"
+        ]
+        == "internal"
+    )
     structlog.reset_defaults()
     said = capsys.readouterr()
     assert "group failed" in said.out + said.err
-    assert "somebody" not in said.out + said.err and all(key not in said.out + said.err for key in served.keys.values())
+    assert "somebody" not in said.out + said.err and all(
+        key not in said.out + said.err for key in served.keys.values()
+    )
 
 
 def test_a_client_says_what_is_missing():
@@ -156,30 +261,55 @@ def test_what_an_identification_policy_recommends(served):
         return httpx.Response(found.status_code, content=found.content)
 
     served("POST", "/v1/experiments", PRICES)
-    assert "minimises regret" in error(served("GET", "/v1/experiments/price/recommendation"), 422)["message"]
-    served("POST", "/v1/experiments", PRICES | {"name": "best", "policy": {"policy": "UGapE", "epsilon": 0.1}})
+    assert (
+        "minimises regret"
+        in error(served("GET", "/v1/experiments/price/recommendation"), 422)["message"]
+    )
+    served(
+        "POST",
+        "/v1/experiments",
+        PRICES | {"name": "best", "policy": {"policy": "UGapE", "epsilon": 0.1}},
+    )
     client = Client("http://t", "k", "best")
     client._http = httpx.Client(transport=httpx.MockTransport(passed_on))
-    assert client.recommend()["status"] == "not certified yet" and client.recommend()["samples_remaining"] is None
+    assert (
+        client.recommend()["status"] == "not certified yet"
+        and client.recommend()["samples_remaining"] is None
+    )
     for n in range(30):
         made = served("POST", "/v1/experiments/best/decisions", {"id": f"d{n}"}).json()
-        served("POST", "/v1/experiments/best/rewards", {"decision_id": made["id"], "value": float(made["arm"] == "mid")})
+        served(
+            "POST",
+            "/v1/experiments/best/rewards",
+            {"decision_id": made["id"], "value": float(made["arm"] == "mid")},
+        )
     told = client.recommend()
     TypeAdapter(answers.RecommendationAnswer).validate_python(told, extra="forbid")
-    assert told["arm"] == "mid" and told["gap_bound"] > 0.0 and told["samples_range"][0] <= told["samples_remaining"]
+    assert (
+        told["arm"] == "mid"
+        and told["gap_bound"] > 0.0
+        and told["samples_range"][0] <= told["samples_remaining"]
+    )
 
 
 def test_an_access_log_says_who_asked_for_what_and_nothing_else(tmp_path):
     asked = {"id": "visit-17", "subject": "somebody"}
     requests = [
-        ("POST", "/v1/experiments", PRICES), ("POST", "/v1/experiments/price/decisions", asked),
-        ("GET", "/v1/experiments/price/explain?decision=visit-17", None), ("GET", "/nowhere", None),
-    ]  # fmt: skip
+        ("POST", "/v1/experiments", PRICES),
+        ("POST", "/v1/experiments/price/decisions", asked),
+        ("GET", "/v1/experiments/price/explain?decision=visit-17", None),
+        ("GET", "/nowhere", None),
+    ]
 
     async def send(application, key):
         transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://t", headers={"Authorization": f"Bearer {key}"}) as client:
-            return [(await client.request(method, path, json=body)).status_code for method, path, body in requests]
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://t", headers={"Authorization": f"Bearer {key}"}
+        ) as client:
+            return [
+                (await client.request(method, path, json=body)).status_code
+                for method, path, body in requests
+            ]
 
     with service_at(tmp_path / "a.db") as service:
         with service.database.write() as connection:
@@ -192,9 +322,14 @@ def test_an_access_log_says_who_asked_for_what_and_nothing_else(tmp_path):
             assert statuses == [200 if wanted else 201, 200, 200, 404]
             noted[wanted] = [line for line in lines if line["event"] == "request"]
     assert noted[False] == []
-    assert [(one["method"], one["route"], one["experiment"], one["status"], one.get("note")) for one in noted[True]] == [
-        ("POST", "/v1/experiments", None, 200, "team shop"), ("POST", "/v1/experiments/{name}/decisions", "price", 200, "team shop"),
-        ("GET", "/v1/experiments/{name}/explain", "price", 200, "team shop"), ("GET", "other", None, 404, None),
-    ]  # fmt: skip
+    assert [
+        (one["method"], one["route"], one["experiment"], one["status"], one.get("note"))
+        for one in noted[True]
+    ] == [
+        ("POST", "/v1/experiments", None, 200, "team shop"),
+        ("POST", "/v1/experiments/{name}/decisions", "price", 200, "team shop"),
+        ("GET", "/v1/experiments/{name}/explain", "price", 200, "team shop"),
+        ("GET", "other", None, 404, None),
+    ]
     assert all(one["milliseconds"] > 0 and one["client"] == "127.0.0.1" for one in noted[True])
     assert not any(text in str(noted) for text in ("visit-17", "somebody", key))

@@ -1,4 +1,5 @@
-"""The audit trail: every change has a row with who made it, in the transaction of the change, and nothing of anybody's data."""
+"""The audit trail: every change has a row with who made it, in the transaction of the change, and
+nothing of anybody's data."""
 
 import json
 
@@ -25,8 +26,20 @@ def rows(service, **wanted):
 CHANGES = [  # what is asked for, the action, and a part of what is told
     ("POST", "", PRICES | {"baseline": "low"}, "create", {"policy": PRICES["policy"]}),
     ("POST", "/price/arms", {"arms": [{"id": "huge"}]}, "add arms", {"count": 1, "arms": ["huge"]}),
-    ("PATCH", "/price/arms/huge", {"status": "masked"}, "change arm", {"arm": "huge", "status": "masked"}),
-    ("POST", "/price/mode", {"mode": "shadow", "why": "a look"}, "change mode", {"mode": "shadow", "before": "full", "why": "a look"}),
+    (
+        "PATCH",
+        "/price/arms/huge",
+        {"status": "masked"},
+        "change arm",
+        {"arm": "huge", "status": "masked"},
+    ),
+    (
+        "POST",
+        "/price/mode",
+        {"mode": "shadow", "why": "a look"},
+        "change mode",
+        {"mode": "shadow", "before": "full", "why": "a look"},
+    ),
     ("POST", "/price/pause", None, "pause", {}),
     ("POST", "/price/resume", None, "resume", {}),
     ("POST", "/price/erase", {"subject": "somebody-17"}, "erase", {"events": 1}),
@@ -52,23 +65,48 @@ def test_every_change_is_a_row_and_a_repetition_is_none(served):
     log = served("GET", "/v1/experiments/price/log").json()["events"]
     kinds = {entry["seq"]: entry["kind"] for entry in log}
     pointed = [kinds[json.loads(row.detail)["event"]] for row in rows(service)[before:]]
-    assert pointed == ["created", "arms added", "arm changed", "mode changed", "paused", "resumed", "erased", "archived"]
-    assert "somebody-17" not in str(rows(service)) and all(key not in str(rows(service)) for key in served.keys.values())
+    assert pointed == [
+        "created",
+        "arms added",
+        "arm changed",
+        "mode changed",
+        "paused",
+        "resumed",
+        "erased",
+        "archived",
+    ]
+    assert "somebody-17" not in str(rows(service)) and all(
+        key not in str(rows(service)) for key in served.keys.values()
+    )
 
 
 def test_no_operation_of_the_schema_changes_something_without_a_row(two):
     """Whatever other route comes: an event that is not of a decision has a row with a key."""
-    for method, _, concrete, body in sorted(operations(two.app), key=lambda one: one[2].endswith("/archive")):
+    for method, _, concrete, body in sorted(
+        operations(two.app), key=lambda one: one[2].endswith("/archive")
+    ):
         two(method.upper(), concrete, body, "admin")
     with two.service.database.read() as connection:
-        changes = [(row, entry.seq) for row in (1, 2) for entry in store.read(connection, row) if type(entry.event) in audit.ACTIONS]
+        changes = [
+            (row, entry.seq)
+            for row in (1, 2)
+            for entry in store.read(connection, row)
+            if type(entry.event) in audit.ACTIONS
+        ]
     found = [row for row in rows(two.service) if row.experiment is not None]
     assert len(found) == len(changes) >= 7
     assert all(row.key is not None for row in found)
 
 
 def test_decisions_rewards_and_rules_are_none(service):
-    create(service, PRICES | {"baseline": "low", "rollout": {"mode": "apprentice", "promote": {"apprentice": {"after": 3}}}})
+    create(
+        service,
+        PRICES
+        | {
+            "baseline": "low",
+            "rollout": {"mode": "apprentice", "promote": {"apprentice": {"after": 3}}},
+        },
+    )
     before = len(rows(service))
     for n in range(45):
         decide(service, str(n))
@@ -108,7 +146,9 @@ def test_an_erasure_in_parts_has_one_row(service):
     for n in range(450):
         decide(service, str(n), subject="u")
     service.ask_now("price", commands.Erasure("u"))
-    assert [json.loads(row.detail)["events"] for row in rows(service) if row.action == "erase"] == [450]
+    assert [json.loads(row.detail)["events"] for row in rows(service) if row.action == "erase"] == [
+        450
+    ]
 
 
 def test_reading(two):
@@ -117,18 +157,29 @@ def test_reading(two):
     two("POST", "/v1/experiments/shop-a/pause", None, "admin shop")
     whole = two("GET", "/v1/audit").json()
     AuditAnswer.model_validate(whole, strict=True)
-    assert {"create key", "create"} <= {row["action"] for row in whole["entries"]} and whole["next"] is None
+    assert {"create key", "create"} <= {row["action"] for row in whole["entries"]} and whole[
+        "next"
+    ] is None
     own = two("GET", "/v1/audit", None, "admin shop").json()["entries"]
-    assert [(row["experiment"], row["action"]) for row in own] == [("shop-a", "create"), ("shop-b", "create"), ("shop-a", "pause")]
+    assert [(row["experiment"], row["action"]) for row in own] == [
+        ("shop-a", "create"),
+        ("shop-b", "create"),
+        ("shop-a", "pause"),
+    ]
     assert len({row["key"] for row in own}) == 1 and own[0]["key"] is not None
     pages, first = [], 1
     while first is not None:
         part = two("GET", f"/v1/audit?from={first}&limit=2", None, "admin shop").json()
         pages, first = pages + part["entries"], part["next"]
     assert pages == own
-    assert [row["action"] for row in two("GET", "/v1/audit?experiment=shop-a").json()["entries"]] == ["create", "pause"]
+    assert [
+        row["action"] for row in two("GET", "/v1/audit?experiment=shop-a").json()["entries"]
+    ] == ["create", "pause"]
     assert two("GET", "/v1/audit?experiment=price", None, "admin shop").status_code == 403
-    for time, count in (("2020-01-01T00:00:00Z", len(whole["entries"])), ("2999-01-01T00:00:00%2B01:00", 0)):
+    for time, count in (
+        ("2020-01-01T00:00:00Z", len(whole["entries"])),
+        ("2999-01-01T00:00:00%2B01:00", 0),
+    ):
         assert len(two("GET", f"/v1/audit?since={time}").json()["entries"]) == count
     assert two("GET", "/v1/audit?since=2020-01-01T00:00:00").status_code == 422  # of which zone?
     assert two("GET", "/v1/audit", None, "decide").status_code == 403
@@ -153,10 +204,19 @@ def test_the_command_line(tmp_path):
     run("keys", "revoke", "1")
     lines = [json.loads(line) for line in run("audit").output.splitlines()]
     assert [(line["action"], line["note"], line["key"]) for line in lines] == [
-        ("create key", "command line", None), ("revoke key", "command line", None),
-    ]  # fmt: skip
-    assert lines[0]["detail"] == {"key": 1, "role": "read", "note": "shop", "experiments": ["shop-*"]}
-    assert run("audit", "--since", "2999-01-01").output == "" and len(run("audit", "--since", "2020-01-01").output.splitlines()) == 2
+        ("create key", "command line", None),
+        ("revoke key", "command line", None),
+    ]
+    assert lines[0]["detail"] == {
+        "key": 1,
+        "role": "read",
+        "note": "shop",
+        "experiments": ["shop-*"],
+    }
+    assert (
+        run("audit", "--since", "2999-01-01").output == ""
+        and len(run("audit", "--since", "2020-01-01").output.splitlines()) == 2
+    )
     assert "is not a time" in str(run("audit", "--since", "soon").exception)
 
 

@@ -1,4 +1,5 @@
-"""The task of the board in a real browser: an experiment from its creation to the winner, without the API but for its traffic."""
+"""The task of the board in a real browser: an experiment from its creation to the winner, without
+the API but for its traffic."""
 
 import dataclasses
 import json
@@ -14,10 +15,18 @@ from tightrope_service.simulated_shop import drive, price_shop
 pytestmark = pytest.mark.skipif(COMMAND is None, reason="there is no Chromium here")
 
 SPEC = {
-    "name": "checkout-price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1}, "arms": [{"id": "9.90"}, {"id": "11.90"}],
-    "baseline": "8.90", "baseline_mean": 0.195, "alpha": 0.1, "rewards": [0, 1], "window": "1h", "default_reward": 0, "seed": 7,
+    "name": "checkout-price",
+    "policy": {"policy": "EpsilonGreedy", "epsilon": 0.1},
+    "arms": [{"id": "9.90"}, {"id": "11.90"}],
+    "baseline": "8.90",
+    "baseline_mean": 0.195,
+    "alpha": 0.1,
+    "rewards": [0, 1],
+    "window": "1h",
+    "default_reward": 0,
+    "seed": 7,
     "rollout": {"mode": "shadow", "share": 0.5},
-}  # fmt: skip
+}
 LONG = "a-very-long-id-of-an-arm-" * 4
 PLACES = ((1280, False), (1280, True), (390, False), (390, True))
 
@@ -30,7 +39,8 @@ def served(tmp_path_factory):
 
 
 def look(browser, name, folder):
-    """The page that is shown, in both widths and both lights: nothing is wider than the window, and axe finds nothing."""
+    """The page that is shown, in both widths and both lights: nothing is wider than the window, and
+    axe finds nothing."""
     axe = AXE
     for width, dark in PLACES:
         browser.size(width, dark=dark)
@@ -39,7 +49,12 @@ def look(browser, name, folder):
         assert browser.run("document.documentElement.scrollWidth") <= width, (name, width)
         if axe is not None:
             browser.run(axe)
-            found = browser.run("axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.target).join(' ; ')))")
+            found = browser.run(
+                "axe.run().then(r => r.violations.map(v => v.id "
+                "+ ': ' + "
+                "v.nodes.map(n => "
+                "n.target).join(' ; ')))"
+            )
             assert found == [], (name, width, dark)
     browser.size(1280)
 
@@ -77,18 +92,27 @@ def test_from_creation_to_the_winner(served, tmp_path):
         browser.type("spec", json.dumps(SPEC | {"baseline": "9.90"}))
         browser.press("main form button.main")
         assert browser.run("location.pathname") == "/board/experiments/checkout-price"
-        assert text_in(browser, "answer") == "It cannot be said yet which arm leads: no reward has come."
-        assert browser.run("document.querySelectorAll('#pictures svg').length") == 0  # empty cards have left
+        assert (
+            text_in(browser, "answer")
+            == "It cannot be said yet which arm leads: no reward has come."
+        )
+        assert (
+            browser.run("document.querySelectorAll('#pictures svg').length") == 0
+        )  # empty cards have left
         look(browser, "empty", folder)
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 400, delay=0, batch=100)
         browser.until("document.getElementById('tiles').textContent.includes('400')")
-        assert text_in(browser, "answer").startswith("It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves")
+        assert text_in(browser, "answer").startswith(
+            "It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves"
+        )
         browser.type("arms", f"8.90\n{LONG}")
         browser.press(".new-arms button")
         assert LONG in text_in(browser, "arms")
         browser.press(f"a[aria-label='Retire {LONG}']")
-        assert "is not played any more" in browser.run("document.querySelector('.confirm').innerText")
+        assert "is not played any more" in browser.run(
+            "document.querySelector('.confirm').innerText"
+        )
         browser.press(".confirm button")
         browser.press("a[aria-label='Retire 8.90']")
         browser.press(".confirm button")
@@ -96,7 +120,9 @@ def test_from_creation_to_the_winner(served, tmp_path):
         assert "50 % of the decisions are the policy's" in said and "at least 0.9 times" in said
         look(browser, "confirm", folder)
         browser.press(".confirm button")
-        assert browser.run("document.querySelector('li[aria-current]').textContent") == "capped 50 %"
+        assert (
+            browser.run("document.querySelector('li[aria-current]').textContent") == "capped 50 %"
+        )
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 3000, delay=0, batch=100, seed=1)
         change_mode(browser, "full", "the winner is known")
@@ -105,8 +131,14 @@ def test_from_creation_to_the_winner(served, tmp_path):
             drive(client, shop, 1500, delay=0, batch=100, seed=2)
         browser.open(f"{served.url}/board/experiments/checkout-price")
         answer = text_in(browser, "answer")
-        assert answer.startswith("The arm 11.90 leads with") and "known now" in answer and "it has cost nothing" in answer, answer
-        assert "Against the baseline" in browser.run("document.querySelector('#arms thead').textContent")
+        assert (
+            answer.startswith("The arm 11.90 leads with")
+            and "known now" in answer
+            and "it has cost nothing" in answer
+        ), answer
+        assert "Against the baseline" in browser.run(
+            "document.querySelector('#arms thead').textContent"
+        )
         look(browser, "winner", folder)
         browser.press("a[href$='action=pause']")
         browser.press(".confirm button")
@@ -118,7 +150,9 @@ def test_from_creation_to_the_winner(served, tmp_path):
         browser.press("a[href$='?archived']")
         assert "checkout-price" in browser.run("document.querySelector('table').innerText")
         assert browser.errors == []
-        assert {address.split("/")[2] for address in browser.asked if address.startswith("http")} == {served.url.split("/")[2]}
+        assert {
+            address.split("/")[2] for address in browser.asked if address.startswith("http")
+        } == {served.url.split("/")[2]}
     with served.client("checkout-price") as client:
         modes = [one["body"]["mode"] for one in client.log() if one["kind"] == "mode changed"]
         assert modes == ["capped", "full"] and client.describe()["status"] == "archived"

@@ -1,4 +1,5 @@
-"""Clocks that are set: the log's time never goes back, windows close by the clock, and somebody is told."""
+"""Clocks that are set: the log's time never goes back, windows close by the clock, and somebody is
+told."""
 
 import pytest
 from running import HOUR, PRICES, ask, create, decide, reward, service_at, state
@@ -22,7 +23,8 @@ def written(service):
 
 @pytest.fixture
 def jumped(tmp_path, clock):
-    """A service whose clock was a year ahead for one decision; decisions before, meanwhile and behind it."""
+    """A service whose clock was a year ahead for one decision; decisions before, meanwhile and
+    behind it."""
     with service_at(tmp_path / "a.db", clock, tick=30.0) as service:
         create(service, PRICES | {"window": "3h"})
         decide(service, "before")
@@ -43,7 +45,11 @@ def test_windows_close_by_the_clock_also_after_it_was_set_back(jumped, clock):
     assert [e.decision for e in written(jumped) if e.kind == "expired"] == ["before"]
     clock.now += 1
     ask(jumped, close_windows)  # the one from the future began before the one that is over
-    assert [e.decision for e in written(jumped) if e.kind == "expired"] == ["before", "ahead", "later"]
+    assert [e.decision for e in written(jumped) if e.kind == "expired"] == [
+        "before",
+        "ahead",
+        "later",
+    ]
     times = [e.time for e in written(jumped)]
     assert times == sorted(times)
     told = state(jumped)
@@ -61,7 +67,9 @@ def test_the_time_to_cancel_ends_by_the_clock_too(jumped, clock):
 
 def test_the_board_and_the_metrics_say_that_the_clock_is_behind(jumped):
     standing = ask(jumped, commands.describe_standing)
-    assert page_of(standing, Histories(jumped.database).exactly("price", standing["seq"]))["clock_behind"] == pytest.approx(8765 * 3600)
+    assert page_of(standing, Histories(jumped.database).exactly("price", standing["seq"]))[
+        "clock_behind"
+    ] == pytest.approx(8765 * 3600)
     jumped.writer._tick()
     assert metrics().behind._value.get() == pytest.approx(8765 * 3600)
 

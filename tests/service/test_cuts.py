@@ -1,5 +1,5 @@
-"""The process that writes an experiment is struck at every statement of what it does, one after the other, and another one takes over: see
-`cuts`."""
+"""The process that writes an experiment is struck at every statement of what it does, one after the
+other, and another one takes over: see `cuts`."""
 
 import contextlib
 import time
@@ -18,13 +18,21 @@ from tightrope_service.requests import ArmChange
 
 STATEMENTS = 200  # more than a run of `Pair.work` sends
 GUARDED = {
-    "name": "price", "policy": "UCB", "arms": [{"id": arm} for arm in ("base", "a", "b")], "baseline": "base", "baseline_mean": 0.6,
-    "alpha": 0.1, "guarantee": {"sigma": 0.5}, "window": None, "seed": 5,
-}  # fmt: skip
+    "name": "price",
+    "policy": "UCB",
+    "arms": [{"id": arm} for arm in ("base", "a", "b")],
+    "baseline": "base",
+    "baseline_mean": 0.6,
+    "alpha": 0.1,
+    "guarantee": {"sigma": 0.5},
+    "window": None,
+    "seed": 5,
+}
 
 
 class Pair:
-    """Two services, of which the one writes, and the other one where the first is asleep. arms, rewards: acknowledged."""
+    """Two services, of which the one writes, and the other one where the first is asleep. arms,
+    rewards: acknowledged."""
 
     def __init__(self, one, other):
         self.one, self.other, self.number, self.taken_over = one, other, 0, 0
@@ -44,7 +52,10 @@ class Pair:
 
     def expire(self):
         """The leases have run out; False where a process holds the row."""
-        with contextlib.suppress(sa.exc.OperationalError), self.other.database.write() as connection:
+        with (
+            contextlib.suppress(sa.exc.OperationalError),
+            self.other.database.write() as connection,
+        ):
             connection.exec_driver_sql("SET LOCAL lock_timeout = '20ms'")
             connection.execute(sa.update(experiments).values(lease_until=0.0))
             return True
@@ -76,9 +87,14 @@ class Pair:
         self.reward(self.one, f"{k}b", 0.5)
 
     def check(self):
-        """The database has all that was acknowledged, once, and its replay is the state of the one that writes."""
+        """The database has all that was acknowledged, once, and its replay is the state of the one
+        that writes."""
         self.decide(self.one, f"{self.number}y")
-        seq, digest = self.insist(self.one.ask_now, "price", lambda at: (at.experiment.seq, fingerprint(at.owned.journal).hex()))
+        seq, digest = self.insist(
+            self.one.ask_now,
+            "price",
+            lambda at: (at.experiment.seq, fingerprint(at.owned.journal).hex()),
+        )
         with self.one.database.read() as connection:
             row = log.row_of(connection, "price")
             entries = list(log.read(connection, row))
@@ -89,7 +105,9 @@ class Pair:
         made = {entry.decision: entry.event.name for entry in entries if entry.kind == "decided"}
         ended = {entry.decision: entry.event.value for entry in entries if entry.kind == "rewarded"}
         assert made.items() >= self.arms.items() and ended.items() >= self.rewards.items()
-        assert len(made) + len(ended) == sum(entry.kind in ("decided", "rewarded") for entry in entries)
+        assert len(made) + len(ended) == sum(
+            entry.kind in ("decided", "rewarded") for entry in entries
+        )
 
 
 @contextlib.contextmanager
@@ -112,5 +130,7 @@ def test_the_process_that_writes_may_be_struck_at_any_statement(postgres_databas
             if not struck:
                 break
             seen += struck
-        assert n < STATEMENTS and {"COMMIT", "INSERT INTO events", "UPDATE experiments SET"} <= set(seen)
+        assert n < STATEMENTS and {"COMMIT", "INSERT INTO events", "UPDATE experiments SET"} <= set(
+            seen
+        )
         assert bool(both.taken_over) == (how == "asleep")

@@ -20,14 +20,22 @@ from tightrope_service.settings import metrics
 EXPERIMENT = "/v1/experiments/price"
 
 
-# A database that is away ------------------------------------------------------------------------------------------------------------------
+# A database that is away --------------------------------------------------------------------------
 
 
 def away(*given):
     raise sa.exc.OperationalError("SELECT 1", {}, OSError("connection refused"))
 
 
-@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/log", f"{EXPERIMENT}/state?seq=1", f"{EXPERIMENT}/explain?decision=a"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/experiments",
+        f"{EXPERIMENT}/log",
+        f"{EXPERIMENT}/state?seq=1",
+        f"{EXPERIMENT}/explain?decision=a",
+    ],
+)
 def test_an_outage_of_the_database_is_told_as_one(served, path, monkeypatch):
     served("POST", "/v1/experiments", PRICES)
     monkeypatch.setattr(served.service.database, "read", away)
@@ -47,7 +55,10 @@ def test_keys_are_remembered_for_a_moment_while_the_database_is_away(served, mon
         assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
         assert served("GET", EXPERIMENT).status_code == 200
         clock["now"] = now + keys.KEPT_SECONDS + 1  # a key may have been revoked meanwhile
-        for answer in (served("POST", f"{EXPERIMENT}/decisions", {}, "decide"), served("GET", EXPERIMENT)):
+        for answer in (
+            served("POST", f"{EXPERIMENT}/decisions", {}, "decide"),
+            served("GET", EXPERIMENT),
+        ):
             assert error(answer, 503) and int(answer.headers["Retry-After"]) >= 1
     clock["now"] += keys.FRESH_SECONDS + 1
     assert served("POST", f"{EXPERIMENT}/decisions", {}, "decide").status_code == 200
@@ -61,12 +72,15 @@ def test_an_error_of_the_service_itself_is_json(served, monkeypatch):
 def answering(*given, **more):
     """A client whose service always answers this."""
     client = Client("http://shop", "tr_x", "price", attempts=2)
-    client._http = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(*given, **more)))
+    client._http = httpx.Client(
+        transport=httpx.MockTransport(lambda request: httpx.Response(*given, **more))
+    )
     return client
 
 
 @pytest.mark.parametrize(
-    ("status", "text"), [(500, "Internal Server Error"), (404, "<html>"), (200, "<html>"), (200, "[1]"), (400, '"no"')]
+    ("status", "text"),
+    [(500, "Internal Server Error"), (404, "<html>"), (200, "<html>"), (200, "[1]"), (400, '"no"')],
 )
 def test_a_client_says_that_an_answer_is_not_the_services(status, text):
     with pytest.raises(Rejected, match=f"status {status}") as refused:
@@ -74,7 +88,7 @@ def test_a_client_says_that_an_answer_is_not_the_services(status, text):
     assert refused.value.status == status and "http://shop" in str(refused.value)
 
 
-# Texts that no database takes -------------------------------------------------------------------------------------------------------------
+# Texts that no database takes ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -112,7 +126,7 @@ def test_nul_in_a_path_is_no_address(served, method, path, monkeypatch):
     error(served(method, path, {"status": "active"} if method == "PATCH" else {}), 404)
 
 
-# Ids with slashes -------------------------------------------------------------------------------------------------------------------------
+# Ids with slashes ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("id", ["user/77", "a/activate", "/", "a//b"])
@@ -121,12 +135,18 @@ def test_ids_may_have_slashes(served, id):
     quoted = id.replace("/", "%2F")
     for asked in ({"id": id, "deferred": True}, {"id": id + "2"}):
         assert served("POST", f"{EXPERIMENT}/decisions", asked, "decide").status_code == 200
-    assert served("POST", f"{EXPERIMENT}/decisions/{quoted}/activate", None, "decide").json()["id"] == id
-    assert served("DELETE", f"{EXPERIMENT}/decisions/{quoted}2", None, "decide").json() == {"id": id + "2", "cancelled": True}
+    assert (
+        served("POST", f"{EXPERIMENT}/decisions/{quoted}/activate", None, "decide").json()["id"]
+        == id
+    )
+    assert served("DELETE", f"{EXPERIMENT}/decisions/{quoted}2", None, "decide").json() == {
+        "id": id + "2",
+        "cancelled": True,
+    }
     assert "/v1/experiments/{name}/decisions/{id}" in served.app.openapi()["paths"]
 
 
-# Sets without arms ------------------------------------------------------------------------------------------------------------------------
+# Sets without arms --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [[1], None, "two", 0, {"a": 1}])
@@ -136,15 +156,25 @@ def test_an_oracle_that_makes_no_sense_is_refused(served, k):
 
 
 def test_large_sets_are_not_rehearsed(served):
-    spec = {"name": "sets", "policy": "C2UCB", "dimension": 2, "oracle": {"oracle": "TopK", "k": 10**9}}
+    spec = {
+        "name": "sets",
+        "policy": "C2UCB",
+        "dimension": 2,
+        "oracle": {"oracle": "TopK", "k": 10**9},
+    }
     assert served("POST", "/v1/experiments", spec).status_code == 201
 
 
-# Counting and sizes -----------------------------------------------------------------------------------------------------------------------
+# Counting and sizes -------------------------------------------------------------------------------
 
 
 def counted(status, route="other"):
-    return metrics().registry.get_sample_value("tightrope_requests_total", {"route": route, "status": str(status)}) or 0.0
+    return (
+        metrics().registry.get_sample_value(
+            "tightrope_requests_total", {"route": route, "status": str(status)}
+        )
+        or 0.0
+    )
 
 
 def test_requests_that_end_with_an_exception_are_counted():
@@ -167,20 +197,33 @@ def test_a_client_that_goes_before_its_request_has_ended_is_no_error_of_the_serv
     route = "/v1/experiments/{name}/decisions"
     before = counted(500, route)
     headers = [(b"authorization", f"Bearer {served.keys['decide']}".encode())]
-    scope = {"type": "http", "method": "POST", "path": f"{EXPERIMENT}/decisions", "headers": headers, "query_string": b""}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"{EXPERIMENT}/decisions",
+        "headers": headers,
+        "query_string": b"",
+    }
     asyncio.run(served.app(scope, gone, send))
     assert counted(500, route) == before
 
 
-@pytest.mark.parametrize("path", ["/v1/experiments", f"{EXPERIMENT}/decisions", f"{EXPERIMENT}/rewards"])
+@pytest.mark.parametrize(
+    "path", ["/v1/experiments", f"{EXPERIMENT}/decisions", f"{EXPERIMENT}/rewards"]
+)
 def test_bodies_that_do_not_say_their_size_are_limited_too(served, path):
     async def sent():
         async def parts():
             for _ in range(30):
                 yield b" " * 10_000
 
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(served.app), base_url="http://t") as client:
-            given = {"Authorization": f"Bearer {served.keys['admin']}", "Content-Type": "application/json"}
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(served.app), base_url="http://t"
+        ) as client:
+            given = {
+                "Authorization": f"Bearer {served.keys['admin']}",
+                "Content-Type": "application/json",
+            }
             return await client.post(path, content=parts(), headers=given)
 
     assert "200000 bytes" in error(asyncio.run(sent()), 413)["message"]
@@ -206,35 +249,70 @@ def test_open_decisions_are_told_by_who_holds_the_experiment(served):
         served.service.writer.owned.clear()  # another worker took it over
         return line in served("GET", "/metrics", key=None).text
 
-    assert not all(told_after_a_takeover() for _ in range(10))  # the writer takes back what nobody holds, at any of its ticks
+    assert not all(
+        told_after_a_takeover() for _ in range(10)
+    )  # the writer takes back what nobody holds, at any of its ticks
 
 
-# Batches ----------------------------------------------------------------------------------------------------------------------------------
+# Batches ------------------------------------------------------------------------------------------
 
 
 def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
     served("POST", "/v1/experiments", PRICES)
-    asked = [{"id": "a"}, {"id": 7}, "b", {"id": "c", "colour": "red"}, {"id": "d"}, {"id": "e", "baseline_mean": 10**400}]
+    asked = [
+        {"id": "a"},
+        {"id": 7},
+        "b",
+        {"id": "c", "colour": "red"},
+        {"id": "d"},
+        {"id": "e", "baseline_mean": 10**400},
+    ]
     answer = served("POST", f"{EXPERIMENT}/decisions:batch", {"decisions": asked}, "decide")
     results = answer.json()["results"]
-    assert answer.status_code == 200 and [one["status"] for one in results] == [200, 422, 422, 422, 200, 422]
-    assert results[1] == {"status": 422} | served("POST", f"{EXPERIMENT}/decisions", {"id": 7}, "decide").json()
+    assert answer.status_code == 200 and [one["status"] for one in results] == [
+        200,
+        422,
+        422,
+        422,
+        200,
+        422,
+    ]
+    assert (
+        results[1]
+        == {"status": 422} | served("POST", f"{EXPERIMENT}/decisions", {"id": 7}, "decide").json()
+    )
     assert results[3]["error"]["field"] == "colour"
     TypeAdapter(answers.BatchAnswer).validate_python(answer.json())
-    told = [{"decision_id": "a", "value": 1}, {"decision_id": "d", "value": "much"}, {"decision_id": "zzz", "value": 1}, None]
-    results = served("POST", f"{EXPERIMENT}/rewards:batch", {"rewards": told}, "decide").json()["results"]
+    told = [
+        {"decision_id": "a", "value": 1},
+        {"decision_id": "d", "value": "much"},
+        {"decision_id": "zzz", "value": 1},
+        None,
+    ]
+    results = served("POST", f"{EXPERIMENT}/rewards:batch", {"rewards": told}, "decide").json()[
+        "results"
+    ]
     assert [one["status"] for one in results] == [200, 422, 404, 422]
 
 
 @pytest.mark.parametrize(
-    "body", [{"decisions": []}, {"decisions": {}}, {"decisions": [{"id": 7}], "more": 1}, {}, [], b"{", {"decisions": [7] * 10_001}]
+    "body",
+    [
+        {"decisions": []},
+        {"decisions": {}},
+        {"decisions": [{"id": 7}], "more": 1},
+        {},
+        [],
+        b"{",
+        {"decisions": [7] * 10_001},
+    ],
 )
 def test_a_batch_that_is_not_one_is_refused_as_a_whole(served, body):
     served("POST", "/v1/experiments", PRICES)
     error(served("POST", f"{EXPERIMENT}/decisions:batch", body, "decide"), 422)
 
 
-# Documentation ----------------------------------------------------------------------------------------------------------------------------
+# Documentation ------------------------------------------------------------------------------------
 
 
 def test_every_answer_has_an_example_that_is_valid(served):
@@ -246,16 +324,25 @@ def test_every_answer_has_an_example_that_is_valid(served):
                 if not status.startswith("2") or "$ref" not in schema:  # text
                     continue
                 name = schema["$ref"].rpartition("/")[2]
-                (example,) = found["components"]["schemas"][name].get("examples", ()) or pytest.fail(f"{path}: {name} has no example.")
+                (example,) = found["components"]["schemas"][name].get(
+                    "examples", ()
+                ) or pytest.fail(f"{path}: {name} has no example.")
                 if hasattr(answers, name):  # the others are in the modules of their routes
-                    TypeAdapter(getattr(answers, name)).validate_json(json.dumps(example), strict=True, extra="forbid")
+                    TypeAdapter(getattr(answers, name)).validate_json(
+                        json.dumps(example), strict=True, extra="forbid"
+                    )
 
 
-# OpenFeature ------------------------------------------------------------------------------------------------------------------------------
+# OpenFeature --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "trouble", [Rejected(410, "gone", "It is too late.", None), Unavailable("Nobody answers."), RuntimeError("closed")]
+    "trouble",
+    [
+        Rejected(410, "gone", "It is too late.", None),
+        Unavailable("Nobody answers."),
+        RuntimeError("closed"),
+    ],
 )
 def test_tracking_never_raises(trouble, monkeypatch, caplog):
     from openfeature.evaluation_context import EvaluationContext
@@ -285,11 +372,13 @@ def test_tracking_never_raises(trouble, monkeypatch, caplog):
 def test_the_client_names_what_a_session_has_and_it_has_not():
     import tightrope as tr
 
-    missing = {name for name in dir(tr.Session) if not name.startswith("_") and not hasattr(Client, name)}
+    missing = {
+        name for name in dir(tr.Session) if not name.startswith("_") and not hasattr(Client, name)
+    }
     assert not [name for name in missing if f"`{name}`" not in Client.__doc__]
 
 
-# What two readers would take for two things ------------------------------------------------------------------------------------------------
+# What two readers would take for two things -------------------------------------------------------
 
 
 def test_two_equal_names_in_a_body_are_refused(served):
@@ -299,16 +388,32 @@ def test_two_equal_names_in_a_body_are_refused(served):
         ("POST", f"{EXPERIMENT}/decisions", b'{"id": "a", %s}' % twice),
         ("POST", f"{EXPERIMENT}/decisions", b'{"id": "a", "context": {"x": 1, "x": 2}}'),
         ("POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [{}, {%s}]}' % twice),
-        ("POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [%s{%s}]}' % (b"{}, " * 20_000, twice)),
+        (
+            "POST",
+            f"{EXPERIMENT}/decisions:batch",
+            b'{"decisions": [%s{%s}]}' % (b"{}, " * 20_000, twice),
+        ),
         ("POST", f"{EXPERIMENT}/rewards", b'{"decision_id": "a", "value": 1, "value": 0}'),
         ("POST", f"{EXPERIMENT}/erase", b'{"subject": "a", "sub\\u006aect": "b"}'),
-        ("POST", "/v1/experiments", b'{"name": "p", "policy": "UCB", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}]}'),
+        (
+            "POST",
+            "/v1/experiments",
+            b'{"name": "p", "policy": "UCB", "policy": "LinUCB", "arms": '
+            b'[{"id": '
+            b'"a"}, {"id": '
+            b'"b"}]}',
+        ),
         ("PATCH", f"{EXPERIMENT}/arms/low", b'{"status": "masked", "status": "active"}'),
     ):
         told = error(served(method, path, body), 422)
         assert "stands twice" in told["message"] and "give it once" in told["message"], body
     assert served("GET", EXPERIMENT).json()["decisions"] == 0
-    assert served("POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [{"id": "a"}, {"id": "b"}]}').status_code == 200
+    assert (
+        served(
+            "POST", f"{EXPERIMENT}/decisions:batch", b'{"decisions": [{"id": "a"}, {"id": "b"}]}'
+        ).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize("id", [".", ".."])
@@ -316,9 +421,17 @@ def test_ids_that_clients_fold_away_are_refused_at_creation(served, id):
     spec = PRICES | {"arms": [*PRICES["arms"], {"id": id}]}
     assert "fold it away" in error(served("POST", "/v1/experiments", spec), 422)["message"]
     served("POST", "/v1/experiments", PRICES)
-    assert "fold it away" in error(served("POST", f"{EXPERIMENT}/arms", {"arms": [{"id": id}]}), 422)["message"]
-    assert "fold it away" in error(served("POST", f"{EXPERIMENT}/decisions", {"id": id}), 422)["message"]
-    batch = served("POST", f"{EXPERIMENT}/decisions:batch", {"decisions": [{"id": id}, {"id": f"{id}a"}]}).json()["results"]
+    assert (
+        "fold it away"
+        in error(served("POST", f"{EXPERIMENT}/arms", {"arms": [{"id": id}]}), 422)["message"]
+    )
+    assert (
+        "fold it away"
+        in error(served("POST", f"{EXPERIMENT}/decisions", {"id": id}), 422)["message"]
+    )
+    batch = served(
+        "POST", f"{EXPERIMENT}/decisions:batch", {"decisions": [{"id": id}, {"id": f"{id}a"}]}
+    ).json()["results"]
     assert [one["status"] for one in batch] == [422, 200]
 
 

@@ -1,4 +1,5 @@
-"""Some of the 10,000 faults that `python benchmarks/service_faults.py` inflicts, and that the harness would notice."""
+"""Some of the 10,000 faults that `python benchmarks/service_faults.py` inflicts, and that the
+harness would notice."""
 
 import subprocess
 import sys
@@ -12,7 +13,10 @@ ROOT = __file__.rsplit("/tests/", 1)[0]
 
 def test_two_hundred_faults():
     done = subprocess.run(
-        [sys.executable, "benchmarks/service_faults.py", "--faults", "200", "--seed", "1"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "benchmarks/service_faults.py", "--faults", "200", "--seed", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(kind in done.stdout for kind in KINDS)
@@ -37,7 +41,9 @@ def test_the_harness_notices_what_is_lost_or_there_twice(tmp_path, monkeypatch):
         driver.settled()
     driver.acknowledged.clear()
     monkeypatch.setattr("faults.fingerprint", lambda journal: b"")
-    driver.twin.experiment = SimpleNamespace(masked=set(), arms=lambda: [{"id": "arm-5", "status": "active"}])
+    driver.twin.experiment = SimpleNamespace(
+        masked=set(), arms=lambda: [{"id": "arm-5", "status": "active"}]
+    )
     driver.retired.add("arm-5")
     with pytest.raises(Broken, match="arm-5 was retired, but the log says active"):
         driver.settled()

@@ -1,4 +1,5 @@
-"""Features by name: a spec says how columns become numbers, decisions bring raw values; all as a session with the same encoder has it."""
+"""Features by name: a spec says how columns become numbers, decisions bring raw values; all as a
+session with the same encoder has it."""
 
 import json
 
@@ -22,7 +23,13 @@ COLUMNS = {
     "city": {"kind": "hashed", "buckets": 4},
     "when": "time",
 }
-SPEC = {"name": "one", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}], "features": COLUMNS, "seed": 4}
+SPEC = {
+    "name": "one",
+    "policy": "LinUCB",
+    "arms": [{"id": "a"}, {"id": "b"}],
+    "features": COLUMNS,
+    "seed": 4,
+}
 ROWS = [
     {
         "country": ["de", "fr", "it", None][n % 4],
@@ -33,29 +40,50 @@ ROWS = [
     for n in range(30)
 ]
 NAMES = (
-    *("country = de", "country = fr", "country is another", "country is missing", "age", "age is missing"),
+    *(
+        "country = de",
+        "country = fr",
+        "country is another",
+        "country is missing",
+        "age",
+        "age is missing",
+    ),
     *(f"city, hash {k}" for k in range(4)),
-    *(f"when, {what}" for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")),
+    *(
+        f"when, {what}"
+        for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")
+    ),
 )
 
 
 def encoder_of(spec):
-    return tr.Encoder.from_dict(ExperimentSpec.model_validate(spec).features.model_dump(mode="json"))
+    return tr.Encoder.from_dict(
+        ExperimentSpec.model_validate(spec).features.model_dump(mode="json")
+    )
 
 
 def test_values_by_name_are_the_session_s_from_the_first_round_to_a_replay(tmp_path, clock):
     encoder = encoder_of(SPEC)
     assert encoder.names == NAMES
-    np.testing.assert_array_equal(encoder.transform({"country": "it", "age": 50, "city": None, "when": None}), [0, 0, 1, 0, 0.5] + [0] * 9)
     np.testing.assert_array_equal(
-        encoder.transform({"country": None, "age": None, "city": None, "when": None}), [0, 0, 0, 1, 0, 1] + [0] * 8
+        encoder.transform({"country": "it", "age": 50, "city": None, "when": None}),
+        [0, 0, 1, 0, 0.5] + [0] * 9,
+    )
+    np.testing.assert_array_equal(
+        encoder.transform({"country": None, "age": None, "city": None, "when": None}),
+        [0, 0, 0, 1, 0, 1] + [0] * 8,
     )
     session = tr.Session(tr.LinUCB(), arms=["a", "b"], encoder=encoder, seed=4)
     with service_at(tmp_path / "a.db", clock, snapshot_every=11) as service:
         create(service, SPEC)
         for n, row in enumerate(ROWS):
-            sent = {name: value for name, value in row.items() if value is not None}  # left out is missing too
-            mine, made = session.decide(row, id=str(n)), decide(service, str(n), "one", context=sent)
+            sent = {
+                name: value for name, value in row.items() if value is not None
+            }  # left out is missing too
+            mine, made = (
+                session.decide(row, id=str(n)),
+                decide(service, str(n), "one", context=sent),
+            )
             assert (made["arm"], made["propensity"]) == (mine.name, mine.propensity)
             for learner in (session.reward, lambda id, value: reward(service, id, value, "one")):
                 learner(str(n), float((made["arm"] == "b") == (row["country"] == "de")))
@@ -69,17 +97,30 @@ def test_values_by_name_are_the_session_s_from_the_first_round_to_a_replay(tmp_p
         with service.database.read() as connection:
             found = replay(connection, 1, "one")
             assert found.errors == () and found.disagreements == 0
-            first, second = [next(e for e in log.read(connection, 1) if e.seq == seq).event for seq in (1, 2)]
+            first, second = [
+                next(e for e in log.read(connection, 1) if e.seq == seq).event for seq in (1, 2)
+            ]
             table = transfer.table(connection, 1, found.journal.experiment)
             transfer.as_log(connection, 1, "one", (0.0, 1.0))
     assert isinstance(first, Created) and first.spec["features"] == encoder.to_dict()
-    assert second.asked == {"context": {name: value for name, value in ROWS[0].items() if value is not None}}
+    assert second.asked == {
+        "context": {name: value for name, value in ROWS[0].items() if value is not None}
+    }
     np.testing.assert_array_equal(table["features"][1], [encoder.transform(ROWS[1])] * 2)
 
 
 def test_rows_for_each_arm_in_order_by_id_and_of_candidates(service):
-    columns = {"price": {"kind": "number", "mean": 10, "deviation": 2.5, "gaps": False}, "kind": {"kind": "category", "levels": ["old"]}}
-    spec = {"name": "rows", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "features": columns, "baseline": "a"}
+    columns = {
+        "price": {"kind": "number", "mean": 10, "deviation": 2.5, "gaps": False},
+        "kind": {"kind": "category", "levels": ["old"]},
+    }
+    spec = {
+        "name": "rows",
+        "policy": "LinUCB",
+        "arms": [{"id": "a"}, {"id": "b"}, {"id": "c"}],
+        "features": columns,
+        "baseline": "a",
+    }
     create(service, spec)
     rows = [{"price": 10, "kind": "new"}, {"price": 12.5, "kind": "old"}, {"price": 5}]
     by_id = dict(zip("abc", rows, strict=True))
@@ -100,8 +141,14 @@ def test_rows_for_each_arm_in_order_by_id_and_of_candidates(service):
     with pytest.raises(Refused, match="brings its own candidates"):
         decide(service, "5", "bring", context=rows[0])
     with service.database.read() as connection:
-        rows_of_log = {entry.decision: entry.event for entry in log.read(connection, 1) if entry.kind == "decided"}
-    assert [rows_of_log[id].without_baseline for id in "123"] == [True, False, False], "a row of values leaves no arm out"
+        rows_of_log = {
+            entry.decision: entry.event
+            for entry in log.read(connection, 1)
+            if entry.kind == "decided"
+        }
+    assert [rows_of_log[id].without_baseline for id in "123"] == [True, False, False], (
+        "a row of values leaves no arm out"
+    )
 
 
 def test_one_row_of_values_does_not_hide_the_baseline(service):
@@ -116,17 +163,35 @@ def test_one_row_of_values_does_not_hide_the_baseline(service):
     ("columns", "words"),
     [
         ({"a": "money"}, "Input should be 'number', 'category', 'hashed' or 'time'"),
-        ({"a": {"kind": "money"}}, 'Input should be "number", "category", "hashed" or "time", or have it as kind'),
-        ({"a": {"kind": "number", "range": [2, 1]}}, r"number with range = \[2.0, 1.0\]; give its usual lowest and highest value."),
-        ({"a": {"kind": "number", "range": [0, 1], "mean": 2}}, "with range and with mean or deviation; give one of both."),
+        (
+            {"a": {"kind": "money"}},
+            'Input should be "number", "category", "hashed" or "time", or have it as kind',
+        ),
+        (
+            {"a": {"kind": "number", "range": [2, 1]}},
+            r"number with range = \[2.0, 1.0\]; give its usual lowest and highest value.",
+        ),
+        (
+            {"a": {"kind": "number", "range": [0, 1], "mean": 2}},
+            "with range and with mean or deviation; give one of both.",
+        ),
         ({"a": {"kind": "number", "range": [-1.7e308, 1.7e308]}}, "whose width has no float"),
-        ({"a": {"kind": "category", "levels": ["x", "x"]}}, "level 'x' twice; say each level once."),
-        ({"a": {"kind": "hashed", "buckets": 20_000}}, "makes 20,000 numbers of a row, but at most 10,000 are taken"),
-        ({"format": 1, "columns": {}, "crossings": [], "intercept": False}, "columns of the encoder are missing"),
+        (
+            {"a": {"kind": "category", "levels": ["x", "x"]}},
+            "level 'x' twice; say each level once.",
+        ),
+        (
+            {"a": {"kind": "hashed", "buckets": 20_000}},
+            "makes 20,000 numbers of a row, but at most 10,000 are taken",
+        ),
+        (
+            {"format": 1, "columns": {}, "crossings": [], "intercept": False},
+            "columns of the encoder are missing",
+        ),
         ({"format": 1, "columns": {"a": {"kind": "time"}}}, "pass what Encoder.to_dict returned"),
         ({}, "at least 1"),
     ],
-)  # fmt: skip
+)
 def test_a_spec_with_wrong_features_is_refused_with_a_sentence(columns, words):
     with pytest.raises(ValidationError, match=words):
         ExperimentSpec.model_validate(SPEC | {"features": columns})
@@ -142,64 +207,128 @@ def test_features_are_said_once(service):
 
 
 def test_words_alone_are_enough_and_a_fitted_encoder_is_taken_as_it_is():
-    plain = ExperimentSpec.model_validate(SPEC | {"features": {"country": "category", "age": "number"}})
-    assert plain.row_length == 32 + 2 and encoder_of(plain.plain()).transform({"country": None, "age": 31.0})[-2:].tolist() == [31.0, 0.0]
-    fitted = tr.Encoder(cross=[("country", "device")], intercept=True).fit({"country": ["de", "fr"], "device": ["a", "b"], "age": [1, 3]})
+    plain = ExperimentSpec.model_validate(
+        SPEC | {"features": {"country": "category", "age": "number"}}
+    )
+    assert plain.row_length == 32 + 2 and encoder_of(plain.plain()).transform(
+        {"country": None, "age": 31.0}
+    )[-2:].tolist() == [31.0, 0.0]
+    fitted = tr.Encoder(cross=[("country", "device")], intercept=True).fit(
+        {"country": ["de", "fr"], "device": ["a", "b"], "age": [1, 3]}
+    )
     spec = ExperimentSpec.model_validate(SPEC | {"features": fitted.to_dict()})
-    assert encoder_of(spec.plain()).to_dict() == fitted.to_dict() and spec.row_length == fitted.dimension == len(fitted.names)
-    event = Created(json.loads(json.dumps(spec.plain())), json.loads(json.dumps(spec.defaults())), {})
+    assert encoder_of(
+        spec.plain()
+    ).to_dict() == fitted.to_dict() and spec.row_length == fitted.dimension == len(fitted.names)
+    event = Created(
+        json.loads(json.dumps(spec.plain())), json.loads(json.dumps(spec.defaults())), {}
+    )
     assert event.completed == spec
-    levels = ExperimentSpec.model_validate(SPEC | {"features": {"paid": {"kind": "category", "levels": [True, 3]}}})
-    assert levels.reader().numbers([{"paid": True}, {"paid": 3}, {"paid": 1}]) == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+    levels = ExperimentSpec.model_validate(
+        SPEC | {"features": {"paid": {"kind": "category", "levels": [True, 3]}}}
+    )
+    assert levels.reader().numbers([{"paid": True}, {"paid": 3}, {"paid": 1}]) == [
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 0, 1, 0],
+    ]
 
 
 def test_over_http_and_by_the_client(served, monkeypatch):
     assert served("POST", "/v1/experiments", SPEC).status_code == 201
     ask = {"id": "v", "context": {"country": "de", "age": 31, "when": "2026-05-01"}}
     made = served("POST", "/v1/experiments/one/decisions", ask, key="decide")
-    assert made.status_code == 200 and served("POST", "/v1/experiments/one/decisions", ask, key="decide").json() == made.json()
+    assert (
+        made.status_code == 200
+        and served("POST", "/v1/experiments/one/decisions", ask, key="decide").json() == made.json()
+    )
     assert served("GET", "/v1/experiments/one/explain?decision=v").status_code == 200
     for context, field, words in (
-        ({"age": "secret"}, "context.age", "context.age must be a number, or null where it is missing, in experiment 'one'."),
-        ({"a": {"age": 1}, "b": {"age": "secret"}}, "context.b.age", "context.b.age must be a number"),
-        ({"when": "secret"}, "context.when", "must be a time as text, such as 2026-01-31T12:00:00Z, or null"),
+        (
+            {"age": "secret"},
+            "context.age",
+            "context.age must be a number, or null where it is missing, in experiment 'one'.",
+        ),
+        (
+            {"a": {"age": 1}, "b": {"age": "secret"}},
+            "context.b.age",
+            "context.b.age must be a number",
+        ),
+        (
+            {"when": "secret"},
+            "context.when",
+            "must be a time as text, such as 2026-01-31T12:00:00Z, or null",
+        ),
         ({"when": 17}, "context.when", "must be a time as text"),
-        ({"contry": "de"}, "context", "context has 'contry', which is no feature of 'one'; it has country, age, city, when."),
+        (
+            {"contry": "de"},
+            "context",
+            "context has 'contry', which is no feature of 'one'; it has country, age, city, when.",
+        ),
         ([{"age": 1}, {"agee": 1}], "context", "context.1 has 'agee'"),
         ([0.5, 1.0], "context", "context holds numbers, but experiment 'one' has features by name"),
         ({"a": [0.5], "b": [0.25]}, "context", "send values by name."),
         ({"age": [1]}, "context", "send values by name."),
-        ({"age": 1, "city": ["secret"]}, None, "context has a list or an object where one value belongs"),
+        (
+            {"age": 1, "city": ["secret"]},
+            None,
+            "context has a list or an object where one value belongs",
+        ),
         ({"city": 2**64}, None, "more than 64 bits"),
         ({"age": 1e400}, None, ""),
     ):
-        told = error(served("POST", "/v1/experiments/one/decisions", {"context": context}, key="decide"), 422)
+        told = error(
+            served("POST", "/v1/experiments/one/decisions", {"context": context}, key="decide"), 422
+        )
         assert words in told["message"] and "secret" not in told["message"], told
         assert field is None or told["field"] == field
     batch = served(
-        "POST", "/v1/experiments/one/decisions:batch", {"decisions": [{"context": ROWS[0]}, {"context": {"x": 1}}]}, key="decide"
+        "POST",
+        "/v1/experiments/one/decisions:batch",
+        {"decisions": [{"context": ROWS[0]}, {"context": {"x": 1}}]},
+        key="decide",
     )
     assert [one["status"] for one in batch.json()["results"]] == [200, 422]
-    assert served("POST", "/v1/experiments", {"name": "none", "policy": "UCB", "arms": SPEC["arms"]}).status_code == 201
-    told = error(served("POST", "/v1/experiments/none/decisions", {"context": {"age": 31}}, key="decide"), 422)
+    assert (
+        served(
+            "POST", "/v1/experiments", {"name": "none", "policy": "UCB", "arms": SPEC["arms"]}
+        ).status_code
+        == 201
+    )
+    told = error(
+        served("POST", "/v1/experiments/none/decisions", {"context": {"age": 31}}, key="decide"),
+        422,
+    )
     assert "has values by name, but experiment 'none' has no features" in told["message"]
     assert served("GET", "/board/experiments/one", key="read").status_code in (200, 303)
 
     client, sent = Client("http://t", "tr_x", "one"), []
-    monkeypatch.setattr(client, "_send", lambda *given, **more: sent.append(given[2]) or made.json())
-    client.decide({"country": np.str_("de"), "age": np.int64(31), "when": np.datetime64("2026-05-01").item()}, id="v")
+    monkeypatch.setattr(
+        client, "_send", lambda *given, **more: sent.append(given[2]) or made.json()
+    )
+    client.decide(
+        {"country": np.str_("de"), "age": np.int64(31), "when": np.datetime64("2026-05-01").item()},
+        id="v",
+    )
     assert sent[0]["context"] == ask["context"] and type(sent[0]["context"]["age"]) is int
-    assert features({"a": {"age": np.nan}, "b": {"age": None}}) == {"a": {"age": None}, "b": {"age": None}}
+    assert features({"a": {"age": np.nan}, "b": {"age": None}}) == {
+        "a": {"age": None},
+        "b": {"age": None},
+    }
     assert features([{"age": 1}, {"age": 2}]) == [{"age": 1}, {"age": 2}]
     assert features({"a": np.array([1.0, 2.0])}) == {"a": [1.0, 2.0]}
 
 
-@pytest.mark.parametrize("more", [{"features": COLUMNS}, {"baseline": "a", "rollout": {"mode": "shadow"}}])
+@pytest.mark.parametrize(
+    "more", [{"features": COLUMNS}, {"baseline": "a", "rollout": {"mode": "shadow"}}]
+)
 def test_a_name_that_is_taken_is_refused_where_the_first_spec_had_nothing_there(service, more):
     plain = {"name": "one", "policy": "LinUCB", "arms": SPEC["arms"], "dimension": 2}
     create(service, plain)
     with pytest.raises(Refused, match="exists with another spec"):
-        create(service, {name: value for name, value in plain.items() if name != "dimension"} | more)
+        create(
+            service, {name: value for name, value in plain.items() if name != "dimension"} | more
+        )
 
 
 def test_a_number_that_no_float_holds_once_scaled_changes_nothing(service):
@@ -223,11 +352,16 @@ def test_an_erasure_takes_the_values_and_leaves_the_longest_norm(tmp_path, clock
         decided = {entry.decision: entry for entry in entries if entry.kind == "decided"}
         assert b"city 2" not in decided["2"].text and b"city 3" in decided["3"].text
         erased = next(entry.event for entry in entries if entry.kind == "erased")
-        assert erased.longest == pytest.approx(float(np.linalg.norm(encoder_of(SPEC).transform(ROWS[2]))), rel=1e-15)
+        assert erased.longest == pytest.approx(
+            float(np.linalg.norm(encoder_of(SPEC).transform(ROWS[2]))), rel=1e-15
+        )
     with service_at(tmp_path / "a.db", clock) as service:
         assert decide(service, "9", "one", context=ROWS[9])["arm"]
 
 
 def test_kernels_are_compiled_ahead_as_for_numbers():
     spec = ExperimentSpec.model_validate(SPEC)
-    assert [len(row) for row in next(sample_requests(spec.in_numbers())).context.values()] == [14, 14]
+    assert [len(row) for row in next(sample_requests(spec.in_numbers())).context.values()] == [
+        14,
+        14,
+    ]

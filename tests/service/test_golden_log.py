@@ -1,8 +1,10 @@
-"""Golden logs: every kind of experiment, driven through the service on a fixed clock, leaves the same events and the same state to the bit.
+"""Golden logs: every kind of experiment, driven through the service on a fixed clock, leaves the
+same events and the same state to the bit.
 
-`golden_log.json` has, for each experiment, one digest over the bodies of its events, the digest of the log's head, and the fingerprint of
-the state; a replay from the first event must find the same fingerprint. `python tests/service/test_golden_log.py` writes the file again,
-which is right only where a change of the events or of the state is what was wanted.
+`golden_log.json` has, for each experiment, one digest over the bodies of its events, the digest of
+the log's head, and the fingerprint of the state; a replay from the first event must find the same
+fingerprint. `python tests/service/test_golden_log.py` writes the file again, which is right only
+where a change of the events or of the state is what was wanted.
 """
 
 import collections
@@ -31,7 +33,10 @@ from tightrope_service.requests import ArmChange, ArmsRequest, ModeChange
 
 FILE = pathlib.Path(__file__).parent / "golden_log.json"
 THREE = [{"id": "low"}, {"id": "mid"}, {"id": "high"}]
-ROWS = [{"id": name, "features": row} for name, row in (("a", [1.0, 0.0]), ("b", [0.0, 1.0]), ("c", [0.75, 0.5]), ("d", [0.5, -0.5]))]
+ROWS = [
+    {"id": name, "features": row}
+    for name, row in (("a", [1.0, 0.0]), ("b", [0.0, 1.0]), ("c", [0.75, 0.5]), ("d", [0.5, -0.5]))
+]
 GUARD = {"baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
 WINDOW = {"window": "1h", "default_reward": 0.0}
 
@@ -56,7 +61,11 @@ class Driver:
     def reward(self, made, value=None):
         self.clock.now += 250_000
         if value is None:
-            value = self.value(made["arm"]) if isinstance(made["arm"], str) else {arm: self.value(arm) for arm in made["arm"]}
+            value = (
+                self.value(made["arm"])
+                if isinstance(made["arm"], str)
+                else {arm: self.value(arm) for arm in made["arm"]}
+            )
         reward(self.service, made["id"], value, self.name)
 
     def value(self, arm):
@@ -105,7 +114,11 @@ def round_features(run):
 def candidates(run):
     run.create(policy={"policy": "LinUCB"}, dimension=2, window=None)
     for n in range(12):
-        run.reward(run.decide(context={"x": [1.0, 0.125 * n], "y": [0.25, 0.5], "z": [0.0, 1.0]}, excluded=["z"]))
+        run.reward(
+            run.decide(
+                context={"x": [1.0, 0.125 * n], "y": [0.25, 0.5], "z": [0.0, 1.0]}, excluded=["z"]
+            )
+        )
 
 
 def sets(run):
@@ -120,7 +133,12 @@ def sets(run):
 
 
 def guarded_sets(run):
-    guard = {"baseline": ["a", "b"], "baseline_mean": 1.0, "alpha": 0.2, "guarantee": {"sigma": 0.5}}
+    guard = {
+        "baseline": ["a", "b"],
+        "baseline_mean": 1.0,
+        "alpha": 0.2,
+        "guarantee": {"sigma": 0.5},
+    }
     run.create(policy="C2UCB", arms=ROWS, oracle={"oracle": "TopK", "k": 2}, **guard, **WINDOW)
     run.rounds(25)
 
@@ -146,14 +164,21 @@ def guarded_linear(run):
 def round_baselines(run):
     run.create(policy={"policy": "CUCB2", "alpha": 0.1}, arms=THREE, **WINDOW)
     for n in range(25):
-        run.reward(run.decide(baseline=("low", "mid", "high")[n % 3], baseline_mean=0.25 + 0.125 * (n % 3)))
+        run.reward(
+            run.decide(baseline=("low", "mid", "high")[n % 3], baseline_mean=0.25 + 0.125 * (n % 3))
+        )
 
 
 def rollout(run):
     """Every mode by a rule, then back and on by command."""
     rules = {"apprentice": {"after": 10}, "shadow": {"after": 10}, "capped": {"after": 30}}
-    run.create(policy={"policy": "EpsilonGreedy", "epsilon": 1.0}, arms=THREE, **GUARD, **WINDOW,
-               rollout={"mode": "apprentice", "share": 0.5, "promote": rules, "least_budget": -1000.0})  # fmt: skip
+    run.create(
+        policy={"policy": "EpsilonGreedy", "epsilon": 1.0},
+        arms=THREE,
+        **GUARD,
+        **WINDOW,
+        rollout={"mode": "apprentice", "share": 0.5, "promote": rules, "least_budget": -1000.0},
+    )
     run.rounds(45)
     waiting = [run.decide() for _ in range(10)]
     for made in waiting[::-2]:
@@ -167,7 +192,12 @@ def rollout(run):
 
 def production(run):
     shares = {"low": 0.25, "mid": 0.5, "high": 0.25}
-    run.create(policy="BetaThompson", arms=THREE, **WINDOW, rollout={"mode": "shadow", "production": shares, "rewards": [0.0, 2.0]})
+    run.create(
+        policy="BetaThompson",
+        arms=THREE,
+        **WINDOW,
+        rollout={"mode": "shadow", "production": shares, "rewards": [0.0, 2.0]},
+    )
     run.rounds(30, excluded=["low"])
     run.rounds(30)
 
@@ -255,7 +285,13 @@ def erased_marks(run):
 
 
 def sticky(run):
-    run.create(policy="GaussianThompson", arms=THREE, **WINDOW, sticky={"lasts": "2h", "reward": "sum"}, rewards=[0.0, 3.0])
+    run.create(
+        policy="GaussianThompson",
+        arms=THREE,
+        **WINDOW,
+        sticky={"lasts": "2h", "reward": "sum"},
+        rewards=[0.0, 3.0],
+    )
     for n in range(12):
         made = run.decide(subject=f"user {n % 5}")
         reward(run.service, made["id"], 0.5, run.name, reward_id=f"order {n}")
@@ -264,10 +300,29 @@ def sticky(run):
 
 
 DRIVES = (
-    plain, drawn, fixed_features, round_features, candidates, sets, guarded_sets, guarded, guarded_learned, guarded_linear, round_baselines,
-    rollout, production, sent_back, late, without_default, in_order, deferred, arms, erased, erased_marks,
+    plain,
+    drawn,
+    fixed_features,
+    round_features,
+    candidates,
+    sets,
+    guarded_sets,
+    guarded,
+    guarded_learned,
+    guarded_linear,
+    round_baselines,
+    rollout,
+    production,
+    sent_back,
+    late,
+    without_default,
+    in_order,
+    deferred,
+    arms,
+    erased,
+    erased_marks,
     sticky,
-)  # fmt: skip
+)
 
 
 def driven(drive, folder):
@@ -282,7 +337,9 @@ def driven(drive, folder):
             ((row, name),) = rows_and_names(connection)
             again = replay(connection, row, name)
     assert (again.fingerprint, again.errors, again.disagreements) == (told["fingerprint"], (), 0)
-    text = b"\n".join(f"{e.seq} {e.kind} {e.time} {e.decision} {e.subject} ".encode() + e.text for e in events)
+    text = b"\n".join(
+        f"{e.seq} {e.kind} {e.time} {e.decision} {e.subject} ".encode() + e.text for e in events
+    )
     return {
         "events": dict(sorted(collections.Counter(e.kind for e in events).items())),
         "bodies": hashlib.sha256(text).hexdigest(),

@@ -1,4 +1,5 @@
-"""What an operator and an attacker do to a service: slow starts, full disks, damaged files, half-open connections, odd requests."""
+"""What an operator and an attacker do to a service: slow starts, full disks, damaged files,
+half-open connections, odd requests."""
 
 import asyncio
 import base64
@@ -29,7 +30,9 @@ from tightrope_service.settings import Settings
 
 def get(application, path):
     async def ask():
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://t") as client:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(application), base_url="http://t"
+        ) as client:
             return await client.get(path)
 
     return asyncio.run(ask())
@@ -49,7 +52,11 @@ def test_it_is_not_ready_before_all_logs_are_read(tmp_path, clock, monkeypatch):
     with service_at(tmp_path / "a.db", clock) as service:
         application = create_app(Settings(), service)
         answer = get(application, "/readyz")
-        assert answer.status_code == 503 and "still being read" in answer.text and get(application, "/healthz").status_code == 200
+        assert (
+            answer.status_code == 503
+            and "still being read" in answer.text
+            and get(application, "/healthz").status_code == 200
+        )
         go.set()
         end = time.monotonic() + 10
         while get(application, "/readyz").status_code != 200:
@@ -71,7 +78,9 @@ def test_a_full_disk_still_answers_reads(service, monkeypatch):
         with pytest.raises(Refused) as refused:
             decide(service, f"b{n}")
         assert refused.value.status == 503
-        assert state(service) == before and decide(service, "a")["event"] == 2  # what is known is answered again
+        assert (
+            state(service) == before and decide(service, "a")["event"] == 2
+        )  # what is known is answered again
     monkeypatch.setattr(log, "append", real)
     assert decide(service, "b0")["event"] == 3
 
@@ -92,7 +101,14 @@ def limited_server():
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = uvicorn.Server(
-        uvicorn.Config(answers, port=port, http=http.LimitedProtocol, loop="uvloop", lifespan="off", log_level="critical")
+        uvicorn.Config(
+            answers,
+            port=port,
+            http=http.LimitedProtocol,
+            loop="uvloop",
+            lifespan="off",
+            log_level="critical",
+        )
     )
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -105,7 +121,10 @@ def limited_server():
         thread.join()
 
 
-GET, CHUNKED = b"GET / HTTP/1.1\r\nHost: a\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+GET, CHUNKED = (
+    b"GET / HTTP/1.1\r\nHost: a\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +149,10 @@ def test_a_head_that_is_too_large_is_refused_before_it_is_kept(sent):
             answer += block
         head, body = answer.split(b"\r\n\r\n", 1)
         assert head.startswith(b"HTTP/1.1 431 "), head
-        assert json.loads(body)["error"]["code"] == "too_large" and "65536 bytes" in json.loads(body)["error"]["message"]
+        assert (
+            json.loads(body)["error"]["code"] == "too_large"
+            and "65536 bytes" in json.loads(body)["error"]["message"]
+        )
 
 
 def test_large_bodies_and_many_requests_are_no_large_head():
@@ -158,7 +180,9 @@ def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
 
     async def many():
         requests = [object() for _ in range(20)]
-        made = await asyncio.gather(*(board.stream(request, "price") for request in requests), return_exceptions=True)
+        made = await asyncio.gather(
+            *(board.stream(request, "price") for request in requests), return_exceptions=True
+        )
         assert sum(isinstance(one, Refused) for one in made) == 17 and len(board._streams) == 3
         for one in made:
             if not isinstance(one, Refused):
@@ -185,7 +209,9 @@ def test_files_that_are_damaged_or_from_the_future_are_sentences(tmp_path, clock
     (tmp_path / "text.db").write_text("this is no database, but it is as long as one may be " * 40)
     for name in ("damaged.db", "text.db"):
         done = CliRunner().invoke(app, ["log", "verify", "--db", str(tmp_path / name)])
-        assert isinstance(done.exception, ValueError) and "restore it from a backup" in str(done.exception), done.exception
+        assert isinstance(done.exception, ValueError) and "restore it from a backup" in str(
+            done.exception
+        ), done.exception
     database = Database(str(tmp_path / "a.db"))
     with database.write() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
@@ -197,9 +223,18 @@ def test_files_that_are_damaged_or_from_the_future_are_sentences(tmp_path, clock
 def test_json_that_is_nested_deeply_is_refused(served):
     served("POST", "/v1/experiments", PRICES)
     deep = b"[" * 100_000
-    for path in ("", "/price/decisions", "/price/rewards", "/price/decisions:batch", "/price/arms", "/price/erase"):
+    for path in (
+        "",
+        "/price/decisions",
+        "/price/rewards",
+        "/price/decisions:batch",
+        "/price/arms",
+        "/price/erase",
+    ):
         for body in (deep, b'{"context": ' + deep, b'{"a":' * 30_000):
-            assert served("POST", "/v1/experiments" + path, body).status_code in (400, 413, 422), path
+            assert served("POST", "/v1/experiments" + path, body).status_code in (400, 413, 422), (
+                path
+            )
 
 
 def test_a_large_form_is_refused(served):
@@ -219,28 +254,47 @@ def test_signing_out_ends_the_cookie_for_whoever_has_a_copy(served):
     page = served("GET", "/board", key=None, Cookie=cookie)
     assert page.status_code == 200
     token = page.text.split('name="token" value="')[1].split('"')[0]
-    assert served("POST", "/board/logout", b"token=" + token.encode(), None, Cookie=cookie).status_code == 303
+    assert (
+        served("POST", "/board/logout", b"token=" + token.encode(), None, Cookie=cookie).status_code
+        == 303
+    )
     assert served("GET", "/board", key=None, Cookie=cookie).status_code == 303
     other = keys.KeyRing(served.service.database)  # another process
     other.refresh()
     assert not other.knows_session(cookie.split("=", 1)[1])
-    again = served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).headers["set-cookie"].split(";")[0]
+    again = (
+        served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None)
+        .headers["set-cookie"]
+        .split(";")[0]
+    )
     assert served("GET", "/board", key=None, Cookie=again).status_code == 200
     assert error(served("GET", "/board/experiments/price/stream", key=None, Cookie=cookie), 401)
 
 
 def test_who_reads_the_database_cannot_make_a_cookie(served):
-    """The table has the digest of a random cookie, so that nothing in it signs anybody in; and the session ends with its key or its time."""
+    """The table has the digest of a random cookie, so that nothing in it signs anybody in; and the
+    session ends with its key or its time."""
     value = (
-        served("POST", "/board/login", b"key=" + served.keys["admin"].encode(), None).headers["set-cookie"].split(";")[0].split("=", 1)[1]
+        served("POST", "/board/login", b"key=" + served.keys["admin"].encode(), None)
+        .headers["set-cookie"]
+        .split(";")[0]
+        .split("=", 1)[1]
     )
     with served.service.database.read() as connection:
-        rows = [tuple(row) for name in log.metadata.tables for row in connection.execute(sa.text(f"SELECT * FROM {name}"))]
+        rows = [
+            tuple(row)
+            for name in log.metadata.tables
+            for row in connection.execute(sa.text(f"SELECT * FROM {name}"))
+        ]
         (session,) = connection.execute(sa.select(log.sessions)).all()
-    assert value not in repr(rows) and value.encode() not in [bytes(one) for row in rows for one in row if isinstance(one, bytes)]
+    assert value not in repr(rows) and value.encode() not in [
+        bytes(one) for row in rows for one in row if isinstance(one, bytes)
+    ]
     stored = bytes(session.digest)
     for forged in (stored.hex(), base64.urlsafe_b64encode(stored).decode().rstrip("="), "", "1"):
-        assert served("GET", "/board", key=None, Cookie=f"tightrope_board={forged}").status_code == 303
+        assert (
+            served("GET", "/board", key=None, Cookie=f"tightrope_board={forged}").status_code == 303
+        )
     other = keys.KeyRing(served.service.database)  # another process
     other.refresh()
     assert other.check_session(value, "admin").role == "admin"
@@ -251,17 +305,24 @@ def test_who_reads_the_database_cannot_make_a_cookie(served):
         other.check_session(value, "admin")
     served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None)
     with served.service.database.read() as connection:
-        assert [row.digest for row in connection.execute(sa.select(log.sessions))] != [session.digest]  # old ones go
+        assert [row.digest for row in connection.execute(sa.select(log.sessions))] != [
+            session.digest
+        ]  # old ones go
 
 
 def test_sign_ins_that_fail_leave_rows_and_have_a_limit(served):
     answers = [served("POST", "/board/login", b"key=tr_wrong", None) for _ in range(13)]
     assert [one.status_code for one in answers] == [401] * 10 + [429] * 3
     assert "Too many sign-ins" in answers[-1].text
-    assert served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).status_code == 429  # from this address
+    assert (
+        served("POST", "/board/login", b"key=" + served.keys["read"].encode(), None).status_code
+        == 429
+    )  # from this address
     with served.service.database.read() as connection:
         rows = [row for row in log.read_audit(connection) if row.action == "sign in refused"]
-    assert len(rows) == 10 and all(row.key is None and "address" in row.detail and "tr_wrong" not in row.detail for row in rows)
+    assert len(rows) == 10 and all(
+        row.key is None and "address" in row.detail and "tr_wrong" not in row.detail for row in rows
+    )
     elsewhere = keys.KeyRing(served.service.database)
     for n in range(keys.MOST_ADDRESSES + 10):
         elsewhere._tries[f"a{n}"] = keys.Bucket(1.0, 1.0)
@@ -277,7 +338,10 @@ def test_files_of_a_database_and_its_backup_are_their_owners_alone(tmp_path):
             decide(service, "a")
             path = service.database.file
             if path is not None:
-                assert {oct(os.stat(path + end).st_mode & 0o777) for end in ("", "-wal", "-shm", ".lock")} == {"0o600"}
+                assert {
+                    oct(os.stat(path + end).st_mode & 0o777)
+                    for end in ("", "-wal", "-shm", ".lock")
+                } == {"0o600"}
             copy = tmp_path / "price.jsonl"
             with service.database.read() as connection:
                 transfer.write_log(connection, 1, "price", copy)

@@ -25,9 +25,17 @@ def coin(served):
     """A service with a log of 600 decisions whose arms were drawn uniformly."""
     assert served("POST", "/v1/experiments", UNIFORM).status_code == 201
     rng = np.random.default_rng(0)
-    made = served("POST", "/v1/experiments/coin/decisions:batch", {"decisions": [{} for _ in range(600)]}, "decide").json()["results"]
+    made = served(
+        "POST",
+        "/v1/experiments/coin/decisions:batch",
+        {"decisions": [{} for _ in range(600)]},
+        "decide",
+    ).json()["results"]
     answers = [one["answer"] for one in made]
-    told = [{"decision_id": one["id"], "value": float(rng.random() < MEANS[one["arm"]])} for one in answers]
+    told = [
+        {"decision_id": one["id"], "value": float(rng.random() < MEANS[one["arm"]])}
+        for one in answers
+    ]
     served("POST", "/v1/experiments/coin/rewards:batch", {"rewards": told}, "decide")
     return served
 
@@ -40,7 +48,11 @@ def judged(served, body, status=200, key="read"):
 
 def test_a_policy_that_learns_is_judged_as_by_the_library(coin):
     found = judged(coin, {"policy": {"policy": "UCB", "alpha": 0.5}, "method": "replay", "seed": 3})
-    assert 0.6 < found["value"] < 0.9  # it learns that "high" is best, which a policy that always plays one arm would show as .2, .4 or .8
+    assert (
+        0.6 < found["value"] < 0.9
+        # it learns that "high" is best, which a policy that always plays one arm would show as .2,
+        # .4 or .8
+    )
     log = coin("GET", "/v1/experiments/coin/log?limit=2000").json()["events"]
     decided = [one for one in log if one["kind"] == "decided"]
     values = {one["decision"]: one["body"]["value"] for one in log if one["kind"] == "rewarded"}
@@ -49,14 +61,18 @@ def test_a_policy_that_learns_is_judged_as_by_the_library(coin):
         "reward": [values[one["decision"]] for one in decided],
         "propensity": [one["body"]["propensity"] for one in decided],
     }
-    same = tr.evaluate_learner(tr.logs.from_frame(table, arms=ARMS), tr.UCB(alpha=0.5), method="replay", seed=3)
+    same = tr.evaluate_learner(
+        tr.logs.from_frame(table, arms=ARMS), tr.UCB(alpha=0.5), method="replay", seed=3
+    )
     assert found["value"] == pytest.approx(same.value, abs=1e-12)
 
 
 def test_probabilities_arms_and_sessions_are_judged(coin):
     by_arm = {arm: judged(coin, {"policy": {"arm": arm}})["value"] for arm in MEANS}
     assert all(abs(by_arm[arm] - mean) < 0.12 for arm, mean in MEANS.items())
-    assert by_arm["high"] == pytest.approx(coin("GET", "/v1/experiments/coin/evaluate?arm=high").json()["value"], abs=1e-12)
+    assert by_arm["high"] == pytest.approx(
+        coin("GET", "/v1/experiments/coin/evaluate?arm=high").json()["value"], abs=1e-12
+    )
     mixed = judged(coin, {"policy": {"probabilities": [0.0, 0.5, 0.5]}})["value"]
     assert mixed == pytest.approx((by_arm["mid"] + by_arm["high"]) / 2, abs=1e-9)
     uniform = judged(coin, {"policy": {"probabilities": "uniform"}})["value"]
@@ -86,11 +102,15 @@ def test_probabilities_arms_and_sessions_are_judged(coin):
     ],
 )
 def test_what_cannot_be_judged_is_a_sentence(coin, body, words):
-    assert words in error(coin("POST", "/v1/experiments/coin/evaluate", body, "read"), 422)["message"]
+    assert (
+        words in error(coin("POST", "/v1/experiments/coin/evaluate", body, "read"), 422)["message"]
+    )
 
 
 def test_a_policy_that_takes_too_long_is_left_and_its_process_ended(monkeypatch):
-    log = tr.logs.from_frame({"arm": [0, 1] * 50, "reward": [0.0, 1.0] * 50, "propensity": [0.5] * 100})
+    log = tr.logs.from_frame(
+        {"arm": [0, 1] * 50, "reward": [0.0, 1.0] * 50, "propensity": [0.5] * 100}
+    )
     asked = EvaluationRequest(policy={"policy": "UCB"}, method="replay")
     with pytest.raises(Refused, match="export the log and judge it with tightrope evaluate"):
         judge_apart(log, asked, None, seconds=0.01)
@@ -98,4 +118,9 @@ def test_a_policy_that_takes_too_long_is_left_and_its_process_ended(monkeypatch)
 
 
 def test_judging_needs_a_key_that_may_read(coin):
-    assert coin("POST", "/v1/experiments/coin/evaluate", {"policy": {"arm": "low"}}, key=None).status_code == 401
+    assert (
+        coin(
+            "POST", "/v1/experiments/coin/evaluate", {"policy": {"arm": "low"}}, key=None
+        ).status_code
+        == 401
+    )

@@ -1,4 +1,5 @@
-"""The first card and the numbers of the board: each computed again from the log alone, and no more said than they allow."""
+"""The first card and the numbers of the board: each computed again from the log alone, and no more
+said than they allow."""
 
 import collections
 import datetime
@@ -21,9 +22,16 @@ from tightrope_service.writer import close_windows
 
 MINUTE = 60 * 10**6
 SHOP = {
-    "name": "price", "policy": {"policy": "EpsilonGreedy", "epsilon": 0.9}, "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
-    "baseline": "low", "rewards": [0, 2], "window": "10m", "default_reward": 0.0, "seed": 3, "rollout": {"mode": "full"},
-}  # fmt: skip
+    "name": "price",
+    "policy": {"policy": "EpsilonGreedy", "epsilon": 0.9},
+    "arms": [{"id": "low"}, {"id": "mid"}, {"id": "high"}],
+    "baseline": "low",
+    "rewards": [0, 2],
+    "window": "10m",
+    "default_reward": 0.0,
+    "seed": 3,
+    "rollout": {"mode": "full"},
+}
 
 
 def shown(service, name="price"):
@@ -48,14 +56,19 @@ def traffic(service, clock, decisions, means, seed=0, rewarded=1.0):
 
 def log_of(service, name="price"):
     with service.database.read() as connection:
-        return [entry.event for entry in store.read(connection, store.row_of(connection, name), 0, 10**9)]
+        return [
+            entry.event
+            for entry in store.read(connection, store.row_of(connection, name), 0, 10**9)
+        ]
 
 
 def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock):
     create(service, SHOP)
     traffic(service, clock, 150, {"low": 0.5, "mid": 0.9, "high": 0.7}, rewarded=0.7)
     ask(service, commands.cancel, decide(service)["id"])
-    ask(service, close_windows)  # all that are due, so that none closes between the log and the page
+    ask(
+        service, close_windows
+    )  # all that are due, so that none closes between the log and the page
     log = log_of(service)
     arms = {one.decision: one.name for one in log if isinstance(one, events.Decided)}
     came = [one for one in log if isinstance(one, events.Rewarded)]
@@ -72,15 +85,29 @@ def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock)
     page = shown(service)
     tiles = {title: (value, words) for title, value, words in page["tiles"]}
     assert tiles["Decisions"] == (str(len(arms)), "1 cancelled, 0 ended without a reward")
-    assert tiles["Rewarded"] == (str(learned), f"{len(came)} rewards came, {len(taken)} are the default")
+    assert tiles["Rewarded"] == (
+        str(learned),
+        f"{len(came)} rewards came, {len(taken)} are the default",
+    )
     assert tiles["Open"][0] == str(open)
     assert tiles["Mean reward"] == (f"{total / learned:.3g}", f"of {learned} rewards")
     standing = ask(service, commands.describe_standing)  # what the list of experiments shows
-    assert (standing["decisions"], standing["rewards"], standing["open"]) == (len(arms), learned, open)
+    assert (standing["decisions"], standing["rewards"], standing["open"]) == (
+        len(arms),
+        learned,
+        open,
+    )
     for row in page["rows"]:
         assert row["plays"] == sum(arm == row["id"] for arm in arms.values())
-        assert row["rewards"] == len(values[row["id"]]) and row["mean"] == pytest.approx(np.mean(values[row["id"]]))
-    bars = {label: int(count) for label, count in re.findall(r"<title>([^<:]+): (\d+)</title>", page["pictures"]["delays"])}
+        assert row["rewards"] == len(values[row["id"]]) and row["mean"] == pytest.approx(
+            np.mean(values[row["id"]])
+        )
+    bars = {
+        label: int(count)
+        for label, count in re.findall(
+            r"<title>([^<:]+): (\d+)</title>", page["pictures"]["delays"]
+        )
+    }
     assert sum(bars.values()) == len(came)
     said = page["pictures"]["reward"].split('aria-label="')[1].split('"')[0]
     assert f"{total / learned:.3g}" in said
@@ -90,17 +117,30 @@ def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock)
         assert title.endswith(f"from {row['rewards']} rewards") and f"{row['low']:.3g}" in interval
     best = max(page["rows"], key=lambda row: row["mean"])
     assert page["answer"].startswith(
-        f"The {'baseline' if best['id'] == 'low' else 'arm'} {best['id']} leads with {best['mean']:.3g} a decision"
+        f"The {'baseline' if best['id'] == 'low' else 'arm'} "
+        f"{best['id']} "
+        f"leads with "
+        f"{best['mean']:.3g} "
+        f"a decision"
     )
     gain = total - learned * np.mean(values["low"])
-    assert f"in {learned} decisions it has earned {abs(gain):.3g} {'more' if gain > 0 else 'less'} than the baseline" in page["answer"]
+    assert (
+        f"in {learned} decisions it has earned "
+        f"{abs(gain):.3g} "
+        f"{'more' if gain > 0 else 'less'} "
+        f"than the baseline" in page["answer"]
+    )
 
 
 def test_sets_count_decisions_and_rewards_of_single_arms_apart(service):
     spec = {
-        "name": "sets", "policy": "CombUCB1", "arms": [{"id": c} for c in "abcd"], "oracle": {"oracle": "TopK", "k": 2}, "window": "1h",
+        "name": "sets",
+        "policy": "CombUCB1",
+        "arms": [{"id": c} for c in "abcd"],
+        "oracle": {"oracle": "TopK", "k": 2},
+        "window": "1h",
         "rewards": [0, 1],
-    }  # fmt: skip
+    }
     create(service, spec)
     for n in range(9):
         made = decide(service, name="sets")
@@ -120,7 +160,11 @@ def test_nothing_is_said_before_it_is_known(service, clock):
     assert "only mid has rewards" in answer(service)
     traffic(service, clock, 25, {"low": 0.5, "mid": 0.9, "high": 0.7})
     said = answer(service)
-    assert "is not sure yet at 95 %" in said and "when it will be known cannot be said yet" in said and "fewer than 30 rewards" in said
+    assert (
+        "is not sure yet at 95 %" in said
+        and "when it will be known cannot be said yet" in said
+        and "fewer than 30 rewards" in said
+    )
     ask(service, commands.change_status, "pause")
     assert "more will not be known while the experiment is paused" in answer(service)
 
@@ -130,16 +174,26 @@ def test_an_arm_that_earns_less_than_the_known_baseline_does_not_lead(service, c
     traffic(service, clock, 200, {"low": 0.3, "mid": 1.0, "high": 0.5}, seed=1)
     said = answer(service)
     assert (
-        said.startswith("No arm earns more than the baseline low: of those that are played mid earns most, ") and " leads with" not in said
+        said.startswith(
+            "No arm earns more than the baseline low: of those that are played mid earns most, "
+        )
+        and " leads with" not in said
     )
-    assert " less (between" in said and "cost nothing" not in said and "against the baseline it has cost" in said
+    assert (
+        " less (between" in said
+        and "cost nothing" not in said
+        and "against the baseline it has cost" in said
+    )
 
 
 def test_a_lead_becomes_sure_and_open_decisions_can_take_that_back(service, clock):
     create(service, SHOP)
     traffic(service, clock, 420, {"low": 0.2, "mid": 1.9, "high": 0.2}, seed=1)
     said = answer(service)
-    assert said.startswith("The arm mid leads") and "that it is the best arm is sure at 95 %, and known now" in said
+    assert (
+        said.startswith("The arm mid leads")
+        and "that it is the best arm is sure at 95 %, and known now" in said
+    )
     assert "against the baseline it has cost nothing so far" in said
     found = next(row for row in shown(service)["rows"] if row["id"] == "mid")
     assert f"between {found['lift'].low:.3g} and {found['lift'].high:.3g}" in said
@@ -165,7 +219,9 @@ def test_a_forecast_is_about_right(service, clock):
         assert made < 5000
     assert found.low / 1.5 <= made - 200 <= 3 * found.decisions
     ask(service, commands.change_arm, "high", ArmChange(status="retired"))
-    assert "high" not in lead.played_arms(service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1])
+    assert "high" not in lead.played_arms(
+        service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
+    )
 
 
 def test_an_arm_that_is_not_played_any_more_is_never_known(service, clock):
@@ -175,7 +231,9 @@ def test_an_arm_that_is_not_played_any_more_is_never_known(service, clock):
     history = service.histories.until("price", standing["seq"])[1]
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     leader = lead.lead_of(history, bounds)
-    assert math.isinf(lead.needed(history, bounds, leader.arm, leader.next, dict.fromkeys(history.arms, 0.0))[0])
+    assert math.isinf(
+        lead.needed(history, bounds, leader.arm, leader.next, dict.fromkeys(history.arms, 0.0))[0]
+    )
     assert lead.first_below(lambda n: 1 / math.sqrt(1 + n), 0.1) == pytest.approx(99, abs=1.5)
 
 
@@ -184,31 +242,72 @@ def test_costs_against_a_known_baseline_and_without_one(service, clock):
     traffic(service, clock, 60, {"low": 0.5, "mid": 0.9, "high": 0.7})
     page = shown(service)
     total = sum(row["mean"] * row["rewards"] for row in page["rows"])
-    assert re.search(rf"in 60 decisions it has earned {total - 30:.3g} more than the baseline's known mean brings", page["answer"])
-    plain = {name: value for name, value in SHOP.items() if name not in ("baseline", "rollout")} | {"name": "plain"}
+    assert re.search(
+        rf"in 60 decisions it has earned {total - 30:.3g} more than the "
+        rf"baseline's "
+        rf"known mean "
+        rf"brings",
+        page["answer"],
+    )
+    plain = {name: value for name, value in SHOP.items() if name not in ("baseline", "rollout")} | {
+        "name": "plain"
+    }
     create(service, plain)
     for n in range(40):
         reward(service, decide(service, name="plain")["id"], 2.0 * (n % 3 == 0), name="plain")
-    regret = service.histories.until("plain", ask(service, commands.describe_standing, name="plain")["seq"])[1].regret()
+    regret = service.histories.until(
+        "plain", ask(service, commands.describe_standing, name="plain")["seq"]
+    )[1].regret()
     said = shown(service, "plain")["answer"]
-    assert f"against the best arm it has cost at most {regret:.3g}:" in said and "with probability 90 %" in said
+    assert (
+        f"against the best arm it has cost at most {regret:.3g}:" in said
+        and "with probability 90 %" in said
+    )
 
 
 def test_where_arms_depend_on_the_round_no_arm_leads(service):
-    create(service, {"name": "rows", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h"})
-    reward(service, decide(service, name="rows", context=[[1.0, 0.0], [0.0, 1.0]])["id"], 1.0, name="rows")
-    assert shown(service, "rows")["answer"] == "What an arm earns depends on the round, so no single arm leads."
+    create(
+        service,
+        {
+            "name": "rows",
+            "policy": "LinUCB",
+            "arms": [{"id": "a"}, {"id": "b"}],
+            "dimension": 2,
+            "window": "1h",
+        },
+    )
+    reward(
+        service,
+        decide(service, name="rows", context=[[1.0, 0.0], [0.0, 1.0]])["id"],
+        1.0,
+        name="rows",
+    )
+    assert (
+        shown(service, "rows")["answer"]
+        == "What an arm earns depends on the round, so no single arm leads."
+    )
 
 
 def test_an_identification_policy_answers_by_its_own_rule(service):
-    create(service, {"name": "best", "policy": {"policy": "UGapE", "epsilon": 0.2}, "arms": [{"id": "a"}, {"id": "b"}]})
+    create(
+        service,
+        {
+            "name": "best",
+            "policy": {"policy": "UGapE", "epsilon": 0.2},
+            "arms": [{"id": "a"}, {"id": "b"}],
+        },
+    )
     for _ in range(8):
         made = decide(service, name="best")
         reward(service, made["id"], 1.0 if made["arm"] == "a" else 0.0, name="best")
     said = shown(service, "best")["answer"]
     identified = ask(service, commands.describe_standing, name="best")["identified"]
-    assert json.dumps(identified) and said.startswith(f"The arm {identified['arm']} is the policy's choice so far")
-    assert "not sure yet" in said and ("more rewards are needed" in said or "cannot be said yet" in said)
+    assert json.dumps(identified) and said.startswith(
+        f"The arm {identified['arm']} is the policy's choice so far"
+    )
+    assert "not sure yet" in said and (
+        "more rewards are needed" in said or "cannot be said yet" in said
+    )
 
 
 @pytest.mark.parametrize("seconds", [3, 26, 100, 3000, 20_000, 200_000, 2e6, 2e7])
@@ -223,15 +322,35 @@ def test_a_time_axis_has_ticks_of_the_calendar(seconds):
 
 
 def test_words():
-    assert (two_digits(1234), two_digits(0.0), span(59), span(7200), span(3 * 86_400), span(90)) == (
-        "1,200", "0", "about 59 seconds", "about 2 hours", "about 3 days", "about 90 seconds",
-    )  # fmt: skip
+    assert (
+        two_digits(1234),
+        two_digits(0.0),
+        span(59),
+        span(7200),
+        span(3 * 86_400),
+        span(90),
+    ) == (
+        "1,200",
+        "0",
+        "about 59 seconds",
+        "about 2 hours",
+        "about 3 days",
+        "about 90 seconds",
+    )
 
 
 def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(service, clock):
-    """Both arms sell to one of ten; of one a sale is told at once and its absence when the window closes, of the other both at once."""
-    spec = SHOP | {"rewards": [0, 1], "segments": {"country": ["de", "fr"]}, "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}}
-    create(service, spec | {"arms": [{"id": "sale"}, {"id": "news"}], "baseline": "news", "window": "1d"})
+    """Both arms sell to one of ten; of one a sale is told at once and its absence when the window
+    closes, of the other both at once."""
+    spec = SHOP | {
+        "rewards": [0, 1],
+        "segments": {"country": ["de", "fr"]},
+        "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0},
+    }
+    create(
+        service,
+        spec | {"arms": [{"id": "sale"}, {"id": "news"}], "baseline": "news", "window": "1d"},
+    )
     rng = np.random.default_rng(4)
     for n in range(600):
         made = decide(service, f"d{n}", segments={"country": ("de", "fr")[n % 2]})
@@ -245,15 +364,34 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
     assert {row["id"] for row in page["rows"]} == {"sale", "news"} and len(segments) == 4
     for row in (*page["rows"], *segments):
         assert row["low"] <= 0.1 <= row["high"], row
-    lifts = [row["lift"] for row in page["rows"] if row["lift"]] + [BoundedDifference(**row["lift"]) for row in segments if row["lift"]]
+    lifts = [row["lift"] for row in page["rows"] if row["lift"]] + [
+        BoundedDifference(**row["lift"]) for row in segments if row["lift"]
+    ]
     assert len(lifts) == 3 and all(lift.low <= 0.0 <= lift.high for lift in lifts)
-    assert "only if the" in page["answer"] and "whether it has cost anything cannot be said yet" in page["answer"]
+    assert (
+        "only if the" in page["answer"]
+        and "whether it has cost anything cannot be said yet" in page["answer"]
+    )
     history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
-    assert history.arms["sale"].open == sum(line.arms == ("sale",) for line in history.open.values()) > 200
+    assert (
+        history.arms["sale"].open
+        == sum(line.arms == ("sale",) for line in history.open.values())
+        > 200
+    )
     assert history.arms["news"].open == 0 and history.regret() >= 0.0
     clock.now += 25 * 60 * MINUTE
     while history.open:
         ask(service, close_windows)
-        history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
+        history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[
+            1
+        ]
     assert [arm.open for arm in history.arms.values()] == [0, 0]
-    assert sum(arm.open for values in history.segments.values() for one in values.values() for arm in one.arms.values()) == 0
+    assert (
+        sum(
+            arm.open
+            for values in history.segments.values()
+            for one in values.values()
+            for arm in one.arms.values()
+        )
+        == 0
+    )

@@ -1,4 +1,5 @@
-"""No bound above the truth, whatever customers and operators do; see `ledger.py`, which plays thousands of such histories."""
+"""No bound above the truth, whatever customers and operators do; see `ledger.py`, which plays
+thousands of such histories."""
 
 from ledger import played
 

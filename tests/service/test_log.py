@@ -1,4 +1,5 @@
-"""The log: every change of it is found, a replay computes the same bits, erasing keeps the chain."""
+"""The log: every change of it is found, a replay computes the same bits, erasing keeps the
+chain."""
 
 import dataclasses
 import json
@@ -17,7 +18,16 @@ from tightrope_service import commands, log, recovery, transfer
 from tightrope_service.database import Database
 from tightrope_service.errors import Refused
 from tightrope_service.events import Created
-from tightrope_service.log import START, LogEntry, events, experiments, metadata, rows_and_names, sealed, snapshots
+from tightrope_service.log import (
+    START,
+    LogEntry,
+    events,
+    experiments,
+    metadata,
+    rows_and_names,
+    sealed,
+    snapshots,
+)
 from tightrope_service.recovery import replay, verify
 from tightrope_service.spec import ExperimentSpec
 
@@ -51,14 +61,21 @@ def found(database):
 
 def run(*arguments):
     done = CliRunner().invoke(app, [str(one) for one in arguments])
-    return done.exit_code, done.output + (str(done.exception) if isinstance(done.exception, ValueError) else "")
+    return done.exit_code, done.output + (
+        str(done.exception) if isinstance(done.exception, ValueError) else ""
+    )
 
 
 def test_a_log_that_nobody_touched(written):
     database, told = written
     verdict, replayed = found(database)
     assert (verdict.errors, verdict.events, verdict.digest) == ((), told["seq"], told["digest"])
-    assert replayed.errors == () and replayed.compared >= 2 and replayed.fingerprint == told["fingerprint"] and replayed.disagreements == 0
+    assert (
+        replayed.errors == ()
+        and replayed.compared >= 2
+        and replayed.fingerprint == told["fingerprint"]
+        and replayed.disagreements == 0
+    )
 
 
 def swap(connection):
@@ -69,10 +86,22 @@ def swap(connection):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda c: c.execute(sa.update(events).where(E.seq == 5).values(body=b'{"value":1.0}')), "event 5 has another body"),
-        (lambda c: c.execute(sa.update(events).where(E.seq == 5).values(time=E.time + 1)), "event 5 .* is not the one"),
-        (lambda c: c.execute(sa.update(events).where(E.seq == 4).values(key="other")), "event 4 .* is not the one"),
-        (lambda c: c.execute(sa.update(events).where(E.seq == 4).values(subject="user-9")), "event 4 has another subject"),
+        (
+            lambda c: c.execute(sa.update(events).where(E.seq == 5).values(body=b'{"value":1.0}')),
+            "event 5 has another body",
+        ),
+        (
+            lambda c: c.execute(sa.update(events).where(E.seq == 5).values(time=E.time + 1)),
+            "event 5 .* is not the one",
+        ),
+        (
+            lambda c: c.execute(sa.update(events).where(E.seq == 4).values(key="other")),
+            "event 4 .* is not the one",
+        ),
+        (
+            lambda c: c.execute(sa.update(events).where(E.seq == 4).values(subject="user-9")),
+            "event 4 has another subject",
+        ),
         (lambda c: c.execute(sa.delete(events).where(E.seq == 6)), "event 6 is missing"),
         (lambda c: c.execute(sa.delete(events).where(E.seq > 18)), "the end was cut off"),
         (swap, "event 4 .* is not the one"),
@@ -93,16 +122,26 @@ def test_every_change_of_the_log_is_found(written, change, words):
 def test_a_snapshot_that_was_changed_is_found(written):
     database, _ = written
     with database.write() as connection:
-        first = connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq)).scalars().first()
-        connection.execute(sa.update(snapshots).where(snapshots.c.seq == first).values(fingerprint=bytes(32)))
-    assert found(database)[1].errors == (f"the state after event {first} differs from its snapshot.",)
+        first = (
+            connection.execute(sa.select(snapshots.c.seq).order_by(snapshots.c.seq))
+            .scalars()
+            .first()
+        )
+        connection.execute(
+            sa.update(snapshots).where(snapshots.c.seq == first).values(fingerprint=bytes(32))
+        )
+    assert found(database)[1].errors == (
+        f"the state after event {first} differs from its snapshot.",
+    )
     code, said = run("log", "verify", "--db", database.url.database)
     assert code == 1 and f"snapshot of event {first} is damaged" in said
 
 
 def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
     database, _ = written
-    with database.write() as connection:  # a log whose third decision took another arm than this machine draws, sealed anew
+    with (
+        database.write() as connection
+    ):  # a log whose third decision took another arm than this machine draws, sealed anew
         connection.execute(sa.delete(snapshots))
         digest, changed = START, 0
         for entry in list(log.read(connection, 1)):
@@ -123,9 +162,21 @@ def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
 
 def test_the_state_behind_any_past_decision(written):
     database, _ = written
-    code, said = run("log", "replay", "--db", database.url.database, "--until", "7", "--save", database.url.database + ".npz")
+    code, said = run(
+        "log",
+        "replay",
+        "--db",
+        database.url.database,
+        "--until",
+        "7",
+        "--save",
+        database.url.database + ".npz",
+    )
     assert code == 0 and "event 7" in said
-    session, twin = tr.Session.load(database.url.database + ".npz"), tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3)
+    session, twin = (
+        tr.Session.load(database.url.database + ".npz"),
+        tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, seed=3),
+    )
     with database.read() as connection:
         for event in log.read(connection, 1, 1, 7):
             if event.kind == "decided":
@@ -137,7 +188,14 @@ def test_the_state_behind_any_past_decision(written):
 
 
 def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
-    spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+    spec = {
+        "name": "p",
+        "policy": "LinTS",
+        "arms": [{"id": "a"}, {"id": "b"}],
+        "dimension": 2,
+        "window": "1h",
+        "default_reward": 0.0,
+    }
     with service_at(tmp_path / "a.db", clock, snapshot_every=6) as service:
         create(service, spec)
         for n in range(12):
@@ -157,13 +215,19 @@ def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
         assert decide(service, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]]) == made
         with service.database.read() as connection:
             verdict, replayed = verify(connection, 1, "p"), replay(connection, 1, "p")
-            assert verdict.errors == () and verdict.blanked == 3 and replayed.fingerprint == after["fingerprint"]
+            assert (
+                verdict.errors == ()
+                and verdict.blanked == 3
+                and replayed.fingerprint == after["fingerprint"]
+            )
             bodies = b"".join(connection.execute(sa.select(E.body)).scalars())
             assert b"user-1" not in bodies and b"[[1.125" not in bodies and b"user-2" in bodies
             assert replay(connection, 1, "p", 3).errors == ()  # before the first blanked event
             with pytest.raises(ValueError, match="was erased"):
                 replay(connection, 1, "p", 10)
-            held = [bytes(one) for one in connection.execute(sa.select(snapshots.c.session)).scalars()]
+            held = [
+                bytes(one) for one in connection.execute(sa.select(snapshots.c.session)).scalars()
+            ]
         assert held and all(np.float64(1.125).tobytes() not in one for one in held)
 
 
@@ -178,7 +242,9 @@ def test_a_blanked_body_that_no_erasure_explains_is_found(written):
 def test_export_and_import(written, tmp_path):
     database, told = written
     path = tmp_path / "log.jsonl"
-    assert run("log", "export", path, "--experiment", "price", "--db", database.url.database)[0] == 0
+    assert (
+        run("log", "export", path, "--experiment", "price", "--db", database.url.database)[0] == 0
+    )
     code, said = run("log", "import", path, "--db", tmp_path / "b.db")
     assert code == 0 and f"price: {told['seq']} events" in said
     other = Database(str(tmp_path / "b.db"))
@@ -189,7 +255,10 @@ def test_export_and_import(written, tmp_path):
     lines = path.read_text().splitlines()
     lines[4] = json.dumps(json.loads(lines[4]) | {"time": 5})
     path.write_text("\n".join(lines))
-    assert "line 5: the chain of digests breaks" in run("log", "import", path, "--db", tmp_path / "c.db")[1]
+    assert (
+        "line 5: the chain of digests breaks"
+        in run("log", "import", path, "--db", tmp_path / "c.db")[1]
+    )
     fresh = Database(str(tmp_path / "c.db"))
     with fresh.read() as connection:
         assert list(rows_and_names(connection)) == []
@@ -209,18 +278,39 @@ def test_a_file_whose_bodies_were_changed_is_refused_as_a_whole(written, tmp_pat
     database, _ = written
     path = tmp_path / "log.jsonl"
     run("log", "export", path, "--experiment", "price", "--db", database.url.database)
-    line = next(n for n, text in enumerate(path.read_text().splitlines()) if json.loads(text)["kind"] == "rewarded")
-    code, said = run("log", "import", changed(path, line, body='{"value":1.0}'), "--db", tmp_path / "b.db")
+    line = next(
+        n
+        for n, text in enumerate(path.read_text().splitlines())
+        if json.loads(text)["kind"] == "rewarded"
+    )
+    code, said = run(
+        "log", "import", changed(path, line, body='{"value":1.0}'), "--db", tmp_path / "b.db"
+    )
     assert code == 1 and f"event {line + 1} has another body than was sealed" in said
     assert run("log", "verify", "--db", tmp_path / "b.db") == (0, "")  # it has no experiment
 
 
-def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind_it(tmp_path, clock):
-    spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind_it(
+    tmp_path, clock
+):
+    spec = {
+        "name": "p",
+        "policy": "LinTS",
+        "arms": [{"id": "a"}, {"id": "b"}],
+        "dimension": 2,
+        "window": "1h",
+        "default_reward": 0.0,
+    }
     with service_at(tmp_path / "a.db", clock, snapshot_every=4) as service:
         create(service, spec)
         for n in range(8):
-            decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]], subject=f"user-{n % 4}")
+            decide(
+                service,
+                f"d{n}",
+                "p",
+                context=[[0.125 + n, 0.5], [0.25, 77.0625]],
+                subject=f"user-{n % 4}",
+            )
         ask(service, commands.Erasure("user-1"), name="p")
         for n in range(8, 16):
             decide(service, f"d{n}", "p", context=[[0.125 + n, 0.5], [0.25, 77.0625]])
@@ -228,7 +318,11 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
     path = tmp_path / "log.jsonl"
     assert run("log", "export", path, "--experiment", "p", "--db", tmp_path / "a.db")[0] == 0
     code, said = run("log", "import", path, "--db", tmp_path / "b.db")
-    assert code == 0 and f"p: {told['seq']} events" in said and "the snapshot of event 12 came with it" in said
+    assert (
+        code == 0
+        and f"p: {told['seq']} events" in said
+        and "the snapshot of event 12 came with it" in said
+    )
     for command in ("verify", "replay"):
         assert run("log", command, "--db", tmp_path / "b.db")[0] == 0
     with service_at(tmp_path / "b.db", clock) as service:
@@ -248,10 +342,16 @@ def test_a_log_with_an_erasure_goes_to_another_database_with_the_snapshot_behind
     without = tmp_path / "without.jsonl"
     lines = path.read_text().splitlines()
     without.write_text("\n".join([*lines[:-2], lines[-1]]))
-    assert "event 7 was erased, and there is no snapshot behind it" in run("log", "import", without, "--db", tmp_path / "c.db")[1]
+    assert (
+        "event 7 was erased, and there is no snapshot behind it"
+        in run("log", "import", without, "--db", tmp_path / "c.db")[1]
+    )
 
 
-@pytest.mark.parametrize("damage", [{"session": b"nothing"}, {"rest": "{}"}, {"rest": "nothing"}, {"fingerprint": bytes(32)}])
+@pytest.mark.parametrize(
+    "damage",
+    [{"session": b"nothing"}, {"rest": "{}"}, {"rest": "nothing"}, {"fingerprint": bytes(32)}],
+)
 def test_a_snapshot_that_cannot_be_used_only_makes_the_start_longer(written, damage, clock, capsys):
     database, told = written
     with database.write() as connection:
@@ -268,8 +368,17 @@ def test_a_snapshot_that_cannot_be_used_only_makes_the_start_longer(written, dam
     assert "snapshot not used" in capsys.readouterr().out
 
 
-def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_says_so(tmp_path, clock):
-    spec = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_says_so(
+    tmp_path, clock
+):
+    spec = {
+        "name": "p",
+        "policy": "LinTS",
+        "arms": [{"id": "a"}, {"id": "b"}],
+        "dimension": 2,
+        "window": "1h",
+        "default_reward": 0.0,
+    }
     with service_at(tmp_path / "a.db", clock) as service:
         create(service, spec)
         decide(service, "d", "p", context=[[0.125, 0.5], [0.25, 1.0]], subject="someone")
@@ -278,7 +387,10 @@ def test_where_the_only_snapshot_behind_an_erasure_is_damaged_the_experiment_say
     with database.write() as connection:
         connection.execute(sa.update(snapshots).values(session=b"nothing"))
     database.close()
-    with service_at(tmp_path / "a.db", clock) as service, pytest.raises(Refused, match="event 2 was erased"):
+    with (
+        service_at(tmp_path / "a.db", clock) as service,
+        pytest.raises(Refused, match="event 2 was erased"),
+    ):
         state(service, "p")
 
 
@@ -292,11 +404,24 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
             elif event.kind == "rewarded":
                 rows[event.decision][2] = event.body["value"]
     for ending in ("parquet", "npz", "dsjson"):
-        assert run("log", "export", tmp_path / f"d.{ending}", "--experiment", "price", "--db", database.url.database)[0] == 0
+        assert (
+            run(
+                "log",
+                "export",
+                tmp_path / f"d.{ending}",
+                "--experiment",
+                "price",
+                "--db",
+                database.url.database,
+            )[0]
+            == 0
+        )
     import pyarrow.parquet as pq
 
     table = pq.read_table(tmp_path / "d.parquet").to_pydict()
-    assert list(zip(table["arm"], table["propensity"], table["reward"], strict=True)) == [tuple(row) for row in rows.values()]
+    assert list(zip(table["arm"], table["propensity"], table["reward"], strict=True)) == [
+        tuple(row) for row in rows.values()
+    ]
     rewarded = [row for row in rows.values() if row[2] is not None]
     obp = np.load(tmp_path / "d.npz")
     np.testing.assert_array_equal(obp["reward"], [row[2] for row in rewarded])
@@ -304,7 +429,9 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
     again = tr.logs.from_dsjson(tmp_path / "d.dsjson", arms=3)
     assert again.n == len(rewarded)
     value = tr.evaluate(tr.logs.from_frame(tmp_path / "d.parquet"), "mid", estimator="ips").value
-    assert value == pytest.approx(np.mean([(row[0] == "mid") * row[2] / row[1] for row in rewarded]))
+    assert value == pytest.approx(
+        np.mean([(row[0] == "mid") * row[2] / row[1] for row in rewarded])
+    )
 
 
 def test_migrations_make_the_tables_that_the_code_has(tmp_path):
@@ -332,15 +459,26 @@ def test_half_a_file_is_refused_as_a_whole(written, tmp_path, kept):
     code, said = run("log", "import", path, "--db", tmp_path / "b.db")
     assert code == 1 and "has no end: the file was cut off" in said
     assert run("log", "verify", "--db", tmp_path / "b.db") == (0, "")
-    path.write_text("\n".join([*lines[:kept], json.dumps(json.loads(lines[-1]) | {"end": 99}), *lines[kept:]]))
+    path.write_text(
+        "\n".join([*lines[:kept], json.dumps(json.loads(lines[-1]) | {"end": 99}), *lines[kept:]])
+    )
     code, said = run("log", "import", path, "--db", tmp_path / "b.db")
     assert code == 1 and "its end says another number or digest" in said
 
 
-LINEAR = {"name": "p", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+LINEAR = {
+    "name": "p",
+    "policy": "LinTS",
+    "arms": [{"id": "a"}, {"id": "b"}],
+    "dimension": 2,
+    "window": "1h",
+    "default_reward": 0.0,
+}
 
 
-def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blanked(tmp_path, clock, monkeypatch):
+def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blanked(
+    tmp_path, clock, monkeypatch
+):
     with service_at(tmp_path / "a.db", clock) as service:
         create(service, LINEAR)
         decide(service, "d", "p", context=[[1.0, 0.0], [0.0, 1.0]], subject="someone")
@@ -365,14 +503,20 @@ def test_rewards_that_make_a_state_that_cannot_be_saved_are_refused(service, val
     decide(service, "a")
     with pytest.raises(Refused, match="sums of rewards cannot hold"):
         reward(service, "a", value)
-    for spec in ({"default_reward": value}, {"rewards": [-abs(value) - 1.0, abs(value)], "default_reward": 0.0}):
+    for spec in (
+        {"default_reward": value},
+        {"rewards": [-abs(value) - 1.0, abs(value)], "default_reward": 0.0},
+    ):
         with pytest.raises(Refused, match="sums of rewards cannot hold"):
             create(service, PRICES | {"name": "other"} | spec)
 
 
 @pytest.mark.parametrize("policy", ["UCB", "EpsilonGreedy", "LinUCB", "LinTS", "SquareCB", "UGapE"])
 def test_the_greatest_rewards_leave_a_state_that_can_be_saved(service, policy):
-    rows = [{"id": str(k), "features": row} for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])]
+    rows = [
+        {"id": str(k), "features": row}
+        for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+    ]
     create(service, PRICES | {"policy": policy, "arms": rows})
     for n in range(9):
         decide(service, f"d{n}")
@@ -393,47 +537,80 @@ def test_no_file_has_what_was_erased(served):
         return sum(file.read_bytes().count(text) for file in folder.iterdir() for text in texts)
 
     assert copies() > 40
-    assert served("POST", "/v1/experiments/p/erase", {"subject": "someone-special"}).json()["erased"] == 40
+    assert (
+        served("POST", "/v1/experiments/p/erase", {"subject": "someone-special"}).json()["erased"]
+        == 40
+    )
     assert copies() == 0
 
 
-REWRITTEN = {"erased": 0, "event": None, "rewritten": True, "owed": False}  # of what an earlier request blanked
+REWRITTEN = {
+    "erased": 0,
+    "event": None,
+    "rewritten": True,
+    "owed": False,
+}  # of what an earlier request blanked
 
 
 def test_an_erasure_waits_for_whoever_reads_the_old_copies(served, monkeypatch):
     monkeypatch.setattr("tightrope_service.routes.SCRUBS", 2)
     served("POST", "/v1/experiments", LINEAR)
-    served("POST", "/v1/experiments/p/decisions", {"context": [[1.0, 0.0], [0.0, 1.0]], "subject": "x"}, "decide")
+    served(
+        "POST",
+        "/v1/experiments/p/decisions",
+        {"context": [[1.0, 0.0], [0.0, 1.0]], "subject": "x"},
+        "decide",
+    )
     with served.service.database.read() as connection:
         connection.execute(sa.select(E.seq)).all()
         answer = served("POST", "/v1/experiments/p/erase", {"subject": "x"})
-        assert answer.status_code == 503 and "send the same request again" in answer.json()["error"]["message"]
+        assert (
+            answer.status_code == 503
+            and "send the same request again" in answer.json()["error"]["message"]
+        )
     assert served("POST", "/v1/experiments/p/erase", {"subject": "x"}).json() == REWRITTEN
 
 
 def test_a_file_that_is_written_anew_keeps_no_copy_of_what_was_moved_in_it(tmp_path):
-    """SQLite moves entries of an index when its pages are split; what stays behind in unused bytes of a page, no deletion overwrites."""
+    """SQLite moves entries of an index when its pages are split; what stays behind in unused bytes
+    of a page, no deletion overwrites."""
     rng, file = np.random.default_rng(0), tmp_path / "a.db"
     database = Database(str(file))
     database.migrate()
     who, gone, seq, left = 0, [], 0, []
     with database.write() as connection:
-        connection.execute(sa.insert(experiments).values(id=1, name="p", spec="{}", seq=0, digest=b"", fence=0))
+        connection.execute(
+            sa.insert(experiments).values(id=1, name="p", spec="{}", seq=0, digest=b"", fence=0)
+        )
     for _ in range(600):
-        rows = [{"seq": seq + k, "subject": f"person {who}." if rng.random() < 0.3 else None} for k in range(12)]
+        rows = [
+            {"seq": seq + k, "subject": f"person {who}." if rng.random() < 0.3 else None}
+            for k in range(12)
+        ]
         same = {"experiment": 1, "kind": "decided", "time": 0, "body_digest": b"", "digest": b""}
         with database.write() as connection:
-            connection.execute(sa.insert(events), [same | row | {"key": str(row["seq"]), "body": b"x" * 200} for row in rows])
+            connection.execute(
+                sa.insert(events),
+                [same | row | {"key": str(row["seq"]), "body": b"x" * 200} for row in rows],
+            )
         seq += 12
         if rng.random() < 0.15:
             who += 1
         if rng.random() < 0.1 and who > len(gone):
             subject = f"person {who - len(gone) % 5 - 1}."
             with database.write() as connection:
-                connection.execute(sa.update(events).where(E.subject == subject).values(subject=None, body=b"y" * 60))
+                connection.execute(
+                    sa.update(events)
+                    .where(E.subject == subject)
+                    .values(subject=None, body=b"y" * 60)
+                )
             gone.append(subject)
             assert database.scrub()
-            left = [one for one in gone if f"{one}".encode() in file.read_bytes() and not named(database, one)]
+            left = [
+                one
+                for one in gone
+                if f"{one}".encode() in file.read_bytes() and not named(database, one)
+            ]
             if left:
                 break
     assert left  # else SQLite clears its pages by now, and need not write them anew
@@ -459,18 +636,26 @@ def test_a_file_is_written_anew_where_something_was_blanked_and_it_is_quick(serv
     served("POST", "/v1/experiments", PRICES)
     for n in range(4):
         served("POST", "/v1/experiments/price/decisions", {"id": f"d{n}", "subject": f"s{n}"})
-    assert erase("nobody") == {"erased": 0, "event": None, "rewritten": False, "owed": False} and not done
+    assert (
+        erase("nobody") == {"erased": 0, "event": None, "rewritten": False, "owed": False}
+        and not done
+    )
     quick = erase("s0")
     if not database.sqlite:
         assert not (quick["rewritten"] or quick["owed"])
         return
-    assert (quick["erased"], quick["rewritten"], quick["owed"]) == (1, True, False) and len(done) == 1
+    assert (quick["erased"], quick["rewritten"], quick["owed"]) == (1, True, False) and len(
+        done
+    ) == 1
     monkeypatch.setattr("tightrope_service.database.AT_ONCE", 1000)
     large = erase("s1")
     assert (large["erased"], large["rewritten"], large["owed"]) == (1, False, True)
     assert erase("s1")["owed"]
     now = served.service.settings.clock()
-    assert transfer.rewrite_owed(database, 1e9, before=now - 1000 * 10**6) == (False, True)  # it is not a day ago
+    assert transfer.rewrite_owed(database, 1e9, before=now - 1000 * 10**6) == (
+        False,
+        True,
+    )  # it is not a day ago
     run = CliRunner().invoke(app, ["log", "rewrite", "--db", str(database.file)])
     assert run.exit_code == 0 and "Nothing is owed" in run.output
     assert erase("s1") == {"erased": 0, "event": None, "rewritten": False, "owed": False}
@@ -478,7 +663,10 @@ def test_a_file_is_written_anew_where_something_was_blanked_and_it_is_quick(serv
     monkeypatch.setattr("tightrope_service.routes.SCRUB_PAUSE", 0.0)
     for subject in ("s2", "s2"):
         answer = served("POST", "/v1/experiments/price/erase", {"subject": subject})
-        assert answer.status_code == 503 and "could not be written anew" in answer.json()["error"]["message"]
+        assert (
+            answer.status_code == 503
+            and "could not be written anew" in answer.json()["error"]["message"]
+        )
     monkeypatch.setattr(database, "rewrite", rewrite)
     assert erase("s2")["owed"]  # the same request goes on
 
@@ -491,7 +679,12 @@ def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock
             assert decide(service, "first", name)["draws"] == draws
             assert decide(service, "first", name)["draws"] == draws  # once more, from the log
         with service.database.read() as connection:
-            bodies = [event.body for row in (1, 2) for event in log.read(connection, row) if event.kind == "decided"]
+            bodies = [
+                event.body
+                for row in (1, 2)
+                for event in log.read(connection, row)
+                if event.kind == "decided"
+            ]
         told = state(service)
     assert [body.get("draws", "left out") for body in bodies] == [500, "left out"]
     database = Database(str(tmp_path / "a.db"))
@@ -500,16 +693,28 @@ def test_the_log_says_by_how_many_draws_a_propensity_was_sampled(tmp_path, clock
 
 
 def test_an_event_of_another_version_is_named_as_that():
-    for kind, text in (("created", b'{"spec": {}}'), ("decided", b'{"arm": 0}'), ("exchanged", b"{}")):
+    for kind, text in (
+        ("created", b'{"spec": {}}'),
+        ("decided", b'{"arm": 0}'),
+        ("exchanged", b"{}"),
+    ):
         entry = LogEntry(7, kind, 0, "d", None, text, b"", b"")
         with pytest.raises(ValueError, match=rf"event 7 \({kind}\) has not the fields"):
             _ = entry.event
 
 
-def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_change(tmp_path, clock, monkeypatch):
+def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_change(
+    tmp_path, clock, monkeypatch
+):
     spec = {
-        "name": "e", "policy": "LinTS", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "rollout": {}, "baseline": "a", "alpha": 0.2,
-    }  # fmt: skip
+        "name": "e",
+        "policy": "LinTS",
+        "arms": [{"id": "a"}, {"id": "b"}],
+        "dimension": 2,
+        "rollout": {},
+        "baseline": "a",
+        "alpha": 0.2,
+    }
     rows = {"context": [[0.75, 0.5], [0.5, 0.25]]}
     with service_at(tmp_path / "a.db", clock) as service:
         create(service, spec)
@@ -518,12 +723,14 @@ def test_an_experiment_records_every_parameter_and_plays_by_it_when_defaults_cha
         with service.database.read() as connection:
             event = next(iter(log.read(connection, 1))).event
     assert isinstance(event, Created)
-    assert event.policy["inner"] == {"policy": "LinTS"} | {name: tr.LinTS.FIELDS[name].default for name in tr.LinTS.FIELDS}, (
-        "every parameter of the policy"
-    )
+    assert event.policy["inner"] == {"policy": "LinTS"} | {
+        name: tr.LinTS.FIELDS[name].default for name in tr.LinTS.FIELDS
+    }, "every parameter of the policy"
     assert set(event.policy) == {"policy", *tr.Safe.FIELDS}
     whole = ExperimentSpec.model_validate(spec).model_dump(mode="json")
-    assert {*event.spec, *event.defaults} == whole.keys() and event.defaults["rollout"]["least_budget"] == whole["rollout"]["least_budget"]
+    assert {*event.spec, *event.defaults} == whole.keys() and event.defaults["rollout"][
+        "least_budget"
+    ] == whole["rollout"]["least_budget"]
     for name, default in (("cancel_within", 1.0), ("seed", 5)):
         monkeypatch.setattr(ExperimentSpec.model_fields[name], "default", default)
     ExperimentSpec.model_rebuild(force=True)
@@ -551,11 +758,16 @@ def test_a_snapshot_of_another_version_is_named_as_that_and_not_as_damaged(tmp_p
     database = Database(str(path))
     with database.write() as connection:
         for seq, text in connection.execute(sa.select(snapshots.c.seq, snapshots.c.rest)).all():
-            other = {key: item for key, item in json.loads(text).items() if key != "created"} | {"written": "tightrope 0.9.9 (form 7)"}
+            other = {key: item for key, item in json.loads(text).items() if key != "created"} | {
+                "written": "tightrope 0.9.9 (form 7)"
+            }
             values = {"rest": json.dumps(other), "fingerprint": bytes(32)}
             connection.execute(sa.update(snapshots).where(snapshots.c.seq == seq).values(**values))
     for told in (run("verify"), run("replay")):
-        assert told.exit_code == 0 and "it was written by tightrope 0.9.9 (form 7), and tightrope" in told.output
+        assert (
+            told.exit_code == 0
+            and "it was written by tightrope 0.9.9 (form 7), and tightrope" in told.output
+        )
         assert "WRONG" not in told.output and "damaged" not in told.output
     database.close()
     with service_at(path, clock) as service:

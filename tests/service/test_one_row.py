@@ -1,4 +1,5 @@
-"""One row of features for all arms: sent, logged, replayed and exported as one row; and refusals in words that a client can act on."""
+"""One row of features for all arms: sent, logged, replayed and exported as one row; and refusals in
+words that a client can act on."""
 
 import numpy as np
 import pytest
@@ -35,7 +36,11 @@ def test_a_row_for_all_arms_is_the_session_s_from_the_first_round_to_a_replay(tm
             decide(service, "3", "one", context=[ROWS[3]] * 3)
         with service.database.read() as connection:
             assert replay(connection, 1, "one").errors == ()
-            (first,) = [entry.event for entry in log.read(connection, 1) if entry.decision == "0" and entry.kind == "decided"]
+            (first,) = [
+                entry.event
+                for entry in log.read(connection, 1)
+                if entry.decision == "0" and entry.kind == "decided"
+            ]
             assert first.asked == {"context": ROWS[0]}
             table = transfer.table(connection, 1, replay(connection, 1, "one").journal.experiment)
             transfer.as_log(connection, 1, "one", (0.0, 1.0))
@@ -48,10 +53,16 @@ def test_refusals_say_what_a_client_can_do(service):
         decide(service, str(n), "one", context=[ROWS[n]] * 3)
     with pytest.raises(Refused) as same:
         decide(service, "20", "one", context=[ROWS[20]] * 3)
-    assert "send it as one row, [..] instead of [[..], ..], from its first decision on" in same.value.message
+    assert (
+        "send it as one row, [..] instead of [[..], ..], from its first decision on"
+        in same.value.message
+    )
     with pytest.raises(Refused) as late:
         decide(service, "21", "one", context=ROWS[21])
-    assert "'one' began with a row for every arm" in late.value.message and "create a new experiment" in late.value.message
+    assert (
+        "'one' began with a row for every arm" in late.value.message
+        and "create a new experiment" in late.value.message
+    )
     create(service, SPEC | {"name": "all", "policy": {"policy": "LinUCB", "shared": True}})
     with pytest.raises(Refused) as shared:
         decide(service, "0", "all", context=ROWS[1])
@@ -62,33 +73,70 @@ def test_refusals_say_what_a_client_can_do(service):
     assert "send a row for each of them, by id" in own.value.message
     for refused in (same, late, shared, own):
         assert (refused.value.status, refused.value.field) == (422, "context")
-        assert not any(word in refused.value.message for word in ("session", "(K, d)", "shared=", "(d,)"))
+        assert not any(
+            word in refused.value.message for word in ("session", "(K, d)", "shared=", "(d,)")
+        )
 
 
 def test_over_http_and_by_the_client(served, monkeypatch):
     assert served("POST", "/v1/experiments", SPEC).status_code == 201
-    made = served("POST", "/v1/experiments/one/decisions", {"id": "v", "context": [0.5, 0.25]}, key="decide")
+    made = served(
+        "POST", "/v1/experiments/one/decisions", {"id": "v", "context": [0.5, 0.25]}, key="decide"
+    )
     assert made.status_code == 200 and made.json()["arm"] in "abc"
-    for wrong, words in (([0.5, "x"], "valid number"), ([[0.5, 1.0], 2.0], "valid array"), ([], "at least 1")):
-        assert words in error(served("POST", "/v1/experiments/one/decisions", {"context": wrong}, key="decide"), 422)["message"]
-    assert "2 columns" in error(served("POST", "/v1/experiments/one/decisions", {"context": [1.0] * 3}, key="decide"), 422)["message"]
+    for wrong, words in (
+        ([0.5, "x"], "valid number"),
+        ([[0.5, 1.0], 2.0], "valid array"),
+        ([], "at least 1"),
+    ):
+        assert (
+            words
+            in error(
+                served("POST", "/v1/experiments/one/decisions", {"context": wrong}, key="decide"),
+                422,
+            )["message"]
+        )
+    assert (
+        "2 columns"
+        in error(
+            served("POST", "/v1/experiments/one/decisions", {"context": [1.0] * 3}, key="decide"),
+            422,
+        )["message"]
+    )
     assert served("GET", "/v1/experiments/one/explain?decision=v").status_code == 200
     client = Client("http://t", "tr_x", "one")
     sent = []
-    monkeypatch.setattr(client, "_send", lambda *given, **more: sent.append(given[2]) or made.json())
+    monkeypatch.setattr(
+        client, "_send", lambda *given, **more: sent.append(given[2]) or made.json()
+    )
     client.decide(np.array([0.5, 0.25]), id="v")
     assert sent[0]["context"] == [0.5, 0.25]
 
 
 def test_a_model_for_each_arm_counts_where_sizes_are_limited(service, monkeypatch):
     arms = [{"id": str(k)} for k in range(1000)]
-    apart = {"name": "big", "policy": {"policy": "LinUCB", "shared": False}, "arms": arms, "dimension": 400}
-    with pytest.raises(ValueError, match=r"dimension = 1000 arms with 400 features each takes about 2.6 GB and .* at most 0.26 GB"):
+    apart = {
+        "name": "big",
+        "policy": {"policy": "LinUCB", "shared": False},
+        "arms": arms,
+        "dimension": 400,
+    }
+    with pytest.raises(
+        ValueError,
+        match=r"dimension = 1000 arms with 400 features each takes about 2.6 "
+        r"GB and .* "
+        r"at most "
+        r"0.26 GB",
+    ):
         warm_up(ExperimentSpec.model_validate(apart))
     guarded = apart | {"baseline": "0", "baseline_mean": 0.5, "alpha": 0.1}
     with pytest.raises(ValueError, match=r"takes about 2\.6 GB"):
         warm_up(ExperimentSpec.model_validate(guarded))
     create(service, apart | {"policy": "LinUCB"})  # one regression for all
-    with pytest.raises(Refused, match=r"context = 1000 arms with 400 features each takes about 2.6 GB"):
+    with pytest.raises(
+        Refused, match=r"context = 1000 arms with 400 features each takes about 2.6 GB"
+    ):
         decide(service, "0", "big", context=[0.05] * 400)
-    assert decide(service, "0", "big", context=[[0.05] * 399 + [k / 1e4] for k in range(1000)])["arm"]
+    assert decide(service, "0", "big", context=[[0.05] * 399 + [k / 1e4] for k in range(1000)])[
+        "arm"
+    ]

@@ -15,11 +15,17 @@ def test_evaluating_decides_and_tracking_rewards(tmp_path):
         client.create(PRICES | {"name": "colour", "window": None, "default_reward": None})
         client.create({"name": "price", "policy": "UCB", "arms": [{"id": "9.90"}, {"id": "11.90"}]})
         client.create({"name": "banner", "policy": "UCB", "arms": [{"id": "on"}, {"id": "off"}]})
-        provider = TightropeProvider(service.url, service.key, events={"purchase": "price"}, attempts=2)
+        provider = TightropeProvider(
+            service.url, service.key, events={"purchase": "price"}, attempts=2
+        )
         api.set_provider(provider)
         flags, who = api.get_client(), EvaluationContext("user-1")
         found = flags.get_string_details("colour", "low", who)
-        assert found.value == found.variant and found.value in ("low", "mid", "high") and found.reason in ("SPLIT", "TARGETING_MATCH")
+        assert (
+            found.value == found.variant
+            and found.value in ("low", "mid", "high")
+            and found.reason in ("SPLIT", "TARGETING_MATCH")
+        )
         assert 0 < found.flag_metadata["propensity"] <= 1
         assert flags.get_float_value("price", 1.0, who) == 9.9  # UCB's first arm
         flags.track("purchase", who, TrackingEventDetails(value=0.75))
@@ -41,15 +47,32 @@ def test_evaluating_decides_and_tracking_rewards(tmp_path):
 def test_a_sticky_flag_is_one_decision_for_many_evaluations(tmp_path):
     sticky = {"lasts": "1d", "reward": "sum"}
     with Process(tmp_path / "a.db", tmp_path) as service, service.client() as client:
-        client.create({"name": "price", "policy": "UCB", "arms": [{"id": "9"}, {"id": "11"}], "sticky": sticky, "rewards": [0, 100]})
-        api.set_provider(TightropeProvider(service.url, service.key, events={"purchase": "price"}, attempts=2))
+        client.create(
+            {
+                "name": "price",
+                "policy": "UCB",
+                "arms": [{"id": "9"}, {"id": "11"}],
+                "sticky": sticky,
+                "rewards": [0, 100],
+            }
+        )
+        api.set_provider(
+            TightropeProvider(service.url, service.key, events={"purchase": "price"}, attempts=2)
+        )
         flags, who = api.get_client(), EvaluationContext("user-1")
         assert len({flags.get_integer_value("price", 0, who) for _ in range(8)}) == 1
         flags.track("purchase", who, TrackingEventDetails(value=9.0))
         for _ in range(2):  # the same order, told twice
-            flags.track("purchase", who, TrackingEventDetails(value=20.0, attributes={"reward_id": "order-7"}))
+            flags.track(
+                "purchase",
+                who,
+                TrackingEventDetails(value=20.0, attributes={"reward_id": "order-7"}),
+            )
         client.experiment = "price"
         kinds = [event["kind"] for event in client.log()]
         assert kinds == ["created", "decided", "added", "added"]
-        assert [event["body"]["total"] for event in client.log() if event["kind"] == "added"] == [9.0, 29.0]
+        assert [event["body"]["total"] for event in client.log() if event["kind"] == "added"] == [
+            9.0,
+            29.0,
+        ]
         api.shutdown()

@@ -77,7 +77,9 @@ def test_windows_close_by_the_clock_and_late_rewards_are_logged_but_not_learned(
     after = state(service)
     assert (after["seq"], after["rewards"]) == (before["seq"] + 1, before["rewards"])
     clock.now += HOUR
-    assert "until" in refused(410, reward, service, "d", 1.0)  # also before the writer has looked at the clock
+    assert "until" in refused(
+        410, reward, service, "d", 1.0
+    )  # also before the writer has looked at the clock
 
 
 def test_a_clock_that_jumps_back_does_no_harm(service, clock):
@@ -87,7 +89,9 @@ def test_a_clock_that_jumps_back_does_no_harm(service, clock):
     made = decide(service, "b")
     events = ask(service, lambda transaction: transaction.entries("a") + transaction.entries("b"))
     assert events[0].time <= events[1].time
-    assert made["expires_at"] == timestamp(clock.now + HOUR)  # a window is as long as was said, by the clock
+    assert made["expires_at"] == timestamp(
+        clock.now + HOUR
+    )  # a window is as long as was said, by the clock
     assert reward(service, "a", 1.0)["learned"]
     clock.now += 7 * HOUR
     until(lambda: state(service)["open"] == 0)
@@ -147,25 +151,37 @@ def test_reward_ids(service):
     decide(service, "a")
     assert reward(service, "a", 1.0, reward_id="r1")["learned"]
     assert not reward(service, "a", 1.0, reward_id="r1")["learned"]
-    assert "'r1' was given with another value" in refused(409, reward, service, "a", 0.0, reward_id="r1")
+    assert "'r1' was given with another value" in refused(
+        409, reward, service, "a", 0.0, reward_id="r1"
+    )
     assert "one reward" in refused(409, reward, service, "a", 1.0, reward_id="r2")
 
 
 def test_arms_come_and_go(service):
     create(service, PRICES | {"baseline": "low", "policy": "UCB"})
     decide(service, "a")
-    assert ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge"}]))["arms"][3] == {"id": "huge", "status": "active"}
+    assert ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge"}]))["arms"][3] == {
+        "id": "huge",
+        "status": "active",
+    }
     seq = state(service)["seq"]
     ask(service, commands.add_arms, ArmsRequest(arms=[{"id": "huge"}]))  # sent again
     ask(service, commands.change_arm, "mid", ArmChange(status="masked"))
     ask(service, commands.change_arm, "mid", ArmChange(status="masked"))
     ask(service, commands.change_arm, "huge", ArmChange(status="retired"))
     assert state(service)["seq"] == seq + 2
-    assert "baseline" in refused(409, ask, service, commands.change_arm, "low", ArmChange(status="retired"))
+    assert "baseline" in refused(
+        409, ask, service, commands.change_arm, "low", ArmChange(status="retired")
+    )
     assert decide(service, excluded=["low"])["arm"] == "high"
     assert "retired" in refused(422, decide, service, eligible=["huge", "mid"])
     ask(service, commands.change_arm, "huge", ArmChange(status="active"))
-    assert [arm["status"] for arm in state(service)["arms"]] == ["active", "masked", "active", "active"]
+    assert [arm["status"] for arm in state(service)["arms"]] == [
+        "active",
+        "masked",
+        "active",
+        "active",
+    ]
     assert decide(service, eligible=["huge", "mid"])["arm"] == "huge"
 
 
@@ -178,15 +194,21 @@ def test_an_arm_that_is_there_is_left_alone_only_if_it_is_the_same(service):
         return ask(service, commands.add_arms, ArmsRequest(arms=list(given)), name=name)
 
     assert len(add("rows", *arms)["arms"]) == 2
-    assert "'b' with other features" in refused(409, add, "rows", {"id": "b", "features": [0.5, 0.5]})
+    assert "'b' with other features" in refused(
+        409, add, "rows", {"id": "b", "features": [0.5, 0.5]}
+    )
     assert "other features" in refused(409, add, "rows", {"id": "b"})
-    assert "no positions" in refused(422, add, "rows", {"id": "c", "features": [0.5, 0.5], "point": 0.5})
+    assert "no positions" in refused(
+        422, add, "rows", {"id": "c", "features": [0.5, 0.5], "point": 0.5}
+    )
     assert state(service, "rows") == before
     create(service)
     assert "other features" in refused(409, add, "price", {"id": "low", "features": [1.0]})
     assert "no positions" in refused(422, add, "price", {"id": "huge", "point": 2.0})
     points = [{"id": str(k), "point": k / 3} for k in range(4)]
-    create(service, {"name": "line", "policy": {"policy": "CKLUCB", "lipschitz": 1.0}, "arms": points})
+    create(
+        service, {"name": "line", "policy": {"policy": "CKLUCB", "lipschitz": 1.0}, "arms": points}
+    )
     assert len(add("line", *points)["arms"]) == 4
     assert "'1' with other point" in refused(409, add, "line", {"id": "1", "point": 0.5})
     assert "cannot be added to" in refused(422, add, "line", {"id": "5", "point": 0.5})
@@ -196,7 +218,9 @@ def test_one_arm_of_production_stays(service):
     create(service, PRICES | {"rollout": {"production": {"low": 0.5, "mid": 0.5}}})
     ask(service, commands.change_arm, "low", ArmChange(status="masked"))
     for status in ("masked", "retired"):
-        assert "last arm of rollout.production" in refused(409, ask, service, commands.change_arm, "mid", ArmChange(status=status))
+        assert "last arm of rollout.production" in refused(
+            409, ask, service, commands.change_arm, "mid", ArmChange(status=status)
+        )
     ask(service, commands.change_arm, "high", ArmChange(status="retired"))
     assert decide(service)["arm"] == "mid"
     ask(service, commands.change_arm, "low", ArmChange(status="active"))
@@ -204,23 +228,34 @@ def test_one_arm_of_production_stays(service):
 
 
 def test_reading_fails_alone(service):
-    """A baseline that every round brings, an identification policy that plays no mask, estimates that broke down: read, beside a decision."""
-    create(service, PRICES | {"name": "rounds", "policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline": None})
+    """A baseline that every round brings, an identification policy that plays no mask, estimates
+    that broke down: read, beside a decision."""
+    create(
+        service,
+        PRICES | {"name": "rounds", "policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline": None},
+    )
     assert ask(service, commands.describe_rollout, name="rounds")["budget_bound"] == 0.0
     decide(service, "a", "rounds", baseline="mid", baseline_mean=0.5)
     assert ask(service, commands.describe_standing, name="rounds")["holdings"]["alpha"] == 0.1
     arms = [{"id": str(k), "features": row} for k, row in enumerate(np.eye(3).tolist())]
     create(service, {"name": "best", "policy": {"policy": "P1RAGE"}, "arms": arms, "horizon": 1000})
-    assert ask(service, commands.describe_standing, name="best")["identified"]["status"] == "not certified yet"
+    assert (
+        ask(service, commands.describe_standing, name="best")["identified"]["status"]
+        == "not certified yet"
+    )
     ask(service, commands.change_arm, "1", ArmChange(status="masked"), name="best")
     assert ask(service, commands.describe_standing, name="best")["identified"] is None
 
 
-@pytest.mark.parametrize("read", [commands.describe_standing, commands.describe_rollout, commands.session_view])
+@pytest.mark.parametrize(
+    "read", [commands.describe_standing, commands.describe_rollout, commands.session_view]
+)
 def test_what_the_library_refuses_to_read_does_not_fail_a_group(service, monkeypatch, read):
     create(service)
     monkeypatch.setattr(service.writer.owned["price"].experiment, "holdings", broken)
-    monkeypatch.setattr(service.writer.owned["price"].experiment.session, "view", broken, raising=False)
+    monkeypatch.setattr(
+        service.writer.owned["price"].experiment.session, "view", broken, raising=False
+    )
     assert "broke down" in refused(422, ask, service, read)
     assert service.writer.failing is None
 
@@ -234,7 +269,9 @@ def test_pausing_and_archiving(service):
     decide(service, "a")
     ask(service, commands.change_status, "pause")
     assert "resume it" in refused(409, decide, service)
-    assert decide(service, "a")["id"] == "a" and reward(service, "a", 1.0)["learned"]  # what was decided goes on
+    assert (
+        decide(service, "a")["id"] == "a" and reward(service, "a", 1.0)["learned"]
+    )  # what was decided goes on
     ask(service, commands.change_status, "resume")
     decide(service, "b")
     ask(service, commands.change_status, "archive")
@@ -246,7 +283,15 @@ def test_sets_of_arms_take_rewards_in_parts(service, clock):
     features = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [0.5, -0.5]]
     arms = [{"id": f"f{k}", "features": row} for k, row in enumerate(features)]
     create(
-        service, {"name": "set", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": 60, "default_reward": 0.0}
+        service,
+        {
+            "name": "set",
+            "policy": "C2UCB",
+            "arms": arms,
+            "oracle": {"oracle": "TopK", "k": 2},
+            "window": 60,
+            "default_reward": 0.0,
+        },
     )
     made = decide(service, "a", name="set")
     first, second = made["arm"]
@@ -259,24 +304,46 @@ def test_sets_of_arms_take_rewards_in_parts(service, clock):
     decide(service, "b", name="set")
     clock.now += 61 * 10**6
     until(lambda: state(service, "set")["open"] == 0)
-    assert state(service, "set")["rewards"] == 4 - 1  # updates: two parts, and one default for a whole set
+    assert (
+        state(service, "set")["rewards"] == 4 - 1
+    )  # updates: two parts, and one default for a whole set
 
 
 def test_candidates_that_come_with_every_call(service):
-    create(service, {"name": "news", "policy": {"policy": "LinUCB"}, "dimension": 2, "window": None})
-    made = decide(service, "a", name="news", context={"x": [1.0, 0.0], "y": [0.0, 1.0]}, excluded=["x"])
+    create(
+        service, {"name": "news", "policy": {"policy": "LinUCB"}, "dimension": 2, "window": None}
+    )
+    made = decide(
+        service, "a", name="news", context={"x": [1.0, 0.0], "y": [0.0, 1.0]}, excluded=["x"]
+    )
     assert made["arm"] == "y" and made["expires_at"] is None
     assert reward(service, "a", 1.0, name="news")["learned"]
-    assert decide(service, "b", name="news", context={"x": [1.0, 0.0], "z": [0.0, 1.0], "y": [0.3, 0.1]})["arm"] in ("x", "y", "z")
+    assert decide(
+        service, "b", name="news", context={"x": [1.0, 0.0], "z": [0.0, 1.0], "y": [0.3, 0.1]}
+    )["arm"] in ("x", "y", "z")
     assert "context is missing" in refused(422, decide, service, "c", name="news")
 
 
 def test_a_guarantee_around_the_policy(service):
-    create(service, PRICES | {"policy": "UCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}})
+    create(
+        service,
+        PRICES
+        | {
+            "policy": "UCB",
+            "baseline": "mid",
+            "baseline_mean": 0.5,
+            "alpha": 0.05,
+            "guarantee": {"sigma": 0.5},
+        },
+    )
     played = [decide(service) for _ in range(40)]
     assert "baseline is played" in played[0]["reason"]
-    assert sum(one["arm"] != "mid" for one in played) <= 2  # each round of the baseline earns alpha times its mean
-    assert "sigmo" in refused(422, create, service, PRICES | {"name": "b", "alpha": 0.05, "guarantee": {"sigmo": 1}})
+    assert (
+        sum(one["arm"] != "mid" for one in played) <= 2
+    )  # each round of the baseline earns alpha times its mean
+    assert "sigmo" in refused(
+        422, create, service, PRICES | {"name": "b", "alpha": 0.05, "guarantee": {"sigmo": 1}}
+    )
 
 
 def test_a_group_is_one_transaction(service):
@@ -288,13 +355,18 @@ def test_a_group_is_one_transaction(service):
         commits.append(1)
         return real()
 
-    service.writer.settings.__dict__["tick"] = 60.0  # frozen; the clock's own transactions would be counted too
+    service.writer.settings.__dict__["tick"] = (
+        60.0  # frozen; the clock's own transactions would be counted too
+    )
     time.sleep(0.1)
     service.writer.database.write = counted
     import threading
 
     made = []
-    threads = [threading.Thread(target=lambda: made.extend(decide(service)["event"] for _ in range(10))) for _ in range(16)]
+    threads = [
+        threading.Thread(target=lambda: made.extend(decide(service)["event"] for _ in range(10)))
+        for _ in range(16)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,4 +1,5 @@
-"""How the databases find what they are asked for: nothing that a client can ask of a long log reads all of it."""
+"""How the databases find what they are asked for: nothing that a client can ask of a long log reads
+all of it."""
 
 import re
 
@@ -30,7 +31,12 @@ def work(service, clock):
         row = log.row_of(connection, "price")
         assert before_decision(connection, row, "price", "d2") is not None
         assert log.digest_at(connection, "price", 3) is not None
-        assert [entry.kind for entry in log.about(connection, row, ["d1", "b1"])] == ["decided", "rewarded", "decided", "cancelled"]
+        assert [entry.kind for entry in log.about(connection, row, ["d1", "b1"])] == [
+            "decided",
+            "rewarded",
+            "decided",
+            "cancelled",
+        ]
         assert len(list(log.read(connection, row, 10, 20))) == 10
     with service.database.write() as connection:
         assert not was_erased(connection, row, log.LAST - 1)
@@ -39,7 +45,10 @@ def work(service, clock):
 def plan_of(connection, statement, parameters):
     """The lines of a plan that say how a table is read."""
     if connection.dialect.name == "sqlite":
-        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+        return [
+            row[3]
+            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        ]
     return [row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)]
 
 
@@ -63,11 +72,24 @@ def test_every_statement_on_events_takes_an_index_of_what_it_asks_for(path, cloc
             sa.event.listen(database.engine, "before_cursor_execute", note)
         work(service, clock)
         with service.database.write() as connection:
-            plans = {statement: plan_of(connection, statement, parameters) for statement, parameters in dict(statements).items()}
-    assert any("subject =" in statement for statement in plans) and any(re.search('key"? IN', statement) for statement in plans)
+            plans = {
+                statement: plan_of(connection, statement, parameters)
+                for statement, parameters in dict(statements).items()
+            }
+    assert any("subject =" in statement for statement in plans) and any(
+        re.search('key"? IN', statement) for statement in plans
+    )
     for statement, plan in plans.items():
         where = statement.split("WHERE", 1)[1]
-        asked = next((one for one in ("key", "subject") if re.search(rf"\b{one}\"? (=|IN)", where)), "seq")
+        asked = next(
+            (one for one in ("key", "subject") if re.search(rf"\b{one}\"? (=|IN)", where)), "seq"
+        )
         reads = [line for line in plan if "events" in line or "Index Cond" in line]
-        assert any(asked in re.sub(r"USING INDEX \w+", "", line) for line in reads), (statement, plan)
-        assert not any(re.search(r"SCAN events|Seq Scan on events", line) for line in reads), (statement, plan)
+        assert any(asked in re.sub(r"USING INDEX \w+", "", line) for line in reads), (
+            statement,
+            plan,
+        )
+        assert not any(re.search(r"SCAN events|Seq Scan on events", line) for line in reads), (
+            statement,
+            plan,
+        )

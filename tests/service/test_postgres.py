@@ -59,7 +59,9 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
                     time.sleep(0.1)
         database = Database(place)
         with database.read() as connection:
-            assert verify(connection, 1, "price").errors == () == replay(connection, 1, "price").errors
+            assert (
+                verify(connection, 1, "price").errors == () == replay(connection, 1, "price").errors
+            )
             from alembic.autogenerate import compare_metadata
             from alembic.migration import MigrationContext
 
@@ -70,15 +72,28 @@ def test_the_same_tables_and_the_same_state_as_on_sqlite(fresh, tmp_path, clock)
 
 
 def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
-    """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind it, windows that close one by one."""
+    """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind
+    it, windows that close one by one."""
     monkeypatch.setattr(leases, "LIGHT", 5)
     monkeypatch.setattr(writer, "PART", 0.005)
     rows = [[0.125, 0.5], [0.25, 0.75]]
-    asked = [(f"d{n}", DecisionRequest(id=f"d{n}", context=rows, subject=f"u{n % 2}")) for n in range(120)]
+    asked = [
+        (f"d{n}", DecisionRequest(id=f"d{n}", context=rows, subject=f"u{n % 2}"))
+        for n in range(120)
+    ]
     with service_at(fresh, clock, snapshot_every=100) as service:
-        spec = {"name": "e", "policy": "LinUCB", "arms": [{"id": "a"}, {"id": "b"}], "dimension": 2, "window": "1h", "default_reward": 0.0}
+        spec = {
+            "name": "e",
+            "policy": "LinUCB",
+            "arms": [{"id": "a"}, {"id": "b"}],
+            "dimension": 2,
+            "window": "1h",
+            "default_reward": 0.0,
+        }
         create(service, spec)
-        batch = commands.Each([(id, (id, one)) for id, one in asked], lambda at, one: commands.decide(at, *one))
+        batch = commands.Each(
+            [(id, (id, one)) for id, one in asked], lambda at, one: commands.decide(at, *one)
+        )
         assert {one["status"] for one in service.ask_now("e", batch)["results"]} == {200}
         erasure = service.ask_now("e", commands.Erasure("u0"))
         assert erasure["erased"] == 60 and state(service, "e")["open"] == 60
@@ -95,17 +110,26 @@ def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
         told = state(service, "e")
         with service.database.read() as connection:
             assert verify(connection, 1, "e").errors == () == replay(connection, 1, "e").errors
-            assert verify(connection, 1, "e").blanked == 60 and check_snapshots(connection, 1, "e") == ([], [])
+            assert verify(connection, 1, "e").blanked == 60 and check_snapshots(
+                connection, 1, "e"
+            ) == ([], [])
             assert replay(connection, 1, "e").fingerprint == told["fingerprint"]
 
 
 def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
-    with service_at(fresh, clock, tick=30.0, address="http://one:1") as one, service_at(fresh, clock, tick=30.0) as other:
+    with (
+        service_at(fresh, clock, tick=30.0, address="http://one:1") as one,
+        service_at(fresh, clock, tick=30.0) as other,
+    ):
         create(one)
         decide(one, "a")
         with pytest.raises(Refused, match="another process") as refused:
             decide(other, "a")
-        assert refused.value.status == 503 and refused.value.retry_after > 0 and refused.value.address == "http://one:1"
+        assert (
+            refused.value.status == 503
+            and refused.value.retry_after > 0
+            and refused.value.address == "http://one:1"
+        )
         with one.database.write() as connection:  # the first one slept too long
             connection.execute(sa.update(experiments).values(lease_until=0.0))
         assert decide(other, "a")["event"] == 2  # the answer that the first one gave
@@ -119,7 +143,9 @@ def test_one_process_writes_and_a_fence_stops_the_other(fresh, clock):
             assert connection.execute(sa.select(sa.func.count()).select_from(events)).scalar() == 3
 
 
-def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(fresh, clock, monkeypatch):
+def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
+    fresh, clock, monkeypatch
+):
     with service_at(fresh, clock) as service:
         for name in ("price", "other"):
             create(service, PRICES | {"name": name})
@@ -135,16 +161,26 @@ def test_an_experiment_whose_replay_takes_longer_than_a_lease_stays_where_it_is(
     monkeypatch.setattr(writer, "recover", replay_of_seconds)
     with service_at(fresh, clock, lease=0.6) as one:
         assert slow.wait(10)
-        with service_at(fresh, clock, lease=0.6) as two:  # it looks for experiments that nobody holds
+        with service_at(
+            fresh, clock, lease=0.6
+        ) as two:  # it looks for experiments that nobody holds
             end = time.monotonic() + 20
             while "price" not in one.writer.owned:
                 assert time.monotonic() < end and "price" not in two.writer.owned
                 time.sleep(0.02)
             time.sleep(1.5)
             assert decide(one, "b")["event"] == 3
-            assert set(one.writer.owned) | set(two.writer.owned) == {"price", "other"} and "price" not in two.writer.owned
+            assert (
+                set(one.writer.owned) | set(two.writer.owned) == {"price", "other"}
+                and "price" not in two.writer.owned
+            )
             with one.database.read() as connection:
-                assert connection.execute(sa.select(experiments.c.fence).where(experiments.c.name == "price")).scalar() == 2
+                assert (
+                    connection.execute(
+                        sa.select(experiments.c.fence).where(experiments.c.name == "price")
+                    ).scalar()
+                    == 2
+                )
             with pytest.raises(Refused, match="another process"):
                 decide(two, "b")
 
@@ -162,7 +198,12 @@ print(first_key(database), flush=True)
 
 
 def test_processes_that_start_on_an_empty_database_at_once_set_it_up_once(fresh):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    }
     started = [subprocess.Popen([sys.executable, "-c", START, fresh], **pipes) for _ in range(4)]
     for process in started:
         assert process.stdout.readline() == "ready\n"
@@ -171,7 +212,12 @@ def test_processes_that_start_on_an_empty_database_at_once_set_it_up_once(fresh)
         process.stdin.flush()
     told = [process.communicate(timeout=60) for process in started]
     assert [process.returncode for process in started] == [0] * 4, told
-    assert sorted(said.strip() == "None" for said, _ in told) == [False, True, True, True]  # one admin key
+    assert sorted(said.strip() == "None" for said, _ in told) == [
+        False,
+        True,
+        True,
+        True,
+    ]  # one admin key
 
 
 def test_two_workers_and_kill_9_of_one(fresh, tmp_path):
@@ -183,7 +229,13 @@ def test_two_workers_and_kill_9_of_one(fresh, tmp_path):
         lock = threading.Lock()
 
         def work(number):
-            client = Client([first.url, second.url] if number % 2 else [second.url, first.url], key, "price", attempts=200, timeout=10)
+            client = Client(
+                [first.url, second.url] if number % 2 else [second.url, first.url],
+                key,
+                "price",
+                attempts=200,
+                timeout=10,
+            )
             n = 0
             while not stop.is_set():
                 id = f"{(number // 2)}-{n}"  # two threads ask for each id, at different processes
@@ -212,7 +264,9 @@ def test_two_workers_and_kill_9_of_one(fresh, tmp_path):
             thread.join()
         assert not failed and all(len(found) == 1 for found in answers.values())
         client = Client(second.url, key, "price")
-        kept = {event["decision"]: event["seq"] for event in client.log() if event["kind"] == "decided"}
+        kept = {
+            event["decision"]: event["seq"] for event in client.log() if event["kind"] == "decided"
+        }
         assert all(kept[id] == next(iter(found))[1] for id, found in answers.items())
         fingerprint = client.state()["fingerprint"]
         assert second.stop() == 0
@@ -228,10 +282,16 @@ def test_a_text_with_nul_harms_nobody(fresh, tmp_path):
         given = {"Authorization": f"Bearer {service.key}"}
         Client(service.url, service.key).create(PRICES)
         for path, body in (
-            ("price/decisions", {"subject": "a\0b"}), ("price/decisions/a%00b/activate", None), ("a%00b/decisions", {}),
-            ("price/rewards", {"decision_id": "a", "value": 1.0, "reward_id": "a\0b"}), ("price/erase", {"subject": "a\0b"}),
-        ):  # fmt: skip
+            ("price/decisions", {"subject": "a\0b"}),
+            ("price/decisions/a%00b/activate", None),
+            ("a%00b/decisions", {}),
+            ("price/rewards", {"decision_id": "a", "value": 1.0, "reward_id": "a\0b"}),
+            ("price/erase", {"subject": "a\0b"}),
+        ):
             answer = httpx.post(f"{service.url}/v1/experiments/{path}", json=body, headers=given)
-            assert answer.status_code in (404, 422) and answer.json()["error"]["message"], (path, answer.text)
+            assert answer.status_code in (404, 422) and answer.json()["error"]["message"], (
+                path,
+                answer.text,
+            )
         assert httpx.get(f"{service.url}/readyz").status_code == 200
         assert "tightrope_failed_commits_total 0.0" in httpx.get(f"{service.url}/metrics").text

@@ -20,7 +20,13 @@ from tightrope_service.database import Database
 
 
 def test_what_was_acknowledged_survives_kill_9_and_goes_on_as_if_nothing_had_happened(tmp_path):
-    twin = tr.Session(tr.EpsilonGreedy(epsilon=0.5), arms=3, names=["low", "mid", "high"], seed=3, default_reward=0.0)
+    twin = tr.Session(
+        tr.EpsilonGreedy(epsilon=0.5),
+        arms=3,
+        names=["low", "mid", "high"],
+        seed=3,
+        default_reward=0.0,
+    )
     service = Process(tmp_path / "a.db", tmp_path)
     with service, service.client() as client:
         client.create(PRICES)
@@ -48,13 +54,21 @@ def test_what_was_acknowledged_survives_kill_9_and_goes_on_as_if_nothing_had_hap
         service.start()
         assert service.process.pid != first and client.open == list(twin.open)
         for command, words in (("verify", "price: 61 events"), ("replay", "1 snapshots compared")):
-            done = subprocess.run([sys.executable, "-m", "tightrope", "log", command, "--db", service.db], capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, "-m", "tightrope", "log", command, "--db", service.db],
+                capture_output=True,
+                text=True,
+            )
             assert done.returncode == 0 and words in done.stdout, done.stdout + done.stderr
 
 
 def test_a_second_process_on_the_same_file_is_refused(tmp_path):
     with Process(tmp_path / "a.db", tmp_path):
-        done = subprocess.run([sys.executable, "-m", "tightrope", "serve", "--db", str(tmp_path / "a.db")], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "tightrope", "serve", "--db", str(tmp_path / "a.db")],
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 2 and "served by another process" in done.stderr
 
 
@@ -83,7 +97,11 @@ def test_requests_that_are_under_way_when_it_is_told_to_stop_are_answered(tmp_pa
             thread.join()
         assert failed and all(isinstance(error, Unavailable) for error in failed)
         service.start()
-        kept = {event["decision"] for event in service.client("price").log() if event["kind"] == "decided"}
+        kept = {
+            event["decision"]
+            for event in service.client("price").log()
+            if event["kind"] == "decided"
+        }
     assert set(answered) <= kept
 
 
@@ -110,7 +128,9 @@ def test_the_first_key_goes_to_a_file_of_its_owner(tmp_path):
         process.key = path.read_text().strip()
         process.client().create(PRICES)
         assert process.stop() == 0
-    with Process(tmp_path / "a.db", tmp_path, command) as process:  # it has keys, so nothing is written
+    with Process(
+        tmp_path / "a.db", tmp_path, command
+    ) as process:  # it has keys, so nothing is written
         process.key = path.read_text().strip()
         assert process.client("price").describe()["name"] == "price"
 
@@ -129,16 +149,32 @@ def test_an_admin_key_file_that_is_there_is_refused_and_no_key_is_made(tmp_path)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_the_cookie_is_secure_behind_a_trusted_proxy_and_else_a_warning_says_why_not(tmp_path, trusted):
+def test_the_cookie_is_secure_behind_a_trusted_proxy_and_else_a_warning_says_why_not(
+    tmp_path, trusted
+):
     """The proxy is on another machine, as far as addresses say so."""
     own = own_address()
-    command = [sys.executable, "-m", "tightrope", "serve", "--host", "0.0.0.0", *(["--proxy", f"{own}/32"] if trusted else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "tightrope",
+        "serve",
+        "--host",
+        "0.0.0.0",
+        *(["--proxy", f"{own}/32"] if trusted else []),
+    ]
     with Process(tmp_path / "a.db", tmp_path, command) as process:
         sources = {"loopback": "127.0.0.2", "own": own}
         secure = {}
         for name, source in sources.items():
-            proxy = httpx.Client(transport=httpx.HTTPTransport(local_address=source), headers={"X-Forwarded-Proto": "https"}, timeout=30)
-            answer = proxy.post(f"http://{source}:{process.port}/board/login", data={"key": process.key})
+            proxy = httpx.Client(
+                transport=httpx.HTTPTransport(local_address=source),
+                headers={"X-Forwarded-Proto": "https"},
+                timeout=30,
+            )
+            answer = proxy.post(
+                f"http://{source}:{process.port}/board/login", data={"key": process.key}
+            )
             secure[name] = "Secure" in answer.headers["set-cookie"]
         assert secure == {"loopback": True, "own": trusted}
         log = (tmp_path / f"serve-{process.port}.log").read_text()
@@ -157,4 +193,6 @@ def own_address():
 
 def test_a_proxy_that_is_no_network_is_refused():
     done = CliRunner().invoke(app, ["serve", "--proxy", "10.0.0.1/8"])
-    assert done.exit_code and "proxy = '10.0.0.1/8' is not a network" in str(done.exception or done.output)
+    assert done.exit_code and "proxy = '10.0.0.1/8' is not a network" in str(
+        done.exception or done.output
+    )

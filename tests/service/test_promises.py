@@ -1,4 +1,5 @@
-"""What the service says must be true: rewards stay in their range, nobody renames the baseline, cancellations are told."""
+"""What the service says must be true: rewards stay in their range, nobody renames the baseline,
+cancellations are told."""
 
 import asyncio
 import math
@@ -15,7 +16,13 @@ from tightrope_service.recovery import replay
 from tightrope_service.requests import ArmsRequest
 from tightrope_service.service import Histories
 
-GUARD = PRICES | {"policy": "UCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}}
+GUARD = PRICES | {
+    "policy": "UCB",
+    "baseline": "mid",
+    "baseline_mean": 0.5,
+    "alpha": 0.1,
+    "guarantee": {"sigma": 0.5},
+}
 SHADOW = {"mode": "shadow", "rewards": [-1.0, 2.0]}
 
 
@@ -32,7 +39,11 @@ def refused(call, *arguments, match, field, **more):
         ({"alpha": None, "guarantee": {}, "rewards": [0.0, 12.0]}, 0.0, 12.0),
         ({"rewards": [0.0, 0.5]}, 0.0, 0.5),
         ({"alpha": None, "guarantee": {}, "rollout": SHADOW, "default_reward": -1.0}, -1.0, 2.0),
-        ({"policy": "CUCB2", "guarantee": {}, "baseline_mean": 0.5}, 0.0, 1.0),  # a policy that keeps a budget by itself
+        (
+            {"policy": "CUCB2", "guarantee": {}, "baseline_mean": 0.5},
+            0.0,
+            1.0,
+        ),  # a policy that keeps a budget by itself
     ],
 )
 def test_a_reward_outside_its_range_is_refused_and_nothing_is_learned(service, more, low, high):
@@ -46,11 +57,28 @@ def test_a_reward_outside_its_range_is_refused_and_nothing_is_learned(service, m
 
 
 def test_every_reward_of_a_set_is_in_the_range(service):
-    rows = [{"id": f"f{k}", "features": row} for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])]
-    spec = {"name": "set", "policy": "C2UCB", "arms": rows, "oracle": {"oracle": "TopK", "k": 2}, "rewards": [0.0, 1.0]}
+    rows = [
+        {"id": f"f{k}", "features": row}
+        for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+    ]
+    spec = {
+        "name": "set",
+        "policy": "C2UCB",
+        "arms": rows,
+        "oracle": {"oracle": "TopK", "k": 2},
+        "rewards": [0.0, 1.0],
+    }
     create(service, spec)
     first, second = decide(service, "a", "set")["arm"]
-    refused(reward, service, "a", {first: 0.5, second: 1.5}, "set", match="1.5 is outside rewards", field="value")
+    refused(
+        reward,
+        service,
+        "a",
+        {first: 0.5, second: 1.5},
+        "set",
+        match="1.5 is outside rewards",
+        field="value",
+    )
     assert reward(service, "a", {first: 0.5, second: 1.0}, "set")["learned"]
 
 
@@ -76,24 +104,48 @@ def test_a_spec_that_says_two_things_is_refused(service, more, match):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"baseline": "low"}, {"baseline": "mid"}, {"baseline_mean": 0.0}, {"baseline": "low", "baseline_mean": 0.0}]
+    "asked",
+    [
+        {"baseline": "low"},
+        {"baseline": "mid"},
+        {"baseline_mean": 0.0},
+        {"baseline": "low", "baseline_mean": 0.0},
+    ],
 )
-@pytest.mark.parametrize("more", [{}, {"rollout": {"mode": "capped"}}, {"alpha": None, "guarantee": {}, "rollout": {"mode": "shadow"}}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"rollout": {"mode": "capped"}},
+        {"alpha": None, "guarantee": {}, "rollout": {"mode": "shadow"}},
+    ],
+)
 def test_a_request_does_not_rename_the_baseline(service, more, asked):
     create(service, GUARD | more)
     before = state(service)
-    refused(decide, service, "a", match="in every round; leave it out", field=next(iter(asked)), **asked)
+    refused(
+        decide, service, "a", match="in every round; leave it out", field=next(iter(asked)), **asked
+    )
     assert state(service) == before
 
 
 def test_a_request_does_not_replace_what_production_plays(service):
-    create(service, PRICES | {"rollout": {"mode": "shadow", "production": {"low": 0.5, "mid": 0.5}}})
+    create(
+        service, PRICES | {"rollout": {"mode": "shadow", "production": {"low": 0.5, "mid": 0.5}}}
+    )
     refused(decide, service, "a", match="rollout.production", field="baseline", baseline="high")
 
 
 def test_a_rounds_own_baseline_comes_with_its_own_mean(service):
     create(service, PRICES | {"policy": {"policy": "CUCB2", "alpha": 0.1}, "baseline_mean": 0.9})
-    refused(decide, service, "a", match="say what 'low' earns on average", field="baseline_mean", baseline="low")
+    refused(
+        decide,
+        service,
+        "a",
+        match="say what 'low' earns on average",
+        field="baseline_mean",
+        baseline="low",
+    )
     assert decide(service, "b", baseline="low", baseline_mean=0.2)["arm"] == "low"
     assert ask(service, commands.describe_rollout)["mode"] == "full"
 
@@ -102,7 +154,9 @@ def test_the_certificate_counts_cancelled_decisions_and_says_what_that_assumes(s
     create(service, GUARD)
     decide(service, "a")
     before = asyncio.run(issue(service, "price"))
-    assert before["cancelled"] == 0 and not any("cancelled" in one["says"] for one in before["assumptions"])
+    assert before["cancelled"] == 0 and not any(
+        "cancelled" in one["says"] for one in before["assumptions"]
+    )
     ask(service, commands.cancel, "a")
     after = asyncio.run(issue(service, "price"))
     assert after["cancelled"] == 1
@@ -120,7 +174,8 @@ def verdict(found, words):
 
 
 def drive(service, clock, means, rounds, delay=lambda arm, value: 1, seed=0, **asked):
-    """Rounds of an experiment whose arms earn 0 or 1 with these means. delay: seconds until a reward comes."""
+    """Rounds of an experiment whose arms earn 0 or 1 with these means. delay: seconds until a
+    reward comes."""
     draws = np.random.default_rng(seed)
     for n in range(rounds):
         clock.now += 10**6
@@ -148,18 +203,29 @@ def test_a_log_that_is_as_was_assumed_contradicts_nothing(service, clock):
     create(service, GUARD)
     drive(service, clock, {"low": 0.3, "mid": 0.5, "high": 0.6}, 500)
     found = certified(service)
-    assert {one["verdict"] for one in found["assumptions"]} <= {"holds", "agrees", "unseen"}, found["assumptions"]
-    assert verdict(found, "The baseline earns 0.5")[0] == "agrees" and "do not rely" not in found["promise"]
+    assert {one["verdict"] for one in found["assumptions"]} <= {"holds", "agrees", "unseen"}, found[
+        "assumptions"
+    ]
+    assert (
+        verdict(found, "The baseline earns 0.5")[0] == "agrees"
+        and "do not rely" not in found["promise"]
+    )
 
 
 @pytest.mark.parametrize(
     ("more", "means", "words"),
     [
         ({"baseline_mean": 0.9}, {"low": 0.2, "mid": 0.2, "high": 0.2}, "The baseline earns 0.9"),
-        ({"guarantee": {"sigma": 0.1, "martingale": "freedman"}}, {"low": 0.5, "mid": 0.5, "high": 0.5}, "sigma = 0.1"),
+        (
+            {"guarantee": {"sigma": 0.1, "martingale": "freedman"}},
+            {"low": 0.5, "mid": 0.5, "high": 0.5},
+            "sigma = 0.1",
+        ),
     ],
 )
-def test_a_false_assumption_is_found_in_the_log_and_the_promise_says_so(service, clock, more, means, words):
+def test_a_false_assumption_is_found_in_the_log_and_the_promise_says_so(
+    service, clock, more, means, words
+):
     create(service, GUARD | more)
     drive(service, clock, means, 300)
     found = certified(service)
@@ -173,7 +239,10 @@ def test_rewards_below_0_are_within_the_promise_where_they_were_declared(service
     decide(service, "below")
     reward(service, "below", -0.5)
     found = certified(service)
-    assert found["budget"]["rewards"] == [-1.0, 1.0] and verdict(found, "within the declared range")[0] == "holds"
+    assert (
+        found["budget"]["rewards"] == [-1.0, 1.0]
+        and verdict(found, "within the declared range")[0] == "holds"
+    )
     assert "do not rely" not in found["promise"]
 
 
@@ -186,7 +255,13 @@ def test_means_that_change_are_found(service, clock):
 
 def test_delays_that_tell_the_reward_are_found(service, clock):
     create(service, GUARD | {"guarantee": {"sigma": 0.5, "open": "lower"}})
-    drive(service, clock, {"low": 0.5, "mid": 0.5, "high": 0.5}, 200, lambda arm, value: 2 if value else 100)
+    drive(
+        service,
+        clock,
+        {"low": 0.5, "mid": 0.5, "high": 0.5},
+        200,
+        lambda arm, value: 2 if value else 100,
+    )
     assert verdict(certified(service), "When a reward arrives")[0] == "contradicted"
 
 
@@ -194,7 +269,10 @@ def test_rounds_without_the_baseline_are_counted(service, clock):
     create(service, GUARD)
     drive(service, clock, {"low": 0.5, "mid": 0.5, "high": 0.5}, 3, excluded=["mid"])
     drive(service, clock, {"low": 0.5, "mid": 0.5, "high": 0.5}, 3, seed=1, eligible=["low", "mid"])
-    assert verdict(certified(service), "can be played in every round") == ("contradicted", "It was not eligible in 3 rounds.")
+    assert verdict(certified(service), "can be played in every round") == (
+        "contradicted",
+        "It was not eligible in 3 rounds.",
+    )
 
 
 def test_a_decision_is_cancelled_before_its_arm_was_shown_or_not_at_all(service, clock):
@@ -217,8 +295,12 @@ def test_a_decision_is_cancelled_before_its_arm_was_shown_or_not_at_all(service,
 
 
 def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(service, clock):
-    """The attack: visits that were not sold are cancelled. The bound says so even where nothing else can be seen."""
-    create(service, GUARD | {"policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "baseline_mean": 0.9})
+    """The attack: visits that were not sold are cancelled. The bound says so even where nothing
+    else can be seen."""
+    create(
+        service,
+        GUARD | {"policy": {"policy": "EpsilonGreedy", "epsilon": 0.5}, "baseline_mean": 0.9},
+    )
     draws = np.random.default_rng(0)
     true_budget, means = 0.0, {"low": 0.1, "mid": 0.9, "high": 0.2}
     for n in range(900):
@@ -229,7 +311,11 @@ def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(
         else:
             ask(service, commands.cancel, f"d{n}")
     found = certified(service)
-    assert found["budget"]["bound"] > true_budget + 5.0 > found["budget"]["bound_if_cancelled_were_shown"] + 5.0
+    assert (
+        found["budget"]["bound"]
+        > true_budget + 5.0
+        > found["budget"]["bound_if_cancelled_were_shown"] + 5.0
+    )
     assert verdict(found, "cancelled decisions count for nothing")[0] == "contradicted"
     standing = ask(service, commands.describe_standing)
     shown = page_of(standing, Histories(service.database).exactly("price", standing["seq"]))
@@ -250,7 +336,13 @@ def test_new_arms_come_under_a_promise_and_the_log_replays(service, clock):
 
 
 def test_sentences_call_arms_by_their_ids(service):
-    spec = {"name": "price", "policy": "LinUCB", "baseline": "mid", "baseline_mean": 0.5, "alpha": 0.1}
+    spec = {
+        "name": "price",
+        "policy": "LinUCB",
+        "baseline": "mid",
+        "baseline_mean": 0.5,
+        "alpha": 0.1,
+    }
     arms = [{"id": "low", "features": [0.1, 0.5]}, {"id": "mid", "features": [0.5, 0.5]}]
     with pytest.raises(Refused, match="arm 'high' has norm 5,"):
         create(service, spec | {"arms": [*arms, {"id": "high", "features": [3.0, 4.0]}]})
@@ -269,7 +361,10 @@ def test_never_below_is_the_minimum_over_all_decisions(service, clock):
     for n in range(150):
         clock.now += 10**6
         made = decide(service, f"d{n}")
-        lowest = min(lowest, ask(service, lambda transaction: transaction.experiment.holdings())["budget_bound"])
+        lowest = min(
+            lowest,
+            ask(service, lambda transaction: transaction.experiment.holdings())["budget_bound"],
+        )
         if n % 3:
             reward(service, made["id"], float(draws.random() < 0.3))
     assert certified(service)["budget"]["lowest_bound"] == lowest < 0.1

@@ -1,4 +1,5 @@
-"""Modes: what is served and with which propensity, what the evidence may conclude, and when the policy is sent back."""
+"""Modes: what is served and with which propensity, what the evidence may conclude, and when the
+policy is sent back."""
 
 import math
 
@@ -30,7 +31,11 @@ class World:
 
     def __init__(self, means, **more):
         spec = ExperimentSpec.model_validate(SPEC | more)
-        self.journal, self.means, self.noise = ExperimentJournal("price"), means, np.random.default_rng(5)
+        self.journal, self.means, self.noise = (
+            ExperimentJournal("price"),
+            means,
+            np.random.default_rng(5),
+        )
         self.experiment = self.journal.experiment
         self.journal.record(created(spec), NOW)
         self.events = []
@@ -38,14 +43,20 @@ class World:
     def play(self, rounds, means=None):
         for _ in range(rounds):
             watched = self.experiment.watched
-            prepared = prepare(self.experiment, f"d{self.experiment.session.decided}", DecisionRequest(), NOW)
+            prepared = prepare(
+                self.experiment, f"d{self.experiment.session.decided}", DecisionRequest(), NOW
+            )
             self.events.append(self.journal.record(prepared, NOW))
             mean = (self.means if means is None else means)[prepared.event.arm]
-            self.journal.record(Rewarded(prepared.event.decision, float(self.noise.random() < mean)), NOW)
+            self.journal.record(
+                Rewarded(prepared.event.decision, float(self.noise.random() < mean)), NOW
+            )
             rollout = self.experiment.rollout
             rule = rollout.rule_due() if watched else None
             if rule is not None:
-                change = ModeChanged(rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode)
+                change = ModeChanged(
+                    rule.mode, rollout.share, rule.sent_back, "rule", rule.why, rollout.mode
+                )
                 self.events.append(self.journal.record(change, NOW))
         return [event.body for event in self.events if event.kind == "mode changed"]
 
@@ -55,9 +66,15 @@ def test_the_baseline_is_served_and_the_policy_learns_from_it(mode):
     world = World([0.2, 0.5, 0.8], rollout={"mode": mode})
     world.play(40)
     bodies = [event.body for event in world.events]
-    assert {body["name"] for body in bodies} == {"mid"} and {body["propensity"] for body in bodies} == {1.0}
+    assert {body["name"] for body in bodies} == {"mid"} and {
+        body["propensity"] for body in bodies
+    } == {1.0}
     assert world.experiment.session.rounds == 40
-    assert {body["rollout"]["wanted"] for body in bodies} == {0, 1, 2}  # drawn with epsilon = 1, also while two were never played
+    assert {body["rollout"]["wanted"] for body in bodies} == {
+        0,
+        1,
+        2,
+    }  # drawn with epsilon = 1, also while two were never played
     pulls = world.experiment.session.state.pulls
     assert pulls.tolist() == [0, 40, 0]
 
@@ -70,13 +87,21 @@ def test_capped_serves_the_policy_with_its_share_and_logs_the_true_propensity():
     world.play(rounds)
     arms = np.array([event.body["arm"] for event in world.events])
     for arm, chance in enumerate((0.1, 0.8, 0.1)):
-        assert {round(event.body["propensity"], 12) for event in world.events if event.body["arm"] == arm} == {chance}
+        assert {
+            round(event.body["propensity"], 12)
+            for event in world.events
+            if event.body["arm"] == arm
+        } == {chance}
         assert abs((arms == arm).mean() - chance) < 4 * math.sqrt(chance * (1 - chance) / rounds)
 
 
 def test_production_of_several_arms_lets_shadow_say_what_the_policy_earns():
     means = np.array([0.2, 0.4, 0.9])
-    world = World(means, baseline=None, rollout={"mode": "shadow", "production": {"low": 0.25, "mid": 0.5, "high": 0.25}})
+    world = World(
+        means,
+        baseline=None,
+        rollout={"mode": "shadow", "production": {"low": 0.25, "mid": 0.5, "high": 0.25}},
+    )
     world.play(2000)
     told = world.experiment.rollout.report()["estimate"]
     for name, truth in (("policy", means.mean()), ("baseline", means @ [0.25, 0.5, 0.25])):
@@ -86,7 +111,9 @@ def test_production_of_several_arms_lets_shadow_say_what_the_policy_earns():
 
 
 def test_without_overlap_the_estimate_is_refused_with_its_reason():
-    world = World([0.2, 0.5, 0.8], rollout={"mode": "shadow", "promote": {"shadow": {"better": True}}})
+    world = World(
+        [0.2, 0.5, 0.8], rollout={"mode": "shadow", "promote": {"shadow": {"better": True}}}
+    )
     assert world.play(400) == []
     told = world.experiment.rollout.report()["estimate"]
     assert told["policy"] is None and told["difference"] is None
@@ -97,9 +124,15 @@ def test_a_better_policy_goes_through_all_modes_and_a_worse_one_does_not():
     rules = {"apprentice": {"after": 50}, "shadow": {"after": 60}, "capped": {"better": True}}
     rollout = {"share": 0.5, "promote": rules}
     good = World([0.9, 0.1, 0.9], rollout=rollout).play(700)
-    assert [body["mode"] for body in good] == ["shadow", "capped", "full"] and "better" in good[-1]["why"]
+    assert [body["mode"] for body in good] == ["shadow", "capped", "full"] and "better" in good[-1][
+        "why"
+    ]
     bad = World([0.1, 0.9, 0.1], rollout=rollout).play(700)
-    assert [body["mode"] for body in bad] == ["shadow", "capped", "shadow"] and bad[-1]["held"] and "worse" in bad[-1]["why"]
+    assert (
+        [body["mode"] for body in bad] == ["shadow", "capped", "shadow"]
+        and bad[-1]["held"]
+        and "worse" in bad[-1]["why"]
+    )
 
 
 def test_false_promotions_are_no_more_than_the_error():
@@ -108,9 +141,15 @@ def test_false_promotions_are_no_more_than_the_error():
     noise, promoted = np.random.default_rng(1), 0
     for _ in range(runs):
         evidence = Evidence(error)
-        policys, wanted, rewards = noise.random(rounds) < share, noise.integers(0, 2, rounds), noise.random(rounds) < 0.5
+        policys, wanted, rewards = (
+            noise.random(rounds) < share,
+            noise.integers(0, 2, rounds),
+            noise.random(rounds) < 0.5,
+        )
         for t in range(rounds):
-            arm = wanted[t] if policys[t] else 0  # arm 0 is the baseline, the policy plays both alike
+            arm = (
+                wanted[t] if policys[t] else 0
+            )  # arm 0 is the baseline, the policy plays both alike
             h = (1 - share) + share / 2 if arm == 0 else share / 2
             evidence.open(str(t), Weights(0.5 / h, (arm == 0) / h, True))
             evidence.end(str(t), float(rewards[t]))
@@ -149,7 +188,11 @@ def test_a_policy_that_turns_bad_is_sent_back_before_its_budget_is_gone():
     (back,) = world.play(600, [0.0, 0.5, 0.0])
     assert back["mode"] == "shadow" and back["held"] and "budget" in back["why"]
     true = sum((1.0 if e.body["arm"] == 2 else 0.5) - 0.4 for e in world.events[:800])
-    true += sum((0.5 if e.body["arm"] == 1 else 0.0) - 0.4 for e in world.events[800:] if e.kind == "decided")
+    true += sum(
+        (0.5 if e.body["arm"] == 1 else 0.0) - 0.4
+        for e in world.events[800:]
+        if e.kind == "decided"
+    )
     assert true > 0
     world.play(200)
     assert world.events[-1].body["name"] == "mid"
@@ -157,9 +200,15 @@ def test_a_policy_that_turns_bad_is_sent_back_before_its_budget_is_gone():
 
 
 def test_the_return_follows_the_decision_that_measured_the_budget(service):
-    """Every round without the baseline costs .475, what it would have earned, so the bound falls below -1 with the third decision, and no
-    fourth one is risked."""
-    guard = {"policy": "UCB", "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5}, "window": None}
+    """Every round without the baseline costs .475, what it would have earned, so the bound falls
+    below -1 with the third decision, and no fourth one is risked."""
+    guard = {
+        "policy": "UCB",
+        "baseline_mean": 0.5,
+        "alpha": 0.05,
+        "guarantee": {"sigma": 0.5},
+        "window": None,
+    }
     create(service, SPEC | guard)
     for n in range(3):
         assert ask(service, commands.describe_rollout)["mode"] == "full"
@@ -185,26 +234,59 @@ def written(service, row=1):
 
 
 def test_policies_with_features_of_each_round_go_back_too(service):
-    guard = {"policy": "LinUCB", "dimension": 2, "baseline_mean": 0.5, "alpha": 0.05, "guarantee": {"sigma": 0.5, "arm_bound": 2.0}}
+    guard = {
+        "policy": "LinUCB",
+        "dimension": 2,
+        "baseline_mean": 0.5,
+        "alpha": 0.05,
+        "guarantee": {"sigma": 0.5, "arm_bound": 2.0},
+    }
     create(service, SPEC | guard)
     for n in range(3):
-        decide(service, f"d{n}", context={"low": [1.0, 0.0], "mid": [0.5, 0.5], "high": [0.0, 1.0]}, excluded=["mid"])
+        decide(
+            service,
+            f"d{n}",
+            context={"low": [1.0, 0.0], "mid": [0.5, 0.5], "high": [0.0, 1.0]},
+            excluded=["mid"],
+        )
     told = ask(service, commands.describe_rollout)
-    assert told["held"] and told["mode"] == "shadow" and told["budget_bound"] == pytest.approx(3 * -0.475)
+    assert (
+        told["held"]
+        and told["mode"] == "shadow"
+        and told["budget_bound"] == pytest.approx(3 * -0.475)
+    )
 
 
 def test_sets_have_a_budget_and_stay_full(service):
-    arms = [{"id": f"f{k}", "features": row} for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [0.5, -0.5]])]
-    spec = {"name": "price", "policy": "C2UCB", "arms": arms, "oracle": {"oracle": "TopK", "k": 2}, "window": None, "alpha": 0.05}
+    arms = [
+        {"id": f"f{k}", "features": row}
+        for k, row in enumerate([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [0.5, -0.5]])
+    ]
+    spec = {
+        "name": "price",
+        "policy": "C2UCB",
+        "arms": arms,
+        "oracle": {"oracle": "TopK", "k": 2},
+        "window": None,
+        "alpha": 0.05,
+    }
     create(service, spec | {"baseline": ["f0", "f1"], "baseline_mean": 1.0})
     for n in range(41):
         decide(service, f"d{n}", excluded=["f0"])
     told = ask(service, commands.describe_rollout)
-    assert told["mode"] == "full" and not told["held"] and told["budget_bound"] == pytest.approx(41 * -0.95)
+    assert (
+        told["mode"] == "full"
+        and not told["held"]
+        and told["budget_bound"] == pytest.approx(41 * -0.95)
+    )
 
 
 def test_a_baseline_inside_the_policy_is_refused(service):
-    inside = {"policy": {"policy": "CUCB2", "baseline": 0, "baseline_mean": 0.5, "alpha": 0.05}, "baseline": None, "window": None}
+    inside = {
+        "policy": {"policy": "CUCB2", "baseline": 0, "baseline_mean": 0.5, "alpha": 0.05},
+        "baseline": None,
+        "window": None,
+    }
     for wrong in (
         inside,
         {"policy": "UCB", "alpha": 0.05, "guarantee": {"baseline": 0}},
@@ -225,14 +307,22 @@ def test_modes_replay_to_the_bit_and_go_on_after_a_restart(tmp_path, clock):
             if n % 3:
                 reward(service, f"d{n}", n % 2)
             if n == 20:
-                assert ask(service, commands.change_mode, ModeChange(mode="capped"))["mode"] == "capped"
+                assert (
+                    ask(service, commands.change_mode, ModeChange(mode="capped"))["mode"]
+                    == "capped"
+                )
         told, evidence = state(service), ask(service, commands.describe_rollout)
     with service_at(tmp_path / "a.db", clock) as service:
-        assert state(service)["fingerprint"] == told["fingerprint"] and ask(service, commands.describe_rollout) == evidence
+        assert (
+            state(service)["fingerprint"] == told["fingerprint"]
+            and ask(service, commands.describe_rollout) == evidence
+        )
         with service.database.read() as connection:
             ((row, name),) = log.rows_and_names(connection, "price")
             found = replay(connection, row, name)
-            (change,) = [event.body for event in log.read(connection, row) if event.kind == "mode changed"]
+            (change,) = [
+                event.body for event in log.read(connection, row) if event.kind == "mode changed"
+            ]
         assert found.errors == () and found.compared >= 2 and found.disagreements == 0
         assert (change["by"], change["before"], change["mode"]) == ("command", "shadow", "capped")
 

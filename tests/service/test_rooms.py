@@ -1,24 +1,51 @@
-"""The modules of the service stand in one order: a module imports only from those above it, and nothing in circles."""
+"""The modules of the service stand in one order: a module imports only from those above it, and
+nothing in circles."""
 
 import ast
 import graphlib
 import pathlib
 
 ROOT = pathlib.Path(__file__).parent.parent.parent / "src" / "tightrope_service"
-DOMAIN = ("errors", "rounds", "spec", "events", "history", "rollout", "certificate", "requests", "experiment")
+DOMAIN = (
+    "errors",
+    "rounds",
+    "spec",
+    "events",
+    "history",
+    "rollout",
+    "certificate",
+    "requests",
+    "experiment",
+)
 LOG = ("database", "log", "leases", "recovery", "outbox", "transfer")
 RUNTIME = ("settings", "keys", "writer", "service", "commands")
 ROOMS = (
-    "extras", *DOMAIN, *LOG, *RUNTIME, "answers", "http", "board_view", "board", "routes", "webhooks", "client", "openfeature",
-    "simulated_shop", "app", "cli",
-)  # fmt: skip
+    "extras",
+    *DOMAIN,
+    *LOG,
+    *RUNTIME,
+    "answers",
+    "http",
+    "board_view",
+    "board",
+    "routes",
+    "webhooks",
+    "client",
+    "openfeature",
+    "simulated_shop",
+    "app",
+    "cli",
+)
 DATABASES = {"sqlalchemy", "alembic", "psycopg"}
 WEB = {"fastapi", "starlette", "uvicorn", "httpx", "jinja2"}
-MAY_NOT_IMPORT = dict.fromkeys(DOMAIN, DATABASES | WEB) | dict.fromkeys((*LOG, *RUNTIME, "webhooks"), WEB)
+MAY_NOT_IMPORT = dict.fromkeys(DOMAIN, DATABASES | WEB) | dict.fromkeys(
+    (*LOG, *RUNTIME, "webhooks"), WEB
+)
 
 
 def imports():
-    """(module, what it imports), both as tuples of names; "tightrope_service" stands first where it is of this package."""
+    """(module, what it imports), both as tuples of names; "tightrope_service" stands first where it
+    is of this package."""
     for path in sorted(ROOT.rglob("*.py")):
         if "migrations" in path.parts or path.name == "__init__.py":
             continue
@@ -29,7 +56,9 @@ def imports():
                 target = (*base, *(node.module.split(".") if node.module else []))
                 for alias in node.names:
                     inner = ROOT.joinpath(*target[1:], alias.name)
-                    module = target[:1] == ("tightrope_service",) and (inner.with_suffix(".py").exists() or inner.is_dir())
+                    module = target[:1] == ("tightrope_service",) and (
+                        inner.with_suffix(".py").exists() or inner.is_dir()
+                    )
                     yield here, (*target, alias.name) if module else target
             elif isinstance(node, ast.Import):
                 for alias in node.names:
@@ -56,4 +85,8 @@ def test_there_are_no_circles():
 
 
 def test_no_private_module_of_another_folder_is_imported():
-    assert [pair for pair in imports() if pair[1][0] == "tightrope_service" and any(part.startswith("_") for part in pair[1])] == []
+    assert [
+        pair
+        for pair in imports()
+        if pair[1][0] == "tightrope_service" and any(part.startswith("_") for part in pair[1])
+    ] == []

@@ -1,4 +1,5 @@
-"""schemathesis: whatever the documentation allows, or forbids, there is no 5xx and no undocumented status."""
+"""schemathesis: whatever the documentation allows, or forbids, there is no 5xx and no undocumented
+status."""
 
 import json
 import subprocess
@@ -18,10 +19,29 @@ def fuzz(folder, cases: int, seed: int = 0) -> subprocess.CompletedProcess[str]:
         client.decide(id="a")
         checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
         return subprocess.run(
-            [sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json", "-H", f"Authorization: Bearer {service.key}", "--checks", checks,
-             "--request-timeout", "60", "--max-examples", str(cases), "--seed", str(seed), "--generation-deterministic", "--no-color"],
-            capture_output=True, text=True, cwd=folder,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "schemathesis.cli",
+                "run",
+                f"{service.url}/openapi.json",
+                "-H",
+                f"Authorization: Bearer {service.key}",
+                "--checks",
+                checks,
+                "--request-timeout",
+                "60",
+                "--max-examples",
+                str(cases),
+                "--seed",
+                str(seed),
+                "--generation-deterministic",
+                "--no-color",
+            ],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+        )
 
 
 def test_nothing_undocumented_is_answered(tmp_path):

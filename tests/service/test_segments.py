@@ -1,4 +1,5 @@
-"""Results by segment: counted, bounded for all of them at once, and told in the API, on the board and in exports."""
+"""Results by segment: counted, bounded for all of them at once, and told in the API, on the board
+and in exports."""
 
 import pathlib
 import re
@@ -6,7 +7,19 @@ import re
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at, state
+from running import (
+    PRICES,
+    Process,
+    ask,
+    crash,
+    create,
+    decide,
+    error,
+    place,
+    reward,
+    service_at,
+    state,
+)
 from test_promises import refused
 
 from tightrope_service import commands, log
@@ -19,7 +32,11 @@ from tightrope_service.spec import ExperimentSpec, check_spec
 from tightrope_service.transfer import write_table
 
 SEGMENTS = {"country": ["de", "fr"], "device": ["phone"]}
-SPEC = PRICES | {"policy": {"policy": "EpsilonGreedy", "epsilon": 1.0}, "segments": SEGMENTS, "baseline": "low"}
+SPEC = PRICES | {
+    "policy": {"policy": "EpsilonGreedy", "epsilon": 1.0},
+    "segments": SEGMENTS,
+    "baseline": "low",
+}
 MEANS = {"de": {"low": 0.3, "mid": 0.3, "high": 0.9}, "fr": {"low": 0.3, "mid": 0.8, "high": 0.1}}
 
 
@@ -29,14 +46,20 @@ def report(service, name="price"):
 
 
 def rows_of(found, segment, value):
-    return {row["arm"]: row for row in found["arms"] if (row["segment"], row["value"]) == (segment, value)}
+    return {
+        row["arm"]: row
+        for row in found["arms"]
+        if (row["segment"], row["value"]) == (segment, value)
+    }
 
 
 def test_every_number_is_that_of_the_decisions(service, clock):
     create(service, SPEC)
     rng, seen = np.random.default_rng(1), []
     for n in range(300):
-        given = {"country": str(rng.choice(["de", "fr", "it"]))} | ({"device": "phone"} if n % 3 else {})
+        given = {"country": str(rng.choice(["de", "fr", "it"]))} | (
+            {"device": "phone"} if n % 3 else {}
+        )
         made = decide(service, f"d{n}", segments=given)
         clock.now += 10**6
         if n % 10 == 0:
@@ -51,16 +74,32 @@ def test_every_number_is_that_of_the_decisions(service, clock):
     found = report(service)
     for name, values in SEGMENTS.items():
         for value in (*values, "other"):
-            mine = [one for one in seen if (one[0].get(name) if one[0].get(name) in values else "other") == value]
-            (counts,) = [one for one in found["segments"] if (one["segment"], one["value"]) == (name, value)]
+            mine = [
+                one
+                for one in seen
+                if (one[0].get(name) if one[0].get(name) in values else "other") == value
+            ]
+            (counts,) = [
+                one for one in found["segments"] if (one["segment"], one["value"]) == (name, value)
+            ]
             assert counts == {
-                "segment": name, "value": value, "decisions": len(mine), "rewards": sum(one[2] is not None for one in mine),
-                "open": sum(one[3] == 1 for one in mine), "cancelled": sum(one[3] == 0 for one in mine),
-            }  # fmt: skip
+                "segment": name,
+                "value": value,
+                "decisions": len(mine),
+                "rewards": sum(one[2] is not None for one in mine),
+                "open": sum(one[3] == 1 for one in mine),
+                "cancelled": sum(one[3] == 0 for one in mine),
+            }
             for arm, row in rows_of(found, name, value).items():
                 rewards = [one[2] for one in mine if one[1] == arm and one[2] is not None]
-                assert (row["decisions"], row["rewards"]) == (sum(one[1] == arm for one in mine), len(rewards))
-                assert row["mean"] == pytest.approx(np.mean(rewards)) and row["low"] <= row["mean"] <= row["high"]
+                assert (row["decisions"], row["rewards"]) == (
+                    sum(one[1] == arm for one in mine),
+                    len(rewards),
+                )
+                assert (
+                    row["mean"] == pytest.approx(np.mean(rewards))
+                    and row["low"] <= row["mean"] <= row["high"]
+                )
     assert sum(one["decisions"] for one in found["segments"] if one["segment"] == "country") == 300
 
 
@@ -90,11 +129,15 @@ def test_what_leads_in_one_segment_and_loses_in_another_is_found(service, clock)
         for arm in ("mid", "high"):
             lift = rows[arm]["lift"]
             assert lift["value"] == pytest.approx(rows[arm]["mean"] - rows["low"]["mean"])
-            assert lift["low"] == pytest.approx(rows[arm]["low"] - rows["low"]["high"]) and lift["low"] < lift["value"] < lift["high"]
+            assert (
+                lift["low"] == pytest.approx(rows[arm]["low"] - rows["low"]["high"])
+                and lift["low"] < lift["value"] < lift["high"]
+            )
 
 
 def test_intervals_hold_for_all_segments_at_once(service, clock):
-    """Where no arm is better anywhere, none is found better in any of 41 segments; and the intervals are wider than for one segment."""
+    """Where no arm is better anywhere, none is found better in any of 41 segments; and the
+    intervals are wider than for one segment."""
     values = [f"v{k}" for k in range(40)]
     create(service, SPEC | {"segments": {"city": values}})
     create(service, SPEC | {"name": "one", "segments": {"city": ["v0"]}})
@@ -109,7 +152,11 @@ def test_intervals_hold_for_all_segments_at_once(service, clock):
     found = report(service)
     assert all(row["low"] <= 0.5 <= row["high"] for row in found["arms"])
     assert not any(row["lift"] and row["lift"]["low"] > 0 for row in found["arms"])
-    single = [row for row in report(service, "one")["arms"] if row["value"] == "v0" and row["rewards"] > 20]
+    single = [
+        row
+        for row in report(service, "one")["arms"]
+        if row["value"] == "v0" and row["rewards"] > 20
+    ]
     assert made and single
 
 
@@ -130,30 +177,61 @@ def test_a_retry_is_the_same_decision_and_another_segment_is_another_request(ser
         decide(service, "a", segments={"country": "de"})
     with service.database.read() as connection:
         made = next(entry for entry in log.read(connection, 1) if entry.kind == "decided")
-    assert made.event.asked == {"segments": {"country": "other", "device": "other"}}  # what nobody has listed is not kept
+    assert made.event.asked == {
+        "segments": {"country": "other", "device": "other"}
+    }  # what nobody has listed is not kept
 
 
 def test_what_segments_cannot_be(service):
     create(service, SPEC)
-    refused(decide, service, "b", segments={"county": "de"}, match="has 'county', which .* it has country, device", field="segments")
+    refused(
+        decide,
+        service,
+        "b",
+        segments={"county": "de"},
+        match="has 'county', which .* it has country, device",
+        field="segments",
+    )
     create(service, PRICES | {"name": "plain"})
-    refused(decide, service, "b", "plain", segments={"country": "de"}, match="has none in its spec", field="segments")
+    refused(
+        decide,
+        service,
+        "b",
+        "plain",
+        segments={"country": "de"},
+        match="has none in its spec",
+        field="segments",
+    )
     for wrong, match in (
-        ({"country": ["de", "de"]}, "'de', twice"), ({"country": ["de", "other"]}, "leave 'other' out"), ({"country": []}, "at least 1"),
-        ({"a b": ["de"]}, "pattern"), ({f"s{k}": ["a"] for k in range(6)}, "at most 5"), ({}, "at least 1"),
-        ({"a": [str(k) for k in range(60)], "b": [str(k) for k in range(60)]}, "segments has 120 values"),
-    ):  # fmt: skip
+        ({"country": ["de", "de"]}, "'de', twice"),
+        ({"country": ["de", "other"]}, "leave 'other' out"),
+        ({"country": []}, "at least 1"),
+        ({"a b": ["de"]}, "pattern"),
+        ({f"s{k}": ["a"] for k in range(6)}, "at most 5"),
+        ({}, "at least 1"),
+        (
+            {"a": [str(k) for k in range(60)], "b": [str(k) for k in range(60)]},
+            "segments has 120 values",
+        ),
+    ):
         with pytest.raises(ValueError, match=match):
             check_spec(ExperimentSpec.model_validate(SPEC | {"segments": wrong}))
     with pytest.raises(ValueError, match="brings its own candidates"):
-        check_spec(ExperimentSpec.model_validate({"name": "c", "policy": "LinUCB", "dimension": 2, "segments": SEGMENTS}))
+        check_spec(
+            ExperimentSpec.model_validate(
+                {"name": "c", "policy": "LinUCB", "dimension": 2, "segments": SEGMENTS}
+            )
+        )
 
 
 def test_segments_change_no_decision(service):
     create(service, SPEC)
     create(service, SPEC | {"name": "plain", "segments": None})
     for n in range(40):
-        first, second = decide(service, f"d{n}", segments={"country": "de"}), decide(service, f"d{n}", "plain")
+        first, second = (
+            decide(service, f"d{n}", segments={"country": "de"}),
+            decide(service, f"d{n}", "plain"),
+        )
         assert (first["arm"], first["propensity"]) == (second["arm"], second["propensity"])
         for name in ("price", "plain"):
             reward(service, f"d{n}", float(first["arm"] == "mid"), name)
@@ -178,7 +256,11 @@ def test_results_outlive_a_kill_and_an_erasure(path, clock):
         service.ask_now("price", commands.Erasure("u1"))
         assert report(service) == before
         with service.database.read() as connection:
-            erased = [entry for entry in log.read(connection, 1) if entry.kind == "decided" and entry.subject is None]
+            erased = [
+                entry
+                for entry in log.read(connection, 1)
+                if entry.kind == "decided" and entry.subject is None
+            ]
         assert len(erased) == 10
         crash(service)
     with service_at(path, clock, lease=0.1) as service:
@@ -198,26 +280,46 @@ def test_the_export_has_a_column_for_each(service, tmp_path):
     with service.database.read() as connection:
         write_table(connection, 1, "price", tmp_path / "a.parquet", "parquet", (0.0, 1.0))
     table = pq.read_table(tmp_path / "a.parquet").to_pydict()
-    assert table["segment_country"] == ["de", "other", "fr"] and table["segment_device"] == ["other"] * 3
+    assert (
+        table["segment_country"] == ["de", "other", "fr"]
+        and table["segment_device"] == ["other"] * 3
+    )
 
 
 def test_the_api_and_the_board(served):
     assert served("POST", "/v1/experiments", SPEC).status_code == 201
     assert served("POST", "/v1/experiments", PRICES | {"name": "plain"}).status_code == 201
     for n in range(20):
-        asked = {"id": f"d{n}", "segments": {"country": "<de>" if n % 2 else "de", "device": "phone"}}
+        asked = {
+            "id": f"d{n}",
+            "segments": {"country": "<de>" if n % 2 else "de", "device": "phone"},
+        }
         assert served("POST", "/v1/experiments/price/decisions", asked, "decide").status_code == 200
-        assert served("POST", "/v1/experiments/price/rewards", {"decision_id": f"d{n}", "value": 1.0}, "decide").status_code == 200
+        assert (
+            served(
+                "POST",
+                "/v1/experiments/price/rewards",
+                {"decision_id": f"d{n}", "value": 1.0},
+                "decide",
+            ).status_code
+            == 200
+        )
     told = served("GET", "/v1/experiments/price/segments", None, "read")
     SegmentsAnswer.model_validate(told.json(), strict=True)
     assert told.json()["event"] == 41 and "of many segments some always do" in told.json()["note"]
-    assert "has no segments" in error(served("GET", "/v1/experiments/plain/segments"), 409)["message"]
+    assert (
+        "has no segments" in error(served("GET", "/v1/experiments/plain/segments"), 409)["message"]
+    )
     assert error(served("GET", "/v1/experiments/nobody/segments"), 404)
     signed = served("POST", "/board/login", f"key={served.keys['read']}".encode(), None)
     cookie = {"Cookie": signed.headers["set-cookie"].split(";")[0]}
     page = served("GET", "/board/experiments/price", None, None, **cookie).text
-    assert "segments-title" in page and "of many segments some always do" in page and "phone" in page
-    assert "segments-title" not in served("GET", "/board/experiments/plain", None, None, **cookie).text
+    assert (
+        "segments-title" in page and "of many segments some always do" in page and "phone" in page
+    )
+    assert (
+        "segments-title" not in served("GET", "/board/experiments/plain", None, None, **cookie).text
+    )
     standing = ask(served.service, commands.describe_standing)
     shown = page_of(standing, served.service.histories.until("price", standing["seq"])[1])
     assert [group["name"] for group in shown["segments"]] == ["country", "device"]
@@ -230,16 +332,25 @@ def test_the_how_to(tmp_path, monkeypatch):
         monkeypatch.setenv("TIGHTROPE_KEY", process.key)
         names = {}
         exec(block.replace("http://127.0.0.1:8080", process.url), names)
-    assert [row["value"] for row in names["results"]["segments"]] == ["de", "fr", "other", "phone", "other"]
+    assert [row["value"] for row in names["results"]["segments"]] == [
+        "de",
+        "fr",
+        "other",
+        "phone",
+        "other",
+    ]
     assert sum(row["decisions"] for row in names["results"]["segments"]) == 2 * 300
 
 
-# A promise for each value of a segment -----------------------------------------------------------------------------------
+# A promise for each value of a segment ------------------------------------------------------------
 
 PROMISED = SPEC | {
-    "policy": "BetaThompson", "alpha": 0.2, "guarantee": {"sigma": 0.5, "delta": 0.06}, "promise_by": "country",
+    "policy": "BetaThompson",
+    "alpha": 0.2,
+    "guarantee": {"sigma": 0.5, "delta": 0.06},
+    "promise_by": "country",
     "baseline_means": {"de": 0.3, "fr": 0.3, "other": 0.3},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -250,9 +361,15 @@ PROMISED = SPEC | {
         ({"baseline": None}, "one arm that is the baseline"),
         ({"baseline_mean": 0.3}, "baseline_mean = 0.3 was given beside baseline_means"),
         ({"baseline_means": {"de": 0.3, "fr": 0.3}}, "'other' is missing"),
-        ({"baseline_means": {"de": 0.3, "fr": 0.3, "other": 0.3, "it": 0.3}}, "'it' is missing or is none of them"),
+        (
+            {"baseline_means": {"de": 0.3, "fr": 0.3, "other": 0.3, "it": 0.3}},
+            "'it' is missing or is none of them",
+        ),
         ({"promise_by": None}, "baseline_means was given without promise_by"),
-        ({"dimension": 2, "baseline_means": None, "policy": "LinTS"}, "promise_by needs what the baseline earns"),
+        (
+            {"dimension": 2, "baseline_means": None, "policy": "LinTS"},
+            "promise_by needs what the baseline earns",
+        ),
     ],
 )
 def test_a_promise_that_cannot_be_kept_by_segment_is_refused(change, words):
@@ -262,7 +379,11 @@ def test_a_promise_that_cannot_be_kept_by_segment_is_refused(change, words):
 
 def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_show(service, clock):
     create(service, PROMISED)
-    rng, true, plays = np.random.default_rng(3), dict.fromkeys(("de", "fr", "other"), 0.0), {"de": {}, "fr": {}, "other": {}}
+    rng, true, plays = (
+        np.random.default_rng(3),
+        dict.fromkeys(("de", "fr", "other"), 0.0),
+        {"de": {}, "fr": {}, "other": {}},
+    )
     means = MEANS | {"other": {"low": 0.3, "mid": 0.0, "high": 0.0}}
     for n in range(1500):
         country = str(rng.choice(["de", "fr", "it"]))
@@ -277,40 +398,80 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
     for place, bound in bounds.items():
         assert -1.0 <= bound <= true[place] + 1e-9
     assert standing["holdings"]["budget_bound"] == min(bounds.values())
-    assert all(sum(plays[place].values()) - plays[place]["low"] > 20 for place in plays)  # and each explores
+    assert all(
+        sum(plays[place].values()) - plays[place]["low"] > 20 for place in plays
+    )  # and each explores
     history = service.histories.until("price", standing["seq"])[1]
     made = certificate(standing, history, b"k" * 32, 0)
     assert [(one["value"], one["bound"]) for one in made["budget"]["segments"]] == [*bounds.items()]
     assert [(one["value"], one["bound"]) for one in promised_bounds(standing)] == [*bounds.items()]
-    assert "in every country by itself" in made["promise"] and made["budget"]["lowest_bound"] <= min(bounds.values())
-    (means_are,) = [one for one in made["assumptions"] if one["says"].startswith("The baseline earns on average, by country")]
+    assert "in every country by itself" in made["promise"] and made["budget"][
+        "lowest_bound"
+    ] <= min(bounds.values())
+    (means_are,) = [
+        one
+        for one in made["assumptions"]
+        if one["says"].startswith("The baseline earns on average, by country")
+    ]
     assert means_are["verdict"] == "agrees"
     page = page_of(standing, history)
-    assert [one["value"] for one in page["segments"][0]["promises"]] == ["de", "fr", "other"] and page["segments"][1]["promises"] == []
+    assert [one["value"] for one in page["segments"][0]["promises"]] == [
+        "de",
+        "fr",
+        "other",
+    ] and page["segments"][1]["promises"] == []
     assert "It keeps a promise in every country by itself" in page["segments_note"]
     assert page["promise_by"] == "country"
-    assert any(why.startswith("rewards in hand in the country with the least") for _, _, why in page["tiles"])
+    assert any(
+        why.startswith("rewards in hand in the country with the least")
+        for _, _, why in page["tiles"]
+    )
 
 
 def test_what_is_asked_of_an_experiment_with_promises_is_answered_in_words_of_the_api(served):
     assert served("POST", "/v1/experiments", PROMISED).status_code == 201
     asked = {"decisions": [{"id": "a", "segments": {"country": "fr"}}, {"id": "b"}]}
-    assert served("POST", "/v1/experiments/price/decisions:batch", asked, "decide").status_code == 200
+    assert (
+        served("POST", "/v1/experiments/price/decisions:batch", asked, "decide").status_code == 200
+    )
     refusal = error(served("GET", "/v1/experiments/price/explain", None, "read"), 422)
-    assert refusal["message"] == "decision is missing; every country has a promise of its own, so name the decision to explain."
-    assert served("GET", "/v1/experiments/price/explain?decision=a", None, "read").json()["explanation"]["event"] == "baseline"
+    assert (
+        refusal["message"] == "decision is missing; every country has a promise of its own, so "
+        "name the "
+        "decision to "
+        "explain."
+    )
+    assert (
+        served("GET", "/v1/experiments/price/explain?decision=a", None, "read").json()[
+            "explanation"
+        ]["event"]
+        == "baseline"
+    )
     assert served("DELETE", "/v1/experiments/price/decisions/a", None, "decide").status_code == 200
     told = served("GET", "/v1/experiments/price/segments", None, "read").json()["promises"]
-    assert [(one["segment"], one["value"]) for one in told] == [("country", "de"), ("country", "fr"), ("country", "other")]
-    assert served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "more"}]}).status_code == 201
-    assert served("POST", "/v1/experiments/price/decisions", {"segments": {"country": "de"}}, "decide").status_code == 200
+    assert [(one["segment"], one["value"]) for one in told] == [
+        ("country", "de"),
+        ("country", "fr"),
+        ("country", "other"),
+    ]
+    assert (
+        served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "more"}]}).status_code == 201
+    )
+    assert (
+        served(
+            "POST", "/v1/experiments/price/decisions", {"segments": {"country": "de"}}, "decide"
+        ).status_code
+        == 200
+    )
 
 
 def test_a_wrong_mean_of_one_value_is_contradicted(service, clock):
     create(service, PROMISED | {"baseline_means": {"de": 0.3, "fr": 0.9, "other": 0.3}})
     rng = np.random.default_rng(4)
     for n in range(900):
-        decide(service, f"d{n}", segments={"country": str(rng.choice(["de", "fr"]))}, eligible=["low"])
+        decide(
+            service, f"d{n}", segments={"country": str(rng.choice(["de", "fr"]))}, eligible=["low"]
+        )
         clock.now += 10**6
         reward(service, f"d{n}", float(rng.random() < 0.3))
     standing = ask(service, commands.describe_standing)
@@ -332,4 +493,7 @@ def test_a_restart_and_a_replay_keep_every_ledger(tmp_path, clock):
         before = ask(first, commands.describe_standing)["holdings"]["segments"], state(first)
         crash(first)
     with service_at(path, clock) as second:
-        assert (ask(second, commands.describe_standing)["holdings"]["segments"], state(second)) == before
+        assert (
+            ask(second, commands.describe_standing)["holdings"]["segments"],
+            state(second),
+        ) == before

@@ -1,10 +1,23 @@
-"""A subject keeps its arm: one decision for a stated time, whose reward is the first or the sum, exactly accounted."""
+"""A subject keeps its arm: one decision for a stated time, whose reward is the first or the sum,
+exactly accounted."""
 
 import time
 
 import pytest
 import sqlalchemy as sa
-from running import HOUR, PRICES, Clock, ask, crash, create, decide, error, reward, service_at, state
+from running import (
+    HOUR,
+    PRICES,
+    Clock,
+    ask,
+    crash,
+    create,
+    decide,
+    error,
+    reward,
+    service_at,
+    state,
+)
 
 from tightrope_service import commands, leases, log
 from tightrope_service.errors import Refused
@@ -36,7 +49,11 @@ def check_replay(service):
         ((row, name),) = rows_and_names(connection)
         again = replay(connection, row, name)
         assert verify(connection, row, name).errors == ()
-    assert (again.fingerprint, again.errors, again.disagreements) == (state(service)["fingerprint"], (), 0)
+    assert (again.fingerprint, again.errors, again.disagreements) == (
+        state(service)["fingerprint"],
+        (),
+        0,
+    )
 
 
 def test_eight_visits_of_a_subject_are_one_decision(tmp_path):
@@ -78,7 +95,9 @@ def test_an_assignment_outlives_a_crash_and_a_snapshot(tmp_path):
             close_windows(service, clock, 10 * HOUR)
             check_replay(service)
             with service.database.read() as connection:
-                (learned,) = [entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"]
+                (learned,) = [
+                    entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"
+                ]
             assert learned.value == 7.0
 
 
@@ -167,7 +186,9 @@ def test_a_sum_is_clipped_as_a_whole(tmp_path):
             reward(service, id, value, reward_id=name)
         close_windows(service, clock, 10 * HOUR)
         with service.database.read() as connection:
-            (learned,) = [entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"]
+            (learned,) = [
+                entry.event for entry in log.read(connection, 1) if entry.kind == "rewarded"
+            ]
         assert (learned.value, learned.given) == (10.0, 13.0)
         check_replay(service)
 
@@ -186,7 +207,9 @@ def test_what_was_erased_is_not_kept(tmp_path):
         check_replay(service)
 
 
-@pytest.mark.parametrize("most", [leases.LIGHT, -1])  # a snapshot that the writer packs, and one from the log
+@pytest.mark.parametrize(
+    "most", [leases.LIGHT, -1]
+)  # a snapshot that the writer packs, and one from the log
 def test_no_snapshot_names_a_subject_that_was_erased(tmp_path, monkeypatch, most):
     monkeypatch.setattr(leases, "LIGHT", most)
     with service_at(tmp_path / "a.db", Clock(), snapshot_every=1) as service:
@@ -217,11 +240,23 @@ def test_memory_holds_the_subjects_of_the_last_while_only(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"sticky": {"lasts": "2h", "reward": "sum"}, "window": None}, "sticky.reward = 'sum' needs a window"),
-        (SUMMED | {"policy": "BetaThompson"}, r"learns sums in \[0, 10\], but BetaThompson takes rewards in \[0, 1\]"),
-        ({"sticky": SUMMED["sticky"], "policy": "BetaThompson"}, r"but BetaThompson takes rewards in"),
+        (
+            {"sticky": {"lasts": "2h", "reward": "sum"}, "window": None},
+            "sticky.reward = 'sum' needs a window",
+        ),
+        (
+            SUMMED | {"policy": "BetaThompson"},
+            r"learns sums in \[0, 10\], but BetaThompson takes rewards in \[0, 1\]",
+        ),
+        (
+            {"sticky": SUMMED["sticky"], "policy": "BetaThompson"},
+            r"but BetaThompson takes rewards in",
+        ),
         ({"oracle": {"oracle": "TopK", "k": 1}, "policy": "CombUCB1"}, "has sets of arms"),
-        ({"arms": None, "dimension": 2, "policy": "LinTS"}, "has candidates of every decision's own"),
+        (
+            {"arms": None, "dimension": 2, "policy": "LinTS"},
+            "has candidates of every decision's own",
+        ),
         ({"alpha": 0.1}, "has rounds with baselines of their own"),
     ],
 )
@@ -232,10 +267,16 @@ def test_what_cannot_be_sticky_is_refused(change, words):
 
 def test_over_http(served):
     assert served("POST", "/v1/experiments", SUMMED).status_code == 201
-    error(served("POST", "/v1/experiments", SUMMED | {"name": "other", "sticky": {"lasts": 0}}), 422)
+    error(
+        served("POST", "/v1/experiments", SUMMED | {"name": "other", "sticky": {"lasts": 0}}), 422
+    )
     path = "/v1/experiments/price"
     first = served("POST", f"{path}/decisions", {"subject": "user"}).json()
-    batch = served("POST", f"{path}/decisions:batch", {"decisions": [{"subject": "user"}, {"subject": "new"}, {"subject": "new"}]})
+    batch = served(
+        "POST",
+        f"{path}/decisions:batch",
+        {"decisions": [{"subject": "user"}, {"subject": "new"}, {"subject": "new"}]},
+    )
     same, new, again = (one["answer"] for one in batch.json()["results"])
     assert same == first and new == again != first
     given = {"decision_id": first["id"], "value": 1.0}

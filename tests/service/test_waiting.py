@@ -1,4 +1,5 @@
-"""Nobody waits for what others ask for: the writer works in parts, and serves others between them."""
+"""Nobody waits for what others ask for: the writer works in parts, and serves others between
+them."""
 
 import threading
 import time
@@ -38,21 +39,29 @@ def slowed(monkeypatch, seconds):
     monkeypatch.setattr(commands, "decide", slow)
 
 
-def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(two, monkeypatch):
+def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(
+    two, monkeypatch
+):
     create(two, SPEC)
     slowed(monkeypatch, 0.02)
     with probed(two) as waits:
         found = ask(two, batch(150), name="e")
-    assert [one["status"] for one in found["results"]] == [200] * 150 and len({one["answer"]["event"] for one in found["results"]}) == 150
+    assert [one["status"] for one in found["results"]] == [200] * 150 and len(
+        {one["answer"]["event"] for one in found["results"]}
+    ) == 150
     assert len(waits) > 10 and max(waits) < 1.0  # the batch takes 3 s and more
     again = ask(two, batch(150), name="e")
     assert again == found
 
 
-def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_another(two, monkeypatch):
+def test_many_single_decisions_of_one_experiment_do_not_stand_before_those_of_another(
+    two, monkeypatch
+):
     create(two, SPEC)
     slowed(monkeypatch, 0.02)
-    threads = [threading.Thread(target=decide, args=(two, f"s{n}", "e"), daemon=True) for n in range(100)]
+    threads = [
+        threading.Thread(target=decide, args=(two, f"s{n}", "e"), daemon=True) for n in range(100)
+    ]
     with probed(two) as waits:
         for thread in threads:
             thread.start()
@@ -82,7 +91,9 @@ def test_a_part_that_could_not_be_written_takes_nothing_back_of_those_before(two
     assert again[: len(done)] == done and {one["status"] for one in again} == {200}
 
 
-def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(tmp_path, clock, monkeypatch):
+def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
+    tmp_path, clock, monkeypatch
+):
     with service_at(tmp_path / "a.db", clock, tick=30.0) as service:
         create(service, OTHER)
         create(service, SPEC | {"window": "1h", "default_reward": 0.0})
@@ -94,7 +105,11 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(tmp
         monkeypatch.setattr(writer, "PART", 0.01)
         parts = []
         real = writer.Writer._append
-        monkeypatch.setattr(writer.Writer, "_append", lambda self, connection: parts.append(1) or real(self, connection))
+        monkeypatch.setattr(
+            writer.Writer,
+            "_append",
+            lambda self, connection: parts.append(1) or real(self, connection),
+        )
         service.writer._ticked = 0.0  # the clock's turn
         end = time.monotonic() + 30.0
         while state(service, "e")["open"]:
@@ -125,13 +140,22 @@ def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
     assert told["open"] == 301
     with two.database.read() as connection:
         row = {name: row for row, name in log.rows_and_names(connection)}["e"]
-        assert verify(connection, row, "e").errors == () and verify(connection, row, "e").blanked == 300
+        assert (
+            verify(connection, row, "e").errors == ()
+            and verify(connection, row, "e").blanked == 300
+        )
         assert replay(connection, row, "e").fingerprint == told["fingerprint"]
         assert check_snapshots(connection, row, "e") == ([], [])
-        assert not [entry for entry in log.read(connection, row) if entry.subject == "u" or b'"u"' in entry.text]
+        assert not [
+            entry
+            for entry in log.read(connection, row)
+            if entry.subject == "u" or b'"u"' in entry.text
+        ]
 
 
-def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp_path, clock, monkeypatch):
+def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(
+    tmp_path, clock, monkeypatch
+):
     monkeypatch.setattr(leases, "LIGHT", 5)
     with service_at(tmp_path / "a.db", clock, snapshot_every=20) as service:
         create(service, SPEC)
@@ -140,7 +164,10 @@ def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp
             reward(service, str(n), 0.5, "e")
         service.writer.copies.submit(lambda: None).result()
         with service.database.read() as connection:
-            assert check_snapshots(connection, 1, "e") == ([], []) and replay(connection, 1, "e").compared >= 2
+            assert (
+                check_snapshots(connection, 1, "e") == ([], [])
+                and replay(connection, 1, "e").compared >= 2
+            )
         ask(service, commands.Erasure("u"), name="e")
         service.writer._copy_snapshot("e", 1, 100)  # one that was under way
         with service.database.read() as connection:
@@ -152,8 +179,11 @@ def test_a_large_snapshot_is_made_beside_the_writer_and_not_after_an_erasure(tmp
             assert min(connection.execute(select(snapshots.c.seq)).scalars()) > 120
 
 
-def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arms_are_added(served, monkeypatch):
-    """A decision that is cheap while only the baseline is played, and takes long once chances are drawn."""
+def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arms_are_added(
+    served, monkeypatch
+):
+    """A decision that is cheap while only the baseline is played, and takes long once chances are
+    drawn."""
     real, drawn = warm_up.decide, []
 
     def slow(experiment, *given):
@@ -166,12 +196,26 @@ def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arm
     monkeypatch.setattr(warm_up, "decide", slow)
     monkeypatch.setattr(warm_up, "FEW_ARMS", 4)
     arms = [{"id": f"a{k}", "features": [0.5, 0.125 * k]} for k in range(5)]
-    spec = {"name": "e", "policy": "LinTS", "baseline": "a0", "baseline_mean": 0.3, "alpha": 0.1, "guarantee": {"sigma": 0.1}}
+    spec = {
+        "name": "e",
+        "policy": "LinTS",
+        "baseline": "a0",
+        "baseline_mean": 0.3,
+        "alpha": 0.1,
+        "guarantee": {"sigma": 0.1},
+    }
     refused = served("POST", "/v1/experiments", spec | {"arms": arms})
-    assert refused.status_code == 422 and "s for a decision among 5 arms" in refused.json()["error"]["message"] and drawn
+    assert (
+        refused.status_code == 422
+        and "s for a decision among 5 arms" in refused.json()["error"]["message"]
+        and drawn
+    )
     assert served("POST", "/v1/experiments", spec | {"arms": arms[:3]}).status_code == 201
     refused = served("POST", "/v1/experiments/e/arms", {"arms": arms[3:]})
-    assert refused.status_code == 422 and "s for a decision among 5 arms" in refused.json()["error"]["message"]
+    assert (
+        refused.status_code == 422
+        and "s for a decision among 5 arms" in refused.json()["error"]["message"]
+    )
     monkeypatch.setattr(warm_up, "decide", real)
     assert served("POST", "/v1/experiments/e/arms", {"arms": arms[3:]}).status_code == 201
 
@@ -185,9 +229,22 @@ def test_batches_whose_bodies_come_late_are_charged_when_they_come(tmp_path):
 
     with Process(tmp_path / "a.db", tmp_path) as server:
         made = subprocess.run(
-            [sys.executable, "-m", "tightrope", "keys", "create", "decide", "--per-second", "3", "--db", server.db],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "tightrope",
+                "keys",
+                "create",
+                "decide",
+                "--per-second",
+                "3",
+                "--db",
+                server.db,
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         limited = re.search(r"(tr_\S{20,})", made.stdout).group(1)
         with server.client() as client:
             client.create({"name": "k", "policy": "UCB", "arms": TWO})
@@ -196,8 +253,20 @@ def test_batches_whose_bodies_come_late_are_charged_when_they_come(tmp_path):
             for _ in range(3):
                 one = socket.create_connection(("127.0.0.1", server.port))
                 held.append(one)
-                head = f"POST /v1/experiments/k/decisions:batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {limited}\r\n"
-                one.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+                head = (
+                    f"POST "
+                    f"/v1/experiments/k/decisions:batch "
+                    f"HTTP/1.1\r\nHost: "
+                    f"x\r\nAuthorization: "
+                    f"Bearer {limited}\r\n"
+                )
+                one.sendall(
+                    (
+                        f"{head}Content-Type: "
+                        f"application/json\r\nContent-Length: "
+                        f"{len(body)}\r\n\r\n"
+                    ).encode()
+                )
             time.sleep(0.5)
             for one in held:
                 one.sendall(body)
@@ -206,13 +275,31 @@ def test_batches_whose_bodies_come_late_are_charged_when_they_come(tmp_path):
 
 
 def test_the_least_budget_leaves_room_where_rounds_bring_features_and_the_baseline_is_learned():
-    rounds = {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "baseline": "a", "alpha": 0.1}
+    rounds = {
+        "name": "e",
+        "policy": "LinUCB",
+        "arms": TWO,
+        "dimension": 2,
+        "baseline": "a",
+        "alpha": 0.1,
+    }
     assert ExperimentSpec.model_validate(rounds).least_budget == -np.inf
     assert ExperimentSpec.model_validate(rounds | {"baseline_mean": 0.5}).least_budget == -1.0
-    assert ExperimentSpec.model_validate(rounds | {"rollout": {"least_budget": -3.0}}).least_budget == -3.0
+    assert (
+        ExperimentSpec.model_validate(rounds | {"rollout": {"least_budget": -3.0}}).least_budget
+        == -3.0
+    )
 
 
-PAIR = {"name": "c", "arms": TWO, "baseline": "a", "baseline_mean": 0.5, "alpha": 0.1, "rewards": [0, 1], "default_reward": 0}
+PAIR = {
+    "name": "c",
+    "arms": TWO,
+    "baseline": "a",
+    "baseline_mean": 0.5,
+    "alpha": 0.1,
+    "rewards": [0, 1],
+    "default_reward": 0,
+}
 
 
 @pytest.mark.parametrize(
@@ -235,4 +322,9 @@ def test_a_promise_at_checkpoints_is_not_sent_back_between_them(promised, servic
         lowest = min(lowest, mode["budget_bound"])
         assert mode["mode"] == "full" and mode["least_budget"] is None
     assert lowest < -1.0
-    assert ExperimentSpec.model_validate(PAIR | promised | {"rollout": {"least_budget": -9.0}}).least_budget == -9.0
+    assert (
+        ExperimentSpec.model_validate(
+            PAIR | promised | {"rollout": {"least_budget": -9.0}}
+        ).least_budget
+        == -9.0
+    )

@@ -36,9 +36,14 @@ assert two  # the fixture
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md"
 HERE = ("127.0.0.0/8",)
 GUARDED = PRICES | {
-    "policy": "BetaThompson", "baseline": "low", "baseline_mean": 0.5, "alpha": 0.1, "guarantee": {"sigma": 0.5}, "default_reward": None,
+    "policy": "BetaThompson",
+    "baseline": "low",
+    "baseline_mean": 0.5,
+    "alpha": 0.1,
+    "guarantee": {"sigma": 0.5},
+    "default_reward": None,
     "rollout": {"mode": "shadow"},
-}  # fmt: skip
+}
 
 
 def genuine(secret, headers, body, now=None):
@@ -52,7 +57,8 @@ def genuine(secret, headers, body, now=None):
 
 
 class Receiver:
-    """A server that keeps what it is sent. status: that it answers. seconds: after which. location: where it redirects to."""
+    """A server that keeps what it is sent. status: that it answers. seconds: after which. location:
+    where it redirects to."""
 
     def __init__(self, context=None):
         self.got, self.status, self.seconds, self.location = [], 200, 0.0, None
@@ -146,7 +152,9 @@ def test_each_kind_is_told_once_with_what_the_board_says(service, clock, receive
     told, data = receiver.told[0], receiver.told[0]["data"]
     assert told["type"] == "mode.changed" and told["timestamp"] == "2027-01-15T08:00:00.000000Z"
     assert (
-        data["experiment"] == "price" and data["event"] == 2 and (data["mode"], data["before"], data["by"]) == ("full", "capped", "command")
+        data["experiment"] == "price"
+        and data["event"] == 2
+        and (data["mode"], data["before"], data["by"]) == ("full", "capped", "command")
     )
     assert data["what"] == "The mode changed from capped to full, by command: looks good."
     assert data["board"] == "It cannot be said yet which arm leads: no reward has come."
@@ -156,8 +164,9 @@ def test_each_kind_is_told_once_with_what_the_board_says(service, clock, receive
     for _ in range(3):
         sent(service)
     assert [(one["type"], one["data"].get("status")) for one in receiver.told[1:]] == [
-        ("experiment.stopped", "paused"), ("experiment.stopped", "archived"),
-    ]  # fmt: skip
+        ("experiment.stopped", "paused"),
+        ("experiment.stopped", "archived"),
+    ]
     assert [row.status for row in rows(service)] == ["delivered"] * 3
     assert len({headers["webhook-id"] for _, headers, _ in receiver.got}) == 3
 
@@ -194,12 +203,17 @@ def test_an_identification_policy_is_a_winner_by_its_own_rule(service, receiver)
     assert json.loads(rows(service)[0].body)["data"]["arm"] == "mid"
 
 
-@pytest.mark.parametrize(("least", "bounds", "told"), [
-    (-1.0, [0.0, -0.9, -1.1, -1.2, -0.5, -1.3, 0.0, -1.5, None], [-1.1, -1.5]),
-    (2.0, [3.0, 1.9, 1.0, 2.0, 1.5], [1.9, 1.5]),
-    (-float("inf"), [-5.0, -50.0], []),
-])  # fmt: skip
-def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recovers(tmp_path, clock, least, bounds, told):
+@pytest.mark.parametrize(
+    ("least", "bounds", "told"),
+    [
+        (-1.0, [0.0, -0.9, -1.1, -1.2, -0.5, -1.3, 0.0, -1.5, None], [-1.1, -1.5]),
+        (2.0, [3.0, 1.9, 1.0, 2.0, 1.5], [1.9, 1.5]),
+        (-float("inf"), [-5.0, -50.0], []),
+    ],
+)
+def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recovers(
+    tmp_path, clock, least, bounds, told
+):
     for number, bound in enumerate(bounds):  # each by a process of its own
         with service_at(tmp_path / "w.db", clock) as service:
             if number == 0:
@@ -209,10 +223,14 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
 
             def decided(at, event=event):
                 at.experiment.rollout.least_budget = least
-                at._tell(Prepared(event, None), types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
+                at._tell(
+                    Prepared(event, None), types.SimpleNamespace(seq=at.experiment.seq, time=at.now)
+                )
 
             ask(service, decided)
-            assert [json.loads(row.body)["data"]["bound"] for row in reversed(rows(service))] == told[: len(rows(service))]
+            assert [
+                json.loads(row.body)["data"]["bound"] for row in reversed(rows(service))
+            ] == told[: len(rows(service))]
     with service_at(tmp_path / "w.db", clock) as service:
         assert len(rows(service)) == len(told)
 
@@ -230,11 +248,15 @@ def test_a_promise_is_at_risk_when_the_log_contradicts_what_it_rests_on(service,
     watched(service)
     watched(service)
     told = [json.loads(row.body)["data"] for row in rows(service)]
-    assert [one["because"] for one in told] == ["assumption"] and "0.9" in told[0]["assumption"] + told[0]["why"]
+    assert [one["because"] for one in told] == ["assumption"] and "0.9" in told[0][
+        "assumption"
+    ] + told[0]["why"]
     assert told[0]["what"].startswith("The log contradicts what the promise rests on: ")
 
 
-def test_what_was_before_the_webhook_is_not_told_and_nor_is_what_happened_elsewhere(service, receiver, tmp_path):
+def test_what_was_before_the_webhook_is_not_told_and_nor_is_what_happened_elsewhere(
+    service, receiver, tmp_path
+):
     create(service)
     ask(service, commands.change_status, "pause")
     hook(service, receiver.url)
@@ -275,7 +297,9 @@ def test_a_receiver_that_is_down_gets_it_later_and_the_pauses_grow(service, cloc
     assert row.status == "failed" and 25 < row.attempts == len(pauses) == len(receiver.got) < 45
     assert all(0.8 * 5 * 2**k <= pause <= 1.2 * 5 * 2**k for k, pause in enumerate(pauses[:9]))
     assert all(0.8 * 3600 <= pause <= 1.2 * 3600 for pause in pauses[11:-1])
-    assert len({headers["webhook-id"] for _, headers, _ in receiver.got}) == 1  # so that it can tell that it has it already
+    assert (
+        len({headers["webhook-id"] for _, headers, _ in receiver.got}) == 1
+    )  # so that it can tell that it has it already
     sent(service)
     assert len(receiver.got) == row.attempts  # no more
     with service.database.write() as connection:
@@ -294,7 +318,9 @@ def test_nobody_there(service, receiver):
     create(service)
     ask(service, commands.change_status, "pause")
     sent(service)
-    assert rows(service)[0].status == "waiting" and rows(service)[0].error.startswith("ConnectionRefusedError")
+    assert rows(service)[0].status == "waiting" and rows(service)[0].error.startswith(
+        "ConnectionRefusedError"
+    )
     assert len(receiver.got) == 1  # the other one is not kept waiting
 
 
@@ -328,7 +354,9 @@ def test_a_slow_receiver_keeps_no_decision_waiting(service, receiver, monkeypatc
     assert time.monotonic() - began < 6.0  # neither waits for the end of what it is sent
     assert len(waits) > 5  # decisions that were made meanwhile
     for id in (1, 2):
-        assert rows(service, id)[0].status == "waiting" and rows(service, id)[0].error == sending.SLOW
+        assert (
+            rows(service, id)[0].status == "waiting" and rows(service, id)[0].error == sending.SLOW
+        )
 
 
 def test_redirects_are_not_followed(service, receiver):
@@ -357,7 +385,7 @@ def test_a_forged_signature_an_old_one_and_another_body_are_known(service, clock
     assert not genuine(outbox.shown_secret(bytes(32)), headers, body, now)
 
 
-# What is between a commit and a delivery ------------------------------------------------------------------------------------
+# What is between a commit and a delivery ----------------------------------------------------------
 
 
 def ready(service, name="price"):
@@ -372,16 +400,22 @@ def ready(service, name="price"):
 
 
 def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, monkeypatch):
-    with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:  # after the commit of the event
+    with service_at(
+        path, clock, webhook_networks=HERE, lease=0.3
+    ) as service:  # after the commit of the event
         hook(service, receiver.url)
         create(service)
         ask(service, commands.change_status, "pause")
         crash(service)
-    with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:  # after the message is in the table
+    with service_at(
+        path, clock, webhook_networks=HERE, lease=0.3
+    ) as service:  # after the message is in the table
         ready(service)
         assert len(rows(service)) == 1
         crash(service)
-    with service_at(path, clock, webhook_networks=HERE, lease=0.3) as service:  # after the claim, before the receiver has it
+    with service_at(
+        path, clock, webhook_networks=HERE, lease=0.3
+    ) as service:  # after the claim, before the receiver has it
         ready(service)
         assert len(rows(service)) == 1
         real = Sender.post
@@ -393,7 +427,9 @@ def test_a_kill_between_any_two_steps_loses_no_message(path, clock, receiver, mo
         assert receiver.got == []  # whoever has claimed it may still be at work
         clock.now += sending.CLAIM
         real_settle = outbox.settle
-        monkeypatch.setattr(outbox, "settle", lambda *given: (_ for _ in ()).throw(OSError("killed")))  # the receiver has it
+        monkeypatch.setattr(
+            outbox, "settle", lambda *given: (_ for _ in ()).throw(OSError("killed"))
+        )  # the receiver has it
         sent(service)
         monkeypatch.setattr(outbox, "settle", real_settle)
         assert len(receiver.got) == 1 and rows(service)[0].status == "waiting"
@@ -482,19 +518,37 @@ def test_a_process_tells_and_after_kill_9_tells_the_rest(tmp_path, receiver):
     assert process.stop() == 0
 
 
-# Addresses -----------------------------------------------------------------------------------------------------------------
+# Addresses ----------------------------------------------------------------------------------------
 
 INSIDE = (
-    "http://127.0.0.1/", "https://127.0.0.1/", "https://localhost/", "https://10.1.2.3/", "https://192.168.0.1/", "https://172.16.0.1/",
-    "https://169.254.169.254/latest/meta-data", "https://[::1]/", "https://[fe80::1]/", "https://[fd00::1]/", "https://[::ffff:10.0.0.1]/",
-    "https://[64:ff9b::a00:1]/", "https://[2002:a00:1::]/", "https://0.0.0.0/", "https://100.64.0.1/", "https://2130706433/", "https://0x7f.1/",
-    "https://224.0.0.1/", "https://255.255.255.255/",
-)  # fmt: skip
+    "http://127.0.0.1/",
+    "https://127.0.0.1/",
+    "https://localhost/",
+    "https://10.1.2.3/",
+    "https://192.168.0.1/",
+    "https://172.16.0.1/",
+    "https://169.254.169.254/latest/meta-data",
+    "https://[::1]/",
+    "https://[fe80::1]/",
+    "https://[fd00::1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://[64:ff9b::a00:1]/",
+    "https://[2002:a00:1::]/",
+    "https://0.0.0.0/",
+    "https://100.64.0.1/",
+    "https://2130706433/",
+    "https://0x7f.1/",
+    "https://224.0.0.1/",
+    "https://255.255.255.255/",
+)
 
 
 @pytest.mark.parametrize("url", INSIDE)
 def test_addresses_inside_are_refused_when_it_is_made_and_when_it_is_sent(two, url):
-    assert "not an address of the public internet" in error(two("POST", "/v1/webhooks", {"url": url}), 422)["message"]
+    assert (
+        "not an address of the public internet"
+        in error(two("POST", "/v1/webhooks", {"url": url}), 422)["message"]
+    )
     scheme, host, port, _ = outbox.parts_of(url)
     with pytest.raises(Refused, match="not an address of the public"):
         outbox.checked_addresses(scheme, host, port, [])
@@ -522,7 +576,9 @@ def test_a_name_that_leads_inside_only_when_it_is_sent_is_refused(service, recei
     """DNS rebinding: the check of the first answer says nothing about the second."""
     found = iter([("93.184.215.14", 443), ("127.0.0.1", receiver.port)])
     real = socket.getaddrinfo
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, **more: real(*next(found), **more))
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, port, **more: real(*next(found), **more)
+    )
     url = f"https://rebound.example:{receiver.port}/"
     assert outbox.checked_addresses("https", "rebound.example", receiver.port, [])
     made = hook(service, url)
@@ -554,14 +610,25 @@ def certificate(folder, name):
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     made = (
-        x509.CertificateBuilder().subject_name(issuer).issuer_name(issuer).public_key(key.public_key()).serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+        x509.CertificateBuilder()
+        .subject_name(issuer)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), False)
-        .add_extension(x509.BasicConstraints(True, None), True).sign(key, hashes.SHA256())
-    )  # fmt: skip
+        .add_extension(x509.BasicConstraints(True, None), True)
+        .sign(key, hashes.SHA256())
+    )
     (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))  # fmt: skip
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
     return folder / "cert.pem", folder / "key.pem"
 
 
@@ -573,7 +640,10 @@ def test_tls_is_checked_by_name(service, tmp_path, monkeypatch, name):
     monkeypatch.setenv("SSL_CERT_FILE", str(public))
     secure = Receiver(context)
     hook(service, f"https://localhost:{secure.port}/")
-    if all(ipaddress.ip_address(place[0]).version == 6 for *_, place in socket.getaddrinfo("localhost", 1)):
+    if all(
+        ipaddress.ip_address(place[0]).version == 6
+        for *_, place in socket.getaddrinfo("localhost", 1)
+    ):
         pytest.skip("localhost is no IPv4 address here")
     create(service)
     ask(service, commands.change_status, "pause")
@@ -584,10 +654,14 @@ def test_tls_is_checked_by_name(service, tmp_path, monkeypatch, name):
     if name == "localhost":
         assert rows(service)[0].status == "delivered" and len(secure.got) == 1
     else:
-        assert rows(service)[0].status == "waiting" and "certificate verify failed" in rows(service)[0].error and secure.got == []
+        assert (
+            rows(service)[0].status == "waiting"
+            and "certificate verify failed" in rows(service)[0].error
+            and secure.got == []
+        )
 
 
-# The API -------------------------------------------------------------------------------------------------------------------
+# The API ------------------------------------------------------------------------------------------
 
 PUBLIC = "https://93.184.215.14/hook"
 
@@ -602,7 +676,9 @@ def test_the_life_of_a_webhook(two):
     WebhooksAnswer.model_validate(listed, strict=True)
     assert listed["webhooks"] == [{key: value for key, value in told.items() if key != "secret"}]
     assert two("GET", f"/v1/webhooks/{told['id']}").json() == listed["webhooks"][0]
-    DeliveriesAnswer.model_validate(two("GET", f"/v1/webhooks/{told['id']}/deliveries").json(), strict=True)
+    DeliveriesAnswer.model_validate(
+        two("GET", f"/v1/webhooks/{told['id']}/deliveries").json(), strict=True
+    )
     assert two("POST", f"/v1/webhooks/{told['id']}/retry").json() == {"retried": 0}
     assert two("GET", "/v1/webhooks", None, "decide").status_code == 403
     assert two("DELETE", f"/v1/webhooks/{told['id']}").status_code == 204
@@ -612,9 +688,15 @@ def test_the_life_of_a_webhook(two):
     assert told["secret"] not in str(entries) and "/hook" not in str(entries)
 
 
-@pytest.mark.parametrize(("wrong", "field"), [
-    ({"events": ["nothing"]}, "events.0"), ({"events": []}, "events"), ({"experiments": ["a b"]}, "experiments"), ({"secret": "x"}, "secret"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"events": ["nothing"]}, "events.0"),
+        ({"events": []}, "events"),
+        ({"experiments": ["a b"]}, "experiments"),
+        ({"secret": "x"}, "secret"),
+    ],
+)
 def test_what_a_webhook_cannot_be(two, wrong, field):
     assert error(two("POST", "/v1/webhooks", {"url": PUBLIC} | wrong), 422)["field"] == field
 
@@ -624,13 +706,26 @@ def test_a_key_for_some_experiments_makes_and_sees_webhooks_for_these(two):
     own = two("POST", "/v1/webhooks", {"url": PUBLIC}, "admin shop").json()
     assert own["experiments"] == ["shop-*", "checkout"]
     for allowed in (["shop-*"], ["shop-a", "checkout"]):
-        assert two("POST", "/v1/webhooks", {"url": PUBLIC, "experiments": allowed}, "admin shop").status_code == 201
+        assert (
+            two(
+                "POST", "/v1/webhooks", {"url": PUBLIC, "experiments": allowed}, "admin shop"
+            ).status_code
+            == 201
+        )
     for refused in (["*"], ["price"], ["shop-?"], ["checkout", "c*"]):
-        assert two("POST", "/v1/webhooks", {"url": PUBLIC, "experiments": refused}, "admin shop").status_code == 403
+        assert (
+            two(
+                "POST", "/v1/webhooks", {"url": PUBLIC, "experiments": refused}, "admin shop"
+            ).status_code
+            == 403
+        )
     listed = two("GET", "/v1/webhooks", None, "admin shop").json()["webhooks"]
     assert everywhere["id"] not in [one["id"] for one in listed] and len(listed) == 3
     for method, path in (("GET", ""), ("GET", "/deliveries"), ("POST", "/retry"), ("DELETE", "")):
-        assert two(method, f"/v1/webhooks/{everywhere['id']}{path}", None, "admin shop").status_code == 403
+        assert (
+            two(method, f"/v1/webhooks/{everywhere['id']}{path}", None, "admin shop").status_code
+            == 403
+        )
     assert two("DELETE", f"/v1/webhooks/{own['id']}", None, "admin shop").status_code == 204
 
 
@@ -643,7 +738,9 @@ def test_the_board_shows_webhooks_to_keys_that_may_admin(two):
         outbox.settle(connection, one, 0, outbox.FAILED_STATUS, now, "status 500")
     for role, shown in (("admin", True), ("read", False), ("admin shop", False)):
         signed = two("POST", "/board/login", f"key={two.keys[role]}".encode(), None)
-        page = two("GET", "/board", None, None, Cookie=signed.headers["set-cookie"].split(";")[0]).text
+        page = two(
+            "GET", "/board", None, None, Cookie=signed.headers["set-cookie"].split(";")[0]
+        ).text
         assert ("shop team" in page and "status 500" in page) == shown
         assert "/hook" not in page  # an address may be a secret
 

@@ -17,21 +17,37 @@ def kinds():
         "UCB": (tr.UCB(), {"arms": 4}, "grow"),
         "UCB in order": (tr.UCB(), {"arms": 4, "apply": "in order"}, ""),
         "LinUCB": (tr.LinUCB(), {"arms": X}, "grow"),
-        "LinTS, new features": (tr.LinTS(scale=0.3), {"arms": 5, "dimension": 3, "apply": "in order"}, "features"),
+        "LinTS, new features": (
+            tr.LinTS(scale=0.3),
+            {"arms": 5, "dimension": 3, "apply": "in order"},
+            "features",
+        ),
         "LinUCB, catalogue": (tr.LinUCB(), {"dimension": 3}, "features catalogue"),
         "SoftUCB": (tr.SoftUCB(), {"arms": X}, "grow"),
         "CUCB2": (tr.CUCB2(baseline=1, baseline_mean=0.5, **safe), {"arms": 4}, ""),
         "CUCB2, mean unknown": (tr.CUCB2(baseline=1, **safe), {"arms": 4}, ""),
-        "CUCB, lower": (tr.CUCB(baseline=1, baseline_mean=0.5, open="lower", **safe), {"arms": 4}, ""),
+        "CUCB, lower": (
+            tr.CUCB(baseline=1, baseline_mean=0.5, open="lower", **safe),
+            {"arms": 4},
+            "",
+        ),
         "CLUCB2T, lower": (
             tr.CLUCB2T(baseline=1, baseline_mean=0.5, checkpoint=7, open="lower", **safe),
             {"arms": 5, "dimension": 3},
             "features",
         ),
         "CLUCB2": (tr.CLUCB2(baseline=1, baseline_mean=0.5, **safe), {"arms": X}, ""),
-        "Safe": (tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, **safe), {"arms": 4}, ""),
+        "Safe": (
+            tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, **safe),
+            {"arms": 4},
+            "",
+        ),
         "SafeSegments": (
-            tr.SafeSegments(tr.Safe(tr.BetaThompson(), baseline=0, **safe), segments=2, baseline_means=[0.4, 0.5]),
+            tr.SafeSegments(
+                tr.Safe(tr.BetaThompson(), baseline=0, **safe),
+                segments=2,
+                baseline_means=[0.4, 0.5],
+            ),
             {"arms": 4},
             "segments",
         ),
@@ -42,12 +58,17 @@ def kinds():
             "grow",
         ),
         "ESCB": (tr.ESCB(), {"arms": 4, "oracle": tr.oracles.TopK(2)}, "grow"),
-        "C2UCB in order": (tr.C2UCB(), {"arms": X, "oracle": tr.oracles.TopK(2), "apply": "in order"}, ""),
+        "C2UCB in order": (
+            tr.C2UCB(),
+            {"arms": X, "oracle": tr.oracles.TopK(2), "apply": "in order"},
+            "",
+        ),
     }
 
 
 class Twin:
-    """What a session should have learned: commits, rewards and data in order, without the decisions that were cancelled."""
+    """What a session should have learned: commits, rewards and data in order, without the decisions
+    that were cancelled."""
 
     def __init__(self, in_order):
         self.in_order = in_order
@@ -81,10 +102,13 @@ class Twin:
             self.pass_on(self.waiting[0])
 
     def state(self, policy, arms, changing, catalogue):
-        """All events on a fresh state; a catalogue starts afresh with as many candidates as its largest round."""
+        """All events on a fresh state; a catalogue starts afresh with as many candidates as its
+        largest round."""
         told = arms._replace(features=None) if changing else arms
         if catalogue:
-            told = told._replace(number=max([told.number, *(len(item[2].features) for item in self.events)]))
+            told = told._replace(
+                number=max([told.number, *(len(item[2].features) for item in self.events)])
+            )
         state = init(policy, told)
         for kind, _, context, action, value in self.events:
             seen = padded(context, told)
@@ -109,7 +133,8 @@ def padded(context, arms):
 
 
 def run(kind, seed, path, steps=25, between=None):
-    """A random history; returns the session and its twin, checking on the way what every call promises.
+    """A random history; returns the session and its twin, checking on the way what every call
+    promises.
 
     between: makes the session that goes on of the one that was, after every call.
     """
@@ -117,7 +142,11 @@ def run(kind, seed, path, steps=25, between=None):
     rng = np.random.default_rng([seed, sorted(kinds()).index(kind)])
     default = 0.25
     session = tr.Session(policy, **given, seed=seed, default_reward=default)
-    sets, changing, catalogue = session.arms.oracle is not None, "features" in may, "catalogue" in may
+    sets, changing, catalogue = (
+        session.arms.oracle is not None,
+        "features" in may,
+        "catalogue" in may,
+    )
     twin, made, retired = Twin(session.apply == "in order"), {}, set()
 
     def rewards(action):
@@ -127,14 +156,24 @@ def run(kind, seed, path, steps=25, between=None):
         if between is not None:
             session = between(session)
         K = session.arms.number
-        move = rng.choice(["decide"] * 5 + ["reward"] * 4 + ["cancel", "expire", "close", "file", "retire", "data", "grow"])
+        move = rng.choice(
+            ["decide"] * 5
+            + ["reward"] * 4
+            + ["cancel", "expire", "close", "file", "retire", "data", "grow"]
+        )
         if move == "decide":
-            features = rng.normal(size=(int(rng.integers(2, 7)) if catalogue else K, 3)) if changing else None
+            features = (
+                rng.normal(size=(int(rng.integers(2, 7)) if catalogue else K, 3))
+                if changing
+                else None
+            )
             if features is not None:
                 features /= np.linalg.norm(features, axis=1, keepdims=True)
                 K = len(features)
             mask = rng.random(K) < 0.7 if rng.random() < 0.5 else None
-            usable = np.array([k not in retired for k in range(K)]) & (True if mask is None else mask)
+            usable = np.array([k not in retired for k in range(K)]) & (
+                True if mask is None else mask
+            )
             if usable.sum() < (2 if sets else 1):
                 continue
             segment = int(rng.integers(2)) if "segments" in may else None
@@ -158,7 +197,10 @@ def run(kind, seed, path, steps=25, between=None):
                 session.close(id)
                 twin.reward(id, context, None, None, True)
             elif sets:
-                part = [left.pop(int(rng.integers(len(left)))) for _ in range(int(rng.integers(1, len(left) + 1)))]
+                part = [
+                    left.pop(int(rng.integers(len(left))))
+                    for _ in range(int(rng.integers(1, len(left) + 1)))
+                ]
                 values = rewards(part)
                 assert session.reward(id, dict(zip(part, values.tolist(), strict=True)))
                 twin.reward(id, context, np.array(part), values, not left)
@@ -172,7 +214,9 @@ def run(kind, seed, path, steps=25, between=None):
             for id in session.expire(older_than=6):
                 context, action, left = made[id]
                 missing = np.array(sorted(left)) if sets else action
-                twin.reward(id, context, missing, np.full(len(left), default) if sets else default, True)
+                twin.reward(
+                    id, context, missing, np.full(len(left), default) if sets else default, True
+                )
         elif move == "file":
             session = tr.Session.load(session.save(path))
         elif move == "retire" and not catalogue:
@@ -193,10 +237,22 @@ def run(kind, seed, path, steps=25, between=None):
                 continue
             value = rewards(arms)
             segment = int(rng.integers(2)) if "segments" in may else None
-            session.update(arms if sets else int(arms[0]), value, Context(segment=segment) if segment is not None else None)
+            session.update(
+                arms if sets else int(arms[0]),
+                value,
+                Context(segment=segment) if segment is not None else None,
+            )
             last = session._rounds.last
             shown = np.ones(K, dtype=bool) if last.eligible is None else last.eligible
-            twin.events.append(("inform", None, Context(eligible=shown, segment=segment), arms if sets else int(arms[0]), value))
+            twin.events.append(
+                (
+                    "inform",
+                    None,
+                    Context(eligible=shown, segment=segment),
+                    arms if sets else int(arms[0]),
+                    value,
+                )
+            )
     assert list(session.open) == [item[0] for item in twin.waiting if not item[2]]
     return session, twin
 
@@ -205,18 +261,28 @@ def differences(kind, session, twin):
     """Entries of the explanation that differ from those of the twin by more than 1e-9."""
     (_, _, may), policy = kinds()[kind], session.policy
     state, told = twin.state(policy, session.arms, "features" in may, session.catalogue)
-    features = np.random.default_rng(0).normal(size=(told.number, 3)) / 3 if "features" in may else None
+    features = (
+        np.random.default_rng(0).normal(size=(told.number, 3)) / 3 if "features" in may else None
+    )
     mask, found = None if session._rounds.retired is None else ~session._rounds.retired, []
     for segment in range(2) if "segments" in may else [None]:
         here = session.explain(Context(features, segment=segment))
         draws = tr.core.streams.stream(session.seed, session.rounds, 3)
         there = explain(policy, state, Context(features, mask, segment=segment), draws)
-        found += [key for key in here if not (close(here[key], there[key]) or (key == "leader" and tied(there, here[key], there[key])))]
+        found += [
+            key
+            for key in here
+            if not (
+                close(here[key], there[key])
+                or (key == "leader" and tied(there, here[key], there[key]))
+            )
+        ]
     return found
 
 
 def tied(report, first, second):
-    """Whether two arms have the same lower bound, so that rounding decides which of them leads (arms with equal features)."""
+    """Whether two arms have the same lower bound, so that rounding decides which of them leads
+    (arms with equal features)."""
     return "lower" in report and close(report["lower"][first], report["lower"][second])
 
 
@@ -231,4 +297,6 @@ def close(a, b):
 def same_state(first, second):
     """Equal to the bit."""
     a, b = flatten(first.state), flatten(second.state)
-    return a.keys() == b.keys() and all(np.array_equal(a[key], b[key], equal_nan=a[key].dtype.kind == "f") for key in a)
+    return a.keys() == b.keys() and all(
+        np.array_equal(a[key], b[key], equal_nan=a[key].dtype.kind == "f") for key in a
+    )

@@ -1,7 +1,8 @@
 """Write the session files that `test_files.py` loads: `python tests/session/record_files.py`.
 
-Each is a session in the middle of a random history, with open decisions; beside them stands what each must do next. Make them anew, under
-another name, when `FORMAT` of `tightrope.session.document` changes; a session file of the same format must load for ever.
+Each is a session in the middle of a random history, with open decisions; beside them stands what
+each must do next. Make them anew, under another name, when `FORMAT` of `tightrope.session.document`
+changes; a session file of the same format must load for ever.
 """
 
 import json
@@ -16,7 +17,12 @@ from session import histories
 from tightrope.session.document import FORMAT
 
 FOLDER = pathlib.Path(__file__).parent / "data"
-KINDS = {"": "LinTS, new features", "-catalogue": "LinUCB, catalogue", "-counts": "UCB in order", "-sets": "C2UCB in order"}
+KINDS = {
+    "": "LinTS, new features",
+    "-catalogue": "LinUCB, catalogue",
+    "-counts": "UCB in order",
+    "-sets": "C2UCB in order",
+}
 LEAST_OPEN, CALLS = 3, 6
 
 

@@ -1,6 +1,8 @@
-"""Sessions whose calls are interrupted: each is afterwards what it was before the call, or what it would be after it.
+"""Sessions whose calls are interrupted: each is afterwards what it was before the call, or what it
+would be after it.
 
-A session and its twin get the same calls, the session under a timer that raises KeyboardInterrupt. The twin says what both states are.
+A session and its twin get the same calls, the session under a timer that raises KeyboardInterrupt.
+The twin says what both states are.
 """
 
 import collections
@@ -22,19 +24,24 @@ from tightrope.session.agent import CompiledAgent
 
 DEFAULT = 0.25
 MOST_ARMS = 9
-RESTARTED = 200  # calls of one session before it begins anew, so that it stays as small as sessions of a test are
+# calls of one session before it begins anew, so that it stays as small as sessions of a test are
+RESTARTED = 200
 SECONDS = 0.001
 RARELY = 0.02  # how often a method is called that nobody calls in every round, where `decide` has 6
 
 
 def settle_process():
-    """What these runs need of their process: it says nothing of exceptions that nobody can catch, and waits for no disk."""
-    sys.unraisablehook = lambda told: None  # what comes in the end of an object is told and goes nowhere
+    """What these runs need of their process: it says nothing of exceptions that nobody can catch,
+    and waits for no disk."""
+    sys.unraisablehook = lambda told: (
+        None
+    )  # what comes in the end of an object is told and goes nowhere
     os.fsync = lambda handle: None  # files need not survive a power cut
 
 
 def kinds():
-    """Name -> (policy, arguments of Session, what may be done): those of the histories and what only signals need."""
+    """Name -> (policy, arguments of Session, what may be done): those of the histories and what
+    only signals need."""
     more = {
         "UCB, window": (tr.UCB(), {"arms": 4, "window": 5}, "grow"),
         "UCB, window in order": (tr.UCB(), {"arms": 4, "window": 5, "apply": "in order"}, ""),
@@ -72,7 +79,8 @@ class Timer:
             raise KeyboardInterrupt
 
     def interrupts(self, call):
-        """Whether the call was interrupted, though libraries may have made another error of it, or none (in the end of an object).
+        """Whether the call was interrupted, though libraries may have made another error of it, or
+        none (in the end of an object).
 
         What it raises otherwise is left to the twin, which raises it too.
         """
@@ -86,21 +94,27 @@ class Timer:
 
 
 def seen(session):
-    """All that a session's file says of it, as a value that can be compared, but for what it knows of others."""
+    """All that a session's file says of it, as a value that can be compared, but for what it knows
+    of others."""
     past = session._past
     header, arrays = store.packed_session(session)
     header.past = past.branch, past.forks
     arrays = {name: value for name, value in arrays.items() if not name.startswith("base")}
-    return repr(header), {name: (value.dtype.str, value.shape, value.tobytes()) for name, value in arrays.items()}
+    return repr(header), {
+        name: (value.dtype.str, value.shape, value.tobytes()) for name, value in arrays.items()
+    }
 
 
 def alike(session, now, twin, then):
     """Whether two sessions are the same, of which `seen` said `now` and `then`.
 
-    Where a policy has looked for an arm that was not taken, numbers that it works with may stand in its state. They are no difference
-    where all later calls are the same.
+    Where a policy has looked for an arm that was not taken, numbers that it works with may stand in
+    its state. They are no difference where all later calls are the same.
     """
-    lasting = [(header, {name: value for name, value in arrays.items() if not name.startswith("state.")}) for header, arrays in (now, then)]
+    lasting = [
+        (header, {name: value for name, value in arrays.items() if not name.startswith("state.")})
+        for header, arrays in (now, then)
+    ]
     if now == then or lasting[0] != lasting[1]:
         return now == then
     rng = np.random.default_rng(len(now[0]))
@@ -114,9 +128,13 @@ def alike(session, now, twin, then):
                 features = Context(segment=step % 2)
             explained = one.explain(features, draws=10)
             made = one.decide(features, id=f"later {step}")
-            told.append((repr(explained), np.array(made.arm).tolist(), np.array(made.propensity).tolist()))
+            told.append(
+                (repr(explained), np.array(made.arm).tolist(), np.array(made.propensity).tolist())
+            )
             arms = np.atleast_1d(made.arm).tolist()
-            one.reward(made.id, dict.fromkeys(arms, 0.5) if isinstance(made.arm, np.ndarray) else 0.5)
+            one.reward(
+                made.id, dict.fromkeys(arms, 0.5) if isinstance(made.arm, np.ndarray) else 0.5
+            )
         told.append(repr(one.explain(features, draws=10)))
         rng.bit_generator.state = state
     return told[: len(told) // 2] == told[len(told) // 2 :]
@@ -156,16 +174,54 @@ class Moves:
         return ids[int(self.rng.integers(len(ids)))] if ids else "none"
 
     def __call__(self, session):
-        """(name, call): the name of a public method, and what calls it on any session that is as this one is."""
+        """(name, call): the name of a public method, and what calls it on any session that is as
+        this one is."""
         self.number += 1
-        weights = {"decide": 6, "select": 4, "reward": 8, "update": 6, "cancel": 2, "close": 1, "expire": 1}
+        weights = {
+            "decide": 6,
+            "select": 4,
+            "reward": 8,
+            "update": 6,
+            "cancel": 2,
+            "close": 1,
+            "expire": 1,
+        }
         rare = (
-            "follow", "decide_beside", "learn", "merge", "fork", "add_arms", "retire", "restore", "explain", "propensities", "view", "copy",
-            "save", "load", "to_bytes", "from_bytes", "open", "is_open", "answered", "repr", "html", "names", "retired", "forget_round",
-            "stopped", "recommend", "point", "arm_at",
-        )  # fmt: skip
+            "follow",
+            "decide_beside",
+            "learn",
+            "merge",
+            "fork",
+            "add_arms",
+            "retire",
+            "restore",
+            "explain",
+            "propensities",
+            "view",
+            "copy",
+            "save",
+            "load",
+            "to_bytes",
+            "from_bytes",
+            "open",
+            "is_open",
+            "answered",
+            "repr",
+            "html",
+            "names",
+            "retired",
+            "forget_round",
+            "stopped",
+            "recommend",
+            "point",
+            "arm_at",
+        )
         weights |= dict.fromkeys(rare, RARELY)
-        name = str(self.rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
+        name = str(
+            self.rng.choice(
+                list(weights), p=np.array(list(weights.values())) / sum(weights.values())
+            )
+        )
         return name, getattr(self, f"call_{name}")(session)
 
     def call_decide(self, session):
@@ -216,7 +272,10 @@ class Moves:
         return lambda s: s.expire(ids=[id])
 
     def call_learn(self, session):
-        rows = {"arm": self.rng.integers(0, 3, size=6), "reward": self.rng.integers(0, 5, size=6) / 4}
+        rows = {
+            "arm": self.rng.integers(0, 3, size=6),
+            "reward": self.rng.integers(0, 5, size=6) / 4,
+        }
         if "features" in self.may:
             rows |= {name: self.rng.normal(size=6) / 2 for name in "xyz"}
             return lambda s: s.learn(rows, features=list("xyz"))
@@ -342,7 +401,8 @@ class Found:
 
 
 def run(kind, seed, calls, folder, interrupts):
-    """Calls of sessions of a kind. interrupts: a function of a call, whether it was interrupted (see `Timer.interrupts`)."""
+    """Calls of sessions of a kind. interrupts: a function of a call, whether it was interrupted
+    (see `Timer.interrupts`)."""
     found, moves = Found(), Moves(kind, seed, folder)
     (folder / "saved.npz").unlink(missing_ok=True)
     for number in range(calls):
@@ -364,7 +424,13 @@ def run(kind, seed, calls, folder, interrupts):
             continue
         found.outcomes["neither"] += 1
         found.broken[kind, name] += 1
-        found.examples[kind, name] = (seed, number, *differing(now, before), "|", *differing(now, after))
+        found.examples[kind, name] = (
+            seed,
+            number,
+            *differing(now, before),
+            "|",
+            *differing(now, after),
+        )
         session = copy.copy(twin)
         twin = copy.copy(twin)
     if not alike(session, seen(session), twin, seen(twin)):
@@ -378,12 +444,17 @@ def differing(one, other):
     a, b = (item[0] for item in (one, other))
     place = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), None)
     place = place or 0
-    header = [] if a == b else ["header", *(text[max(0, place - 60) : place + 60] for text in (a, b))]
-    return header + [name for name in one[1].keys() | other[1].keys() if one[1].get(name) != other[1].get(name)]
+    header = (
+        [] if a == b else ["header", *(text[max(0, place - 60) : place + 60] for text in (a, b))]
+    )
+    return header + [
+        name for name in one[1].keys() | other[1].keys() if one[1].get(name) != other[1].get(name)
+    ]
 
 
 class Disturber:
-    """What may become of a session between two calls: a copy, a pickle, a file, or a call that a signal ends, in either of its states."""
+    """What may become of a session between two calls: a copy, a pickle, a file, or a call that a
+    signal ends, in either of its states."""
 
     def __init__(self, seed, path, timer):
         self.rng, self.path, self.timer = np.random.default_rng(seed), path, timer
@@ -402,7 +473,11 @@ class Disturber:
         if way == 4:
             return tr.Session.load(session.save(self.path))
         if way == 5:
-            features = self.rng.normal(size=(session.arms.number, 3)) / 3 if session._rounds.changing else None
+            features = (
+                self.rng.normal(size=(session.arms.number, 3)) / 3
+                if session._rounds.changing
+                else None
+            )
             before = seen(session)
             twin = copy.copy(session)
             self.timer.at(float(self.rng.uniform(1e-5, 4e-4)))
@@ -419,10 +494,14 @@ class Disturber:
 def disturbed(kind, seed, folder, plain):
     """(differences, signals that came) of a history that is disturbed between its calls.
 
-    It is compared with one that goes on in memory, played by the agent that calls the verbs from Python. plain: the disturbed one, too.
+    It is compared with one that goes on in memory, played by the agent that calls the verbs from
+    Python. plain: the disturbed one, too.
     """
     with Timer(None) as timer:
-        disturber, by_verbs = Disturber(seed, folder / "t.npz", timer), mock.patch("tightrope.session.agent.compiled", lambda policy: False)
+        disturber, by_verbs = (
+            Disturber(seed, folder / "t.npz", timer),
+            mock.patch("tightrope.session.agent.compiled", lambda policy: False),
+        )
         with by_verbs:
             one, _ = histories.run(kind, seed, folder / "s.npz")
             assert not isinstance(one._agent, CompiledAgent)

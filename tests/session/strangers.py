@@ -8,9 +8,49 @@ import tightrope as tr
 from session import histories
 from tightrope.core import files
 
-NAMES = ["test", "seed", "Generator", "default_rng", "__init__", "os.system", "PCG64", "MT19937", "Philox", "TopK", "choose", "set_size", "UCB",
-         "LinGapE", "nonsense", "", "on arrival", "in order", "rewarded", "closed"]  # fmt: skip
-NUMBERS = [0, 1, -1, 2, 5, 1.5, -0.0, 1e308, -1e308, float("nan"), float("inf"), 2**31, 2**62, 2**63, 10**18, 10**40, True, False, None]
+NAMES = [
+    "test",
+    "seed",
+    "Generator",
+    "default_rng",
+    "__init__",
+    "os.system",
+    "PCG64",
+    "MT19937",
+    "Philox",
+    "TopK",
+    "choose",
+    "set_size",
+    "UCB",
+    "LinGapE",
+    "nonsense",
+    "",
+    "on arrival",
+    "in order",
+    "rewarded",
+    "closed",
+]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    5,
+    1.5,
+    -0.0,
+    1e308,
+    -1e308,
+    float("nan"),
+    float("inf"),
+    2**31,
+    2**62,
+    2**63,
+    10**18,
+    10**40,
+    True,
+    False,
+    None,
+]
 
 
 def opened(file):
@@ -38,13 +78,22 @@ def sessions(folder):
         "line": tr.Session(tr.HOO(nu=1.0), points=np.linspace(0, 1, 6)),
         "identification": tr.Session(tr.LinGapE(rule="ratio"), arms=X),
         "phases": tr.Session(tr.RAGE(), arms=X),
-        "partition": tr.Session(tr.CombTS(), arms=X, oracle=tr.oracles.Partition(list("aabbab"), limits, 2), names=list("uvwxyz")),
-        "features": tr.Session(tr.LinTS(scale=0.3), arms=X, names=list("uvwxyz"), window=50, default_reward=0.0),
+        "partition": tr.Session(
+            tr.CombTS(),
+            arms=X,
+            oracle=tr.oracles.Partition(list("aabbab"), limits, 2),
+            names=list("uvwxyz"),
+        ),
+        "features": tr.Session(
+            tr.LinTS(scale=0.3), arms=X, names=list("uvwxyz"), window=50, default_reward=0.0
+        ),
     }.items():
         for t in range(24):
             d = session.decide()
             if t % 4:
-                session.reward(d.id, [0.5] * len(d.arm) if isinstance(d.arm, np.ndarray) else 0.25 * (t % 3))
+                session.reward(
+                    d.id, [0.5] * len(d.arm) if isinstance(d.arm, np.ndarray) else 0.25 * (t % 3)
+                )
         made[name] = session
     return {name: session.save(folder / f"{name}.npz") for name, session in made.items()}
 
@@ -103,7 +152,11 @@ def edit_array(array, rng):
     move = rng.integers(6)
     if move == 0:
         with np.errstate(all="ignore"):
-            return array.astype(rng.choice(["f4", "i8", "f8", "u1", "?", "f2"])) if array.dtype.kind in "fiub" else array[:0]
+            return (
+                array.astype(rng.choice(["f4", "i8", "f8", "u1", "?", "f2"]))
+                if array.dtype.kind in "fiub"
+                else array[:0]
+            )
     if move == 1:
         return array.reshape(-1)[: int(rng.integers(array.size + 1))].copy()
     if move == 2:
@@ -113,7 +166,11 @@ def edit_array(array, rng):
         with np.errstate(all="ignore"):
             value = NUMBERS[rng.integers(len(NUMBERS) - 3)]
             if array.dtype.kind != "f":
-                value = int(rng.integers(-3, 12)) if rng.random() < 0.7 or not -(2**31) < value < 2**31 else int(value)
+                value = (
+                    int(rng.integers(-3, 12))
+                    if rng.random() < 0.7 or not -(2**31) < value < 2**31
+                    else int(value)
+                )
                 value = max(value, 0) if array.dtype.kind == "u" else value
             array.reshape(-1)[int(rng.integers(array.size))] = value
         return array
@@ -134,16 +191,21 @@ def edited(path, rng, target):
 
 
 def flipped(path, rng, target):
-    """Bytes flipped, cut, repeated or zeroed; in half of the cases inside an array or the document, whose checksum is then right again."""
+    """Bytes flipped, cut, repeated or zeroed; in half of the cases inside an array or the document,
+    whose checksum is then right again."""
     data = bytearray(path.read_bytes())
     if rng.random() < 0.5:
         document, arrays = files.read_arrays(path.read_bytes())
-        parts = {name: bytearray(array.tobytes()) for name, array in arrays.items() if array.size} | {"": bytearray(document)}
+        parts = {
+            name: bytearray(array.tobytes()) for name, array in arrays.items() if array.size
+        } | {"": bytearray(document)}
         name = sorted(parts)[int(rng.integers(len(parts)))]
         for _ in range(int(rng.integers(1, 4))):
             parts[name][int(rng.integers(len(parts[name])))] = int(rng.integers(256))
         if name:
-            arrays[name] = np.frombuffer(parts[name], dtype=arrays[name].dtype).reshape(arrays[name].shape)
+            arrays[name] = np.frombuffer(parts[name], dtype=arrays[name].dtype).reshape(
+                arrays[name].shape
+            )
         target.write_bytes(files.arrays_to_bytes(bytes(parts[""]), arrays))
         return
     move, first = rng.integers(4), int(rng.integers(len(data)))
@@ -161,7 +223,8 @@ def flipped(path, rng, target):
 
 
 def outcome(path, again):
-    """ "refused", or "loaded" if the session says the same as the file and goes on; anything else raises."""
+    """ "refused", or "loaded" if the session says the same as the file and goes on; anything else
+    raises."""
     try:
         session = tr.Session.load(path)
     except ValueError as error:
@@ -171,14 +234,20 @@ def outcome(path, again):
     told, told_arrays = opened(path)
     session.save(again)
     written, arrays = opened(again)
-    told["policy"] = written["policy"] | told["policy"]  # parameters that a file leaves out have their defaults
+    told["policy"] = (
+        written["policy"] | told["policy"]
+    )  # parameters that a file leaves out have their defaults
     told["version"] = written["version"]  # only says who wrote it
     assert told == written
     for name, array in arrays.items():
         assert array.tobytes() == told_arrays[name].tobytes(), name
     try:
         for _ in range(2):
-            features = np.ones((session.arms.rows, session.arms.dimension)) / 4 if session._rounds.changing else None
+            features = (
+                np.ones((session.arms.rows, session.arms.dimension)) / 4
+                if session._rounds.changing
+                else None
+            )
             d = session.decide(features)
             session.reward(d.id, [0.5] * len(d.arm) if isinstance(d.arm, np.ndarray) else 0.5)
         session.explain()

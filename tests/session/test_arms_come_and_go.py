@@ -19,8 +19,17 @@ def unit(n, d=3, seed=0):
 @thorough
 def test_added_arms_leave_everything_learned_in_place():
     X = unit(6)
-    for policy in (tr.LinUCB(), tr.LinTS(scale=0.2), tr.LinEpsilonGreedy(), tr.SoftUCB(), tr.Explore(tr.LinUCB(), floor=0.05)):
-        whole, grown = tr.Session(policy, arms=X, seed=1), tr.Session(policy, arms=X[:4], seed=1, names=list("abcd"))
+    for policy in (
+        tr.LinUCB(),
+        tr.LinTS(scale=0.2),
+        tr.LinEpsilonGreedy(),
+        tr.SoftUCB(),
+        tr.Explore(tr.LinUCB(), floor=0.05),
+    ):
+        whole, grown = (
+            tr.Session(policy, arms=X, seed=1),
+            tr.Session(policy, arms=X[:4], seed=1, names=list("abcd")),
+        )
         for arm, value in ((0, 0.5), (3, 0.25), (1, 1.0)):
             whole.update(arm, value, context=tr.Context(eligible=np.arange(6) < 4))
             grown.update("abcd"[arm], value)
@@ -40,19 +49,31 @@ def test_new_arms_of_counting_policies_are_tried():
         for _ in range(20):
             session.reward(session.decide().id, 0.5)
         assert session.add_arms(number=2) == [2, 3]
-        chosen = [session.reward(d.id, 0.5) and d.arm for d in (session.decide() for _ in range(60))]
+        chosen = [
+            session.reward(d.id, 0.5) and d.arm for d in (session.decide() for _ in range(60))
+        ]
         assert {2, 3} <= set(chosen)
         assert session.state.pulls.sum() == 80
 
 
 def test_arms_of_sets_and_of_new_features_grow():
     X = unit(6)
-    session = tr.Session(tr.C2UCB(), arms=X[:4], oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2), names=list("abcd"))
+    session = tr.Session(
+        tr.C2UCB(),
+        arms=X[:4],
+        oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2),
+        names=list("abcd"),
+    )
     session.decide(id=1)
     with pytest.raises(ValueError, match="costs"):
         session.add_arms(["e", "f"], X[4:])
         session.decide()
-    session = tr.Session(tr.C2UCB(), arms=X[:4], oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2), names=list("abcd"))
+    session = tr.Session(
+        tr.C2UCB(),
+        arms=X[:4],
+        oracle=tr.oracles.Knapsack(costs=[1.0] * 4, budget=2),
+        names=list("abcd"),
+    )
     session.add_arms(["e", "f"], X[4:], oracle=tr.oracles.Knapsack(costs=[1.0] * 6, budget=3))
     assert len(session.select()) == 3
     session = tr.Session(tr.LinUCB(intercept=False), arms=4, dimension=3)
@@ -63,7 +84,9 @@ def test_arms_of_sets_and_of_new_features_grow():
     session.decide(X)
     session.reward(made.id, 1.0)
     V = np.eye(3) + np.outer(X[made.arm], X[made.arm])
-    np.testing.assert_allclose(session.explain(X)["mean"], X @ np.linalg.solve(V, X[made.arm]), atol=1e-12)
+    np.testing.assert_allclose(
+        session.explain(X)["mean"], X @ np.linalg.solve(V, X[made.arm]), atol=1e-12
+    )
 
 
 def test_who_cannot_grow_says_so_and_nothing_changes():
@@ -71,17 +94,27 @@ def test_who_cannot_grow_says_so_and_nothing_changes():
         if grow.answers(policy) or "arms" not in accepts(policy):
             continue
         session = tr.Session(policy, arms=3)
-        with pytest.raises(ValueError, match="cannot take in new arms; start a new session with all of them"):
+        with pytest.raises(
+            ValueError, match="cannot take in new arms; start a new session with all of them"
+        ):
             session.add_arms(number=1)
         assert session.arms.number == 3
     for session, given, words in (
         (tr.Session(tr.CKLUCB(lipschitz=1.0), points=[0.0, 1.0]), {"number": 1}, "metric"),
         (tr.Session(tr.LinUCB(), arms=unit(3)), {"number": 1}, "features is missing"),
         (tr.Session(tr.LinUCB(), arms=unit(3)), {"features": unit(1, 2)}, "must have 3 columns"),
-        (tr.Session(tr.UCB(), arms=3), {"names": ["x"]}, "names was given, but these arms have numbers"),
+        (
+            tr.Session(tr.UCB(), arms=3),
+            {"names": ["x"]},
+            "names was given, but these arms have numbers",
+        ),
         (tr.Session(tr.UCB(), arms=3, names=list("abc")), {"number": 1}, "names is missing"),
         (tr.Session(tr.UCB(), arms=3, names=list("abc")), {"names": ["c"]}, "'c' twice"),
-        (tr.Session(tr.UCB(), arms=3, names=list("abc")), {"names": ["d"], "number": 2}, "the same number"),
+        (
+            tr.Session(tr.UCB(), arms=3, names=list("abc")),
+            {"names": ["d"], "number": 2},
+            "the same number",
+        ),
         (tr.Session(tr.UCB(), arms=3), {}, "at least 1"),
         (tr.Session(tr.LinUCB(), dimension=2), {"number": 1}, "nothing to add"),
     ):
@@ -104,7 +137,9 @@ def test_retired_arms_are_not_played_and_still_learn():
     session.retire("b")
     with pytest.raises(ValueError, match="'c' is the last one left"):
         session.retire("c")
-    with pytest.raises(ValueError, match=r"'d' is not the name of an arm; the names are 'a', 'b', 'c'"):
+    with pytest.raises(
+        ValueError, match=r"'d' is not the name of an arm; the names are 'a', 'b', 'c'"
+    ):
         session.retire("d")
     with pytest.raises(ValueError, match="is a name, but these arms have numbers"):
         tr.Session(tr.UCB(), arms=3).retire("a")
@@ -122,7 +157,9 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
     for t in range(120):
         features = rng.normal(size=(int(rng.integers(1, 40)), 3))
         names = [f"item {rng.integers(10**9)}" for _ in features]
-        scores = features @ np.linalg.solve(V, b) + 1.3 * np.sqrt(np.einsum("ki,ij,kj->k", features, np.linalg.inv(V), features))
+        scores = features @ np.linalg.solve(V, b) + 1.3 * np.sqrt(
+            np.einsum("ki,ij,kj->k", features, np.linalg.inv(V), features)
+        )
         if t % 2:
             d = session.decide(dict(zip(names, features, strict=True)))
         else:
@@ -145,8 +182,14 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
     assert last.id not in session.open
     for wrong, words in (
         ({"context": rng.normal(size=(4, 2))}, "must have 3 columns"),
-        ({"context": rng.normal(size=(2, 3)), "names": ["a"]}, "names has 1 entries, but there are 2 arms"),
-        ({"context": rng.normal(size=(2, 3)), "eligible": ["a"]}, "'a' is a name, but these arms have numbers"),
+        (
+            {"context": rng.normal(size=(2, 3)), "names": ["a"]},
+            "names has 1 entries, but there are 2 arms",
+        ),
+        (
+            {"context": rng.normal(size=(2, 3)), "eligible": ["a"]},
+            "'a' is a name, but these arms have numbers",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             session.decide(**wrong)
@@ -159,20 +202,28 @@ def test_a_catalogue_takes_any_number_of_candidates(tmp_path):
 @pytest.mark.parametrize(
     "policy",
     [
-        tr.LinTS(scale=0.3), tr.LinEpsilonGreedy(), pytest.param(tr.Explore(tr.LinUCB(), floor=0.01), marks=thorough), pytest.param(tr.CLUCB2(), marks=thorough),
+        tr.LinTS(scale=0.3),
+        tr.LinEpsilonGreedy(),
+        pytest.param(tr.Explore(tr.LinUCB(), floor=0.01), marks=thorough),
+        pytest.param(tr.CLUCB2(), marks=thorough),
         pytest.param(tr.Safe(tr.LinUCB()), marks=thorough),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_every_policy_for_new_features_serves_a_catalogue(policy):
     rng = np.random.default_rng(4)
-    session, fixed = tr.Session(policy, dimension=3, seed=0), tr.Session(policy, arms=7, dimension=3, seed=0)
+    session, fixed = (
+        tr.Session(policy, dimension=3, seed=0),
+        tr.Session(policy, arms=7, dimension=3, seed=0),
+    )
     safe = "baseline" in type(policy).FIELDS
 
     def round_of(n):
         features = rng.normal(size=(n, 3))
         features /= np.linalg.norm(features, axis=1, keepdims=True)
-        return tr.Context(features, baseline=0 if safe else None, baseline_mean=0.5 if safe else None)
+        return tr.Context(
+            features, baseline=0 if safe else None, baseline_mean=0.5 if safe else None
+        )
 
     for _ in range(30):
         seen = round_of(7)
@@ -183,7 +234,9 @@ def test_every_policy_for_new_features_serves_a_catalogue(policy):
         before = session._agent.rng.bit_generator.state
         session.cancel(session.decide(round_of(int(rng.integers(2, 12)))).id)
         session._agent.rng.bit_generator.state = before
-        session._agent.counts[DECIDED] = fixed.decided  # audit draws go by the number of the decision
+        session._agent.counts[DECIDED] = (
+            fixed.decided
+        )  # audit draws go by the number of the decision
 
 
 def test_a_catalogue_of_sets():
@@ -201,18 +254,36 @@ GUARDS = {
     "CUCB2": (tr.CUCB2, {}, False),
     "CUCB2 learns the baseline": (tr.CUCB2, {"baseline_mean": None}, False),
     "Safe": (lambda **given: tr.Safe(tr.UCB(alpha=0.5), **given), {}, False),
-    "Safe that falls back in two steps": (lambda **given: tr.Safe(tr.EpsilonGreedy(), **given), {"selection": "two-step"}, False),
+    "Safe that falls back in two steps": (
+        lambda **given: tr.Safe(tr.EpsilonGreedy(), **given),
+        {"selection": "two-step"},
+        False,
+    ),
     "CLUCB2": (tr.CLUCB2, {}, True),
-    "Safe LinUCB learns the baseline": (lambda **given: tr.Safe(tr.LinUCB(), **given), {"baseline_mean": None}, True),
+    "Safe LinUCB learns the baseline": (
+        lambda **given: tr.Safe(tr.LinUCB(), **given),
+        {"baseline_mean": None},
+        True,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", GUARDS)
 def test_a_promise_holds_while_arms_are_added(name):
-    """Five runs of 1200 rounds, each with arms that come twice, most of them worse than the baseline: the true budget never falls below 0
-    (delta = 0.01, so one run in a hundred might), and the good newcomer is found where the budget lets it."""
+    """Five runs of 1200 rounds, each with arms that come twice, most of them worse than the
+    baseline: the true budget never falls below 0 (delta = 0.01, so one run in a hundred might), and
+    the good newcomer is found where the budget lets it."""
     make, more, linear = GUARDS[name]
-    X = np.array([[0.8, 0.0, 0.0], [0.2, 0.5, 0.0], [0.0, 0.1, 0.6], [0.05, 0.0, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.1]])
+    X = np.array(
+        [
+            [0.8, 0.0, 0.0],
+            [0.2, 0.5, 0.0],
+            [0.0, 0.1, 0.6],
+            [0.05, 0.0, 0.0],
+            [0.0, 0.9, 0.1],
+            [0.1, 0.0, 0.1],
+        ]
+    )
     means = X @ [0.5, 0.75, 0.1]  # 0.4 (the baseline), 0.475, 0.135, 0.025, 0.685, 0.06
     given = {"baseline": 0, "baseline_mean": means[0], "alpha": 0.2, "sigma": 0.5} | more
     played = np.zeros(6)
@@ -223,7 +294,9 @@ def test_a_promise_holds_while_arms_are_added(name):
         for n in range(1200):
             if n in (200, 500):
                 k = session.arms.number
-                session.add_arms(features=X[k : k + (1 if n == 200 else 2)]) if linear else session.add_arms(number=1 if n == 200 else 2)
+                session.add_arms(
+                    features=X[k : k + (1 if n == 200 else 2)]
+                ) if linear else session.add_arms(number=1 if n == 200 else 2)
             made = session.decide()
             budget += means[made.arm] - 0.8 * means[0]
             assert budget >= -1e-9, (name, seed, n)
@@ -237,9 +310,12 @@ def test_a_promise_holds_while_arms_are_added(name):
     assert played[3:].sum() > 0 and played[4] > 20
 
 
-@pytest.mark.parametrize(("martingale", "least", "most"), [("freedman", 0.5, (1.0, 1.1)), (None, 0.4, (0.999, 1.001))])
+@pytest.mark.parametrize(
+    ("martingale", "least", "most"), [("freedman", 0.5, (1.0, 1.1)), (None, 0.4, (0.999, 1.001))]
+)
 def test_delta_is_not_shared_out_anew_when_arms_are_added(martingale, least, most):
-    """Widths of the first arms stay as they are, and a newcomer's lower bound stays 0 whatever it earns."""
+    """Widths of the first arms stay as they are, and a newcomer's lower bound stays 0 whatever it
+    earns."""
     policy = tr.CUCB2(baseline=0, baseline_mean=0.5, alpha=0.9, sigma=0.1, martingale=martingale)
     session, fixed = (tr.Session(policy, arms=2, seed=0) for _ in range(2))
     for one in (session, fixed):
@@ -252,15 +328,24 @@ def test_delta_is_not_shared_out_anew_when_arms_are_added(martingale, least, mos
     here, there = session.explain(), fixed.explain()
     for side in ("lower", "upper"):
         assert here[side][1] == there[side][1]
-    assert here["lower"][1] > least and here["lower"][3] == 0.0 and most[0] < here["upper"][3] < most[1]
+    assert (
+        here["lower"][1] > least
+        and here["lower"][3] == 0.0
+        and most[0] < here["upper"][3] < most[1]
+    )
     with pytest.raises(ValueError, match="bound = 'confidence' adds up lower bounds"):
-        tr.Session(tr.CUCB(baseline=0, baseline_mean=0.5, alpha=0.1, sigma=0.1), arms=2).add_arms(number=1)
+        tr.Session(tr.CUCB(baseline=0, baseline_mean=0.5, alpha=0.1, sigma=0.1), arms=2).add_arms(
+            number=1
+        )
 
 
 def test_linear_bounds_with_added_arms_are_those_of_all_arms_from_the_start():
     """Also where the regression moves from the space of arms to that of features."""
     X = unit(12, 4) / 2
-    for policy in (tr.CLUCB2(baseline=0, alpha=0.3, sigma=0.1), tr.Safe(tr.LinUCB(), baseline=0, baseline_mean=0.2, alpha=0.3, sigma=0.1)):
+    for policy in (
+        tr.CLUCB2(baseline=0, alpha=0.3, sigma=0.1),
+        tr.Safe(tr.LinUCB(), baseline=0, baseline_mean=0.2, alpha=0.3, sigma=0.1),
+    ):
         whole, grown = tr.Session(policy, arms=X, seed=1), tr.Session(policy, arms=X[:3], seed=1)
         rng, few = np.random.default_rng(0), np.arange(12) < 3
         for _ in range(60):

@@ -1,4 +1,5 @@
-"""`decide_many` and `reward_many` are `decide` and `reward` one after the other, to the bit, for every kind of session."""
+"""`decide_many` and `reward_many` are `decide` and `reward` one after the other, to the bit, for
+every kind of session."""
 
 import sys
 
@@ -10,7 +11,9 @@ from session import signalled
 from tiers import tiered
 from tightrope.session import batches
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what comes in the end of an object
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # what comes in the end of an object
 LATER = (
     "CLUCB2",
     "CLUCB2T, lower",
@@ -27,7 +30,8 @@ LATER = (
 
 
 def kinds():
-    """Name -> (policy, arguments of Session, what its rounds show): those of the histories and signals, and more that are compiled."""
+    """Name -> (policy, arguments of Session, what its rounds show): those of the histories and
+    signals, and more that are compiled."""
     shown = {"arms": 5, "dimension": 3}
     more = {
         "LinUCB, new features": (tr.LinUCB(), shown, "features"),
@@ -95,7 +99,10 @@ def test_many_are_one_after_the_other_to_the_bit(kind):
         assert made.ids.tolist() == [d.id for d in singles]
         for name in ("arm", "name", "propensity", "propensity_se"):
             told = [np.array(value).tolist() for value in getattr(made, name)]
-            assert repr(told) == repr([np.array(getattr(d, name)).tolist() for d in singles]), (wave, name)
+            assert repr(told) == repr([np.array(getattr(d, name)).tolist() for d in singles]), (
+                wave,
+                name,
+            )
         assert signalled.seen(many) == signalled.seen(one), wave
         waiting += list(zip(made.ids.tolist(), rewards(rng, made, sets), strict=True))
         waiting = [item for item in waiting if one.is_open(item[0])]  # a window closes some
@@ -116,9 +123,17 @@ def test_a_compiled_policy_decides_in_one_call(form, monkeypatch):
     session = tr.Session(policy, arms=4) if form == "n" else tr.Session(policy, arms=4, dimension=3)
     monkeypatch.setattr(batches, "one_by_one", None)
     monkeypatch.setattr(tr.Session, "reward", None)
-    contexts = {"n": None, "n d": np.eye(3), "n K d": np.random.default_rng(0).normal(size=(3, 4, 3))}[form]
+    contexts = {
+        "n": None,
+        "n d": np.eye(3),
+        "n K d": np.random.default_rng(0).normal(size=(3, 4, 3)),
+    }[form]
     made = session.decide_many(contexts, ["a", "b", "c"])
-    assert session.reward_many(made.ids, [0.0, 0.5, 1.0]) == 3 and session.rounds == 3 and not session.open
+    assert (
+        session.reward_many(made.ids, [0.0, 0.5, 1.0]) == 3
+        and session.rounds == 3
+        and not session.open
+    )
 
 
 def begun(**more):
@@ -133,14 +148,26 @@ REFUSED = {
     "no rounds": ({"contexts": np.zeros((0, 2))}, "at least one round"),
     "twice": ({"contexts": np.eye(2), "ids": ["p", "p"]}, "row 1 of ids: 'p' is there twice"),
     "known": ({"contexts": np.eye(2), "ids": ["p", "x"]}, "row 1 of ids: 'x' was decided already"),
-    "automatic": ({"contexts": np.eye(2), "ids": ["p", "#9"]}, "row 1 of ids: id = '#9' begins with #"),
+    "automatic": (
+        {"contexts": np.eye(2), "ids": ["p", "#9"]},
+        "row 1 of ids: id = '#9' begins with #",
+    ),
     "no id": ({"contexts": np.eye(2), "ids": ["p", 1.5]}, "row 1 of ids: id = 1.5 is not text"),
     "one text": ({"contexts": np.eye(2), "ids": "pq"}, "is not a list of ids"),
     "shape": ({"contexts": np.ones((2, 3))}, "contexts has shape (2, 3), but must be (n, 2)"),
     "vector": ({"contexts": np.ones(2)}, "contexts has shape (2,)"),
-    "NaN": ({"contexts": np.array([[0.0, 1.0], [np.nan, 0.0]])}, "row 1 of contexts: contexts[1, 0] = nan"),
-    "no arm": ({"contexts": np.eye(2), "eligible": np.array([[True] * 3, [False] * 3])}, "row 1 of eligible"),
-    "masks": ({"contexts": np.eye(2), "eligible": np.ones((3, 3), dtype=bool)}, "eligible has 3 rows, but there are 2 rounds"),
+    "NaN": (
+        {"contexts": np.array([[0.0, 1.0], [np.nan, 0.0]])},
+        "row 1 of contexts: contexts[1, 0] = nan",
+    ),
+    "no arm": (
+        {"contexts": np.eye(2), "eligible": np.array([[True] * 3, [False] * 3])},
+        "row 1 of eligible",
+    ),
+    "masks": (
+        {"contexts": np.eye(2), "eligible": np.ones((3, 3), dtype=bool)},
+        "eligible has 3 rows, but there are 2 rounds",
+    ),
     "unknown name": ({"contexts": np.eye(2), "eligible": ["d"]}, "'d'"),
     "too large": ({"contexts": np.array([[0.0, 1.0], [1e200, 0.0]])}, "row 1 of contexts"),
 }
@@ -187,7 +214,9 @@ def test_rewards_of_sets_are_checked_before_the_first_is_learned():
     before = signalled.seen(session)
     with pytest.raises(ValueError, match=r"row 2 of values: arm = 3 is not in decision"):
         session.reward_many(made.ids, [[0.5, 0.5], {0: 1.0}, {3: 1.0}])
-    with pytest.raises(ValueError, match=r"row 1 of values: decision '#1' was rewarded with 0.5 for arm 0"):
+    with pytest.raises(
+        ValueError, match=r"row 1 of values: decision '#1' was rewarded with 0.5 for arm 0"
+    ):
         session.reward_many(made.ids[[0, 0]], [{0: 0.5}, {0: 1.0}])
     assert signalled.seen(session) == before
     assert session.reward_many(made.ids[[0, 1, 1]], [[0.5, 0.5], {0: 1.0}, {1: 0.0}]) == 3
@@ -218,7 +247,8 @@ def test_arrays_of_a_batch_are_let_go_with_its_last_open_decision():
 
 
 def test_ids_are_listed_when_one_is_asked_for():
-    """Listing a million takes half as long as deciding them; the entry made for `last` is the one that the list has."""
+    """Listing a million takes half as long as deciding them; the entry made for `last` is the one
+    that the list has."""
     session = tr.Session(tr.UCB(), arms=3, seed=0)
     first, second = session.decide_many(number=3), session.decide_many(number=2)
     book = session._book
@@ -251,14 +281,17 @@ def test_update_answers_the_last_decision():
         one.decide(row)
     for session in (one, many):
         session.reward("#1", 0.5)
-        session.update(session.open["#4"].arm, 0.25, context=contexts[3])  # data: another was made since
+        session.update(
+            session.open["#4"].arm, 0.25, context=contexts[3]
+        )  # data: another was made since
         session.update(session.open["#6"].arm, 0.25)
         assert list(session.open) == ["#2", "#3", "#4", "#5"]
     assert signalled.seen(one) == signalled.seen(many)
 
 
 class Everywhere:
-    """Interrupts the call of a function where a numbered one of the session's functions begins or ends."""
+    """Interrupts the call of a function where a numbered one of the session's functions begins or
+    ends."""
 
     def __init__(self, left):
         self.left, self.came = left, False
@@ -277,7 +310,9 @@ class Everywhere:
 @pytest.mark.parametrize("kind", ["LinUCB, one context", "UCB, window", "UCB in order", "C2UCB"])
 def test_an_interrupted_call_leaves_what_calls_one_by_one_could_leave(kind):
     policy, given, may = kinds()[kind]
-    contexts, eligible = rounds(np.random.default_rng(5), tr.Session(policy, **given, default_reward=0.25), may, 4)
+    contexts, eligible = rounds(
+        np.random.default_rng(5), tr.Session(policy, **given, default_reward=0.25), may, 4
+    )
 
     def begin():
         """A session with an open batch, which a copy would have as single decisions."""
@@ -286,7 +321,10 @@ def test_an_interrupted_call_leaves_what_calls_one_by_one_could_leave(kind):
         session.reward("p", [0.5, 0.5] if "C2UCB" in kind else 0.5)
         return session
 
-    ids, values = ["s", "q", "r"], [[0.5, 0.25], [0.75, 0.0], [1.0, 1.0]] if "C2UCB" in kind else [0.25, 0.75, 1.0]
+    ids, values = (
+        ["s", "q", "r"],
+        [[0.5, 0.25], [0.75, 0.0], [1.0, 1.0]] if "C2UCB" in kind else [0.25, 0.75, 1.0],
+    )
 
     def prefixes(steps):
         """Sessions as they are before, and after every step, and what is seen of them."""
@@ -315,7 +353,11 @@ def test_an_interrupted_call_leaves_what_calls_one_by_one_could_leave(kind):
                 sys.settrace(before)
             came = tracer.came
             now = signalled.seen(session)
-            state = [k for k, (twin, then) in enumerate(allowed) if signalled.alike(session, now, twin, then)]
+            state = [
+                k
+                for k, (twin, then) in enumerate(allowed)
+                if signalled.alike(session, now, twin, then)
+            ]
             assert state, left
             found.add(state[0])
         assert {0, len(allowed) - 1} <= found and left > 10

@@ -17,7 +17,14 @@ X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 def test_a_decision_says_what_was_decided_and_why():
     session = tr.Session(tr.EpsilonGreedy(epsilon=0.3), arms=3, names=["a", "b", "c"], seed=1)
     first = session.decide(eligible=["b", "c"], id="order 17")
-    assert (first.id, first.arm, first.name, first.propensity, first.propensity_se, first.round) == ("order 17", 2, "c", 0.5, 0.0, 1)
+    assert (
+        first.id,
+        first.arm,
+        first.name,
+        first.propensity,
+        first.propensity_se,
+        first.round,
+    ) == ("order 17", 2, "c", 0.5, 0.0, 1)
     assert first.context.eligible.tolist() == [False, True, True]
     with pytest.raises(AttributeError):
         first.arm = 0
@@ -67,7 +74,10 @@ def test_rewards_are_given_once():
     for call in (session.cancel, session.close):
         with pytest.raises(ValueError, match="'b' is not an open decision"):
             call("b")
-    assert all(np.array_equal(frozen[key], value) for key, value in histories.flatten(session.state).items())
+    assert all(
+        np.array_equal(frozen[key], value)
+        for key, value in histories.flatten(session.state).items()
+    )
     assert session.open == {"a": a}
     session.close("a")
     with pytest.raises(ValueError, match="was closed without a reward"):
@@ -88,7 +98,11 @@ def test_a_reward_belongs_to_the_features_of_its_round():
     """Also where it comes by `update` after later decisions."""
     rng = np.random.default_rng(0)
     rounds = [rng.normal(size=(3, 2)) for _ in range(3)]
-    session, V, b = tr.Session(tr.LinUCB(lam=1.0, intercept=False), arms=3, dimension=2), np.eye(2), np.zeros(2)
+    session, V, b = (
+        tr.Session(tr.LinUCB(lam=1.0, intercept=False), arms=3, dimension=2),
+        np.eye(2),
+        np.zeros(2),
+    )
     for arm, features in enumerate(rounds):
         assert session.select(features, eligible=np.arange(3) == arm) == arm
     for arm, value in ((1, 0.1), (0, 0.2), (2, 0.3)):
@@ -97,14 +111,21 @@ def test_a_reward_belongs_to_the_features_of_its_round():
         V += np.outer(x, x)
         b += value * x
     np.testing.assert_allclose(session.explain(X)["mean"], X @ np.linalg.solve(V, b), atol=1e-12)
-    with pytest.raises(ValueError, match=r"context is missing: the last decision is not an open one of arm 0, and rounds have shown"):
+    with pytest.raises(
+        ValueError,
+        match=r"context is missing: the last decision is not an open one "
+        r"of arm 0, "
+        r"and rounds "
+        r"have shown",
+    ):
         session.update(0, 1.0)
     session.update(0, 1.0, context=rounds[0])
     assert session.rounds == 4
 
 
 def test_a_lost_reward_does_not_shift_the_others():
-    """One visitor in twenty never answers; with the oldest decision of the arm, the coefficient 1.0 was learned as .02."""
+    """One visitor in twenty never answers; with the oldest decision of the arm, the coefficient 1.0
+    was learned as .02."""
     rng, coefficients = np.random.default_rng(5), np.array([1.0, -0.5])
     session = tr.Session(tr.LinUCB(lam=1.0), arms=3, dimension=2)
     for _ in range(400):
@@ -112,7 +133,11 @@ def test_a_lost_reward_does_not_shift_the_others():
         arm = session.select(features)
         if rng.random() < 0.95:
             session.update(arm, float(features[arm] @ coefficients))
-    np.testing.assert_allclose(session.explain(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))["mean"][:2], coefficients, atol=0.05)
+    np.testing.assert_allclose(
+        session.explain(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))["mean"][:2],
+        coefficients,
+        atol=0.05,
+    )
 
 
 def test_a_reward_with_another_context_is_data():
@@ -124,7 +149,14 @@ def test_a_reward_with_another_context_is_data():
     assert (session.rounds, len(session.open)) == (2, 0)
 
 
-@pytest.mark.parametrize("given", [{"arms": 2}, {"arms": 2, "window": 9, "default_reward": 0.0}, {"arms": 2, "apply": "in order"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"arms": 2},
+        {"arms": 2, "window": 9, "default_reward": 0.0},
+        {"arms": 2, "apply": "in order"},
+    ],
+)
 def test_a_decision_of_select_is_open_until_the_next_one(given):
     """Whether it is only counted, or has a round of its own."""
     for mask in (None, [True, True]):
@@ -207,7 +239,9 @@ def test_in_order_holds_a_reward_back_until_all_earlier_decisions_are_closed():
 
 
 def test_sets_are_answered_in_parts():
-    session = tr.Session(tr.C2UCB(intercept=False), arms=np.eye(4), oracle=tr.oracles.TopK(3), names=list("abcd"))
+    session = tr.Session(
+        tr.C2UCB(intercept=False), arms=np.eye(4), oracle=tr.oracles.TopK(3), names=list("abcd")
+    )
     made = session.decide(id="mail")
     assert made.name == ("a", "b", "c")
     assert made.propensity.tolist() == [1.0, 1.0, 1.0]
@@ -257,7 +291,11 @@ def test_the_callers_arrays_stay_the_callers():
     mask = np.array([True, True, False])
     made = session.decide(eligible=mask)
     mask[:] = [False, False, True]
-    assert session._book.last.context.eligible.tolist() == made.context.eligible.tolist() == [True, True, False]
+    assert (
+        session._book.last.context.eligible.tolist()
+        == made.context.eligible.tolist()
+        == [True, True, False]
+    )
     features = X.copy()
     session = tr.Session(tr.LinUCB(), arms=3, dimension=2)
     made = session.decide(features)
@@ -269,21 +307,35 @@ def test_the_callers_arrays_stay_the_callers():
 def test_the_policy_is_checked_where_it_answers(monkeypatch):
     session = tr.Session(tr.UCB(), arms=2)
     for answer in (-1, 2):
-        monkeypatch.setattr(session._agent, "propose", lambda seen, answer=answer: (answer, UNPLAYABLE, True), raising=False)
-        with pytest.raises(ValueError, match=f"UCB's select returned arm {answer}, but arms are 0 to 1 and must be eligible"):
+        monkeypatch.setattr(
+            session._agent,
+            "propose",
+            lambda seen, answer=answer: (answer, UNPLAYABLE, True),
+            raising=False,
+        )
+        with pytest.raises(
+            ValueError,
+            match=f"UCB's select returned arm {answer}, but arms are 0 to 1 and must be eligible",
+        ):
             session.decide()
     assert session.decided == 0
 
 
-@pytest.mark.parametrize("kind", ["UCB in order", "LinTS, new features", "C2UCB in order", "LinUCB, catalogue", "CUCB2"])
+@pytest.mark.parametrize(
+    "kind", ["UCB in order", "LinTS, new features", "C2UCB in order", "LinUCB, catalogue", "CUCB2"]
+)
 def test_a_file_in_the_middle_changes_nothing(kind, tmp_path):
     """Bit for bit: state, open decisions, answers to old ids, and what comes next."""
     for seed in range(3):
         session, _ = histories.run(kind, seed, tmp_path / "a.npz", steps=40)
         again = tr.Session.load(session.save(tmp_path / "b.npz"))
         assert list(again.open.values()) == list(session.open.values())
-        assert [c.decision for c in again._book.closed.values()] == [c.decision for c in session._book.closed.values()]
-        features = np.random.default_rng(1).normal(size=(5, 3)) / 3 if session._rounds.changing else None
+        assert [c.decision for c in again._book.closed.values()] == [
+            c.decision for c in session._book.closed.values()
+        ]
+        features = (
+            np.random.default_rng(1).normal(size=(5, 3)) / 3 if session._rounds.changing else None
+        )
         for step in range(10):
             first, second = session.decide(features), again.decide(features)
             assert first == second
@@ -298,14 +350,23 @@ def test_a_file_in_the_middle_changes_nothing(kind, tmp_path):
 
 @pytest.mark.parametrize(
     ("policy", "arms"),
-    [(tr.LinUCB(), {"arms": 3, "dimension": 2}), (tr.LinTS(), {"arms": np.eye(3)[:, :2]}), (tr.LinUCB(), {"dimension": 2})],
+    [
+        (tr.LinUCB(), {"arms": 3, "dimension": 2}),
+        (tr.LinTS(), {"arms": np.eye(3)[:, :2]}),
+        (tr.LinUCB(), {"dimension": 2}),
+    ],
 )
 def test_every_decision_is_asked_for_its_own_context(policy, arms):
     """A decision without one was made for the visitor before, silently."""
     session = tr.Session(policy, **arms, seed=0)
     session.decide(np.eye(3)[:, :2])
-    for call in (session.decide, session.select, partial(session.decide, eligible=[True, False, True]), partial(session.decide_many, number=2),
-                 partial(session.decide, tr.Context(baseline=0))):  # fmt: skip
+    for call in (
+        session.decide,
+        session.select,
+        partial(session.decide, eligible=[True, False, True]),
+        partial(session.decide_many, number=2),
+        partial(session.decide, tr.Context(baseline=0)),
+    ):
         with pytest.raises(ValueError, match="context is missing; pass this round's"):
             call()
     assert session.decided == 1

@@ -1,4 +1,5 @@
-"""`Encoder` and `Session(encoder=)`: rows as people have them, in every call that describes a round."""
+"""`Encoder` and `Session(encoder=)`: rows as people have them, in every call that describes a
+round."""
 
 import copy
 import datetime
@@ -16,7 +17,14 @@ TABLE = {
     "age": [20.0, 30.0, 40.0, np.nan, 50.0, 60.0],
     "device": ["phone", "desk", "phone", "phone", "desk", "desk"],
     "when": pd.to_datetime(
-        ["2026-01-05 00:00", "2026-01-05 06:00", "2026-01-06 12:00", "2026-01-07 18:00", "2026-01-08 00:00", "2026-01-11 12:00"]
+        [
+            "2026-01-05 00:00",
+            "2026-01-05 06:00",
+            "2026-01-06 12:00",
+            "2026-01-07 18:00",
+            "2026-01-08 00:00",
+            "2026-01-11 12:00",
+        ]
     ),
 }
 KINDS = {"country": "category", "age": "number", "device": "category", "when": "time"}
@@ -28,25 +36,43 @@ def fitted():
 
 
 def row(**changes):
-    return {"country": "de", "age": 40.0, "device": "phone", "when": datetime.datetime(2026, 1, 5, 6)} | changes
+    return {
+        "country": "de",
+        "age": 40.0,
+        "device": "phone",
+        "when": datetime.datetime(2026, 1, 5, 6),
+    } | changes
 
 
 def test_features_are_what_their_names_say(fitted):
     told = dict(zip(fitted.names, fitted.transform(row()), strict=True))
     assert len(told) == fitted.dimension == 4 + 1 + 2 + 3 + 4 + 5 + 1
-    assert told["country = de"] == told["device = phone"] == told["country & device = de & phone"] == 1.0
+    assert (
+        told["country = de"]
+        == told["device = phone"]
+        == told["country & device = de & phone"]
+        == 1.0
+    )
     assert told["age"] == pytest.approx(0.0) and told["age is missing"] == 0.0
     assert (told["when, sine of day"], told["when, cosine of day"]) == pytest.approx((1.0, 0.0))
     assert (told["when, sine of week"], told["when, cosine of week"]) == pytest.approx(
         (np.sin(2 * np.pi / 28), np.cos(2 * np.pi / 28))
-    )  # fmt: skip  # a quarter of Monday
+    )  # a quarter of Monday
     other = dict(zip(fitted.names, fitted.transform(row(country="xx", age=None)), strict=True))
-    assert other["country is another"] == other["country & device is another"] == other["age is missing"] == 1.0 and other["age"] == 0.0
+    assert (
+        other["country is another"]
+        == other["country & device is another"]
+        == other["age is missing"]
+        == 1.0
+        and other["age"] == 0.0
+    )
     gone = dict(zip(fitted.names, fitted.transform(row(country=None, when=None)), strict=True))
     assert gone["country is missing"] == gone["country & device is missing"] == 1.0
     assert not any(value for name, value in gone.items() if name.startswith("when"))
     ages = np.array([20.0, 30.0, 40.0, 50.0, 60.0])
-    assert dict(zip(fitted.names, fitted.transform(row(age=20.0)), strict=True))["age"] == pytest.approx(-20.0 / ages.std())
+    assert dict(zip(fitted.names, fitted.transform(row(age=20.0)), strict=True))[
+        "age"
+    ] == pytest.approx(-20.0 / ages.std())
 
 
 @pytest.mark.parametrize("form", ["dict", "rows", "pandas", "arrow", "polars"])
@@ -68,7 +94,9 @@ def test_a_table_has_the_features_of_its_rows(fitted, form):
 
 def test_kinds_are_found_and_levels_are_the_most_frequent():
     found = tr.Encoder(levels=1).fit(TABLE)
-    assert repr(found).startswith("<Encoder: country (category), age (number), device (category), when (time) ->")
+    assert repr(found).startswith(
+        "<Encoder: country (category), age (number), device (category), when (time) ->"
+    )
     assert found.names[:3] == ("country = de", "country is another", "country is missing")
     codes = tr.Encoder({"code": "category"}).fit({"code": [1, 2, 2]})
     np.testing.assert_array_equal(codes.transform({"code": "2"}), codes.transform({"code": 2.0}))
@@ -106,7 +134,10 @@ def test_an_open_vocabulary_has_fixed_columns():
         (lambda e: tr.Session(tr.LinUCB(), arms=3, dimension=4, encoder=e), "leave dimension out"),
         (lambda e: tr.Session(tr.LinUCB(), arms=np.eye(3), encoder=e), "leave one out"),
         (lambda e: tr.Session(tr.UCB(), arms=3, encoder=e), "UCB"),
-        (lambda e: tr.Session(tr.LinUCB(), arms=3, encoder=e).decide(np.zeros(e.dimension)), "no column|no table"),
+        (
+            lambda e: tr.Session(tr.LinUCB(), arms=3, encoder=e).decide(np.zeros(e.dimension)),
+            "no column|no table",
+        ),
     ],
 )
 def test_mistakes_are_sentences(fitted, call, match):
@@ -125,7 +156,11 @@ def test_what_was_learned_is_plain_data(fitted):
 def visitors(number, seed=0):
     rng = np.random.default_rng(seed)
     return [
-        row(country=str(rng.choice(["de", "fr", "it"])), age=float(rng.integers(18, 80)), device=str(rng.choice(["phone", "desk"])))
+        row(
+            country=str(rng.choice(["de", "fr", "it"])),
+            age=float(rng.integers(18, 80)),
+            device=str(rng.choice(["phone", "desk"])),
+        )
         for _ in range(number)
     ]
 
@@ -141,21 +176,45 @@ def test_a_session_takes_rows_where_it_takes_features(fitted):
         assert (a.arm, a.propensity) == (b.arm, b.propensity)
         value = float(a.arm == (visitor["country"] == "de"))
         one.reward(k, value), other.reward(k, value)
-    np.testing.assert_array_equal(one.explain(visitors(1, 5)[0])["mean"], other.explain(fitted.transform(visitors(1, 5)[0]))["mean"])
-    one.update("a", 0.5, visitors(1, 6)[0]), other.update("a", 0.5, fitted.transform(visitors(1, 6)[0]))
+    np.testing.assert_array_equal(
+        one.explain(visitors(1, 5)[0])["mean"],
+        other.explain(fitted.transform(visitors(1, 5)[0]))["mean"],
+    )
+    (
+        one.update("a", 0.5, visitors(1, 6)[0]),
+        other.update("a", 0.5, fitted.transform(visitors(1, 6)[0])),
+    )
     rows = visitors(20, 7)
     table = pd.DataFrame(rows).assign(arm="b", reward=0.25)
     assert one.learn(table) == 20
     names = [f"x{k}" for k in range(fitted.dimension)]
-    other.learn(pd.DataFrame(fitted.transform(rows), columns=names).assign(arm="b", reward=0.25), features=names)
-    np.testing.assert_array_equal(one.explain(rows[0])["mean"], other.explain(fitted.transform(rows[0]))["mean"])
+    other.learn(
+        pd.DataFrame(fitted.transform(rows), columns=names).assign(arm="b", reward=0.25),
+        features=names,
+    )
+    np.testing.assert_array_equal(
+        one.explain(rows[0])["mean"], other.explain(fitted.transform(rows[0]))["mean"]
+    )
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(), tr.CLUCB2(baseline=0, baseline_mean=0.1, arm_bound=9.0)])
+@pytest.mark.parametrize(
+    "policy", [tr.LinUCB(), tr.CLUCB2(baseline=0, baseline_mean=0.1, arm_bound=9.0)]
+)
 def test_campaigns_take_rows_too(fitted, policy):
-    one, other = tr.Session(policy, arms=3, encoder=fitted), tr.Session(policy, arms=3, dimension=fitted.dimension)
-    rows = [visitors(3, k) for k in range(8)] if isinstance(policy, tr.Conservative) else pd.DataFrame(visitors(8))
-    features = np.stack([fitted.transform(each) for each in rows]) if isinstance(rows, list) else fitted.transform(rows)
+    one, other = (
+        tr.Session(policy, arms=3, encoder=fitted),
+        tr.Session(policy, arms=3, dimension=fitted.dimension),
+    )
+    rows = (
+        [visitors(3, k) for k in range(8)]
+        if isinstance(policy, tr.Conservative)
+        else pd.DataFrame(visitors(8))
+    )
+    features = (
+        np.stack([fitted.transform(each) for each in rows])
+        if isinstance(rows, list)
+        else fitted.transform(rows)
+    )
     a, b = one.decide_many(rows, range(8)), other.decide_many(features, range(8))
     np.testing.assert_array_equal(a.arm, b.arm)
     assert one.encoder is fitted and other.encoder is None
@@ -167,7 +226,9 @@ def test_every_arm_a_row_and_candidates_by_name(fitted):
     session = tr.Session(tr.LinUCB(shared=True), arms=3, encoder=fitted)
     rows = visitors(3)
     np.testing.assert_array_equal(session.decide(rows).context.features, fitted.transform(rows))
-    np.testing.assert_array_equal(session.decide(pd.DataFrame(rows)).context.features, fitted.transform(rows))
+    np.testing.assert_array_equal(
+        session.decide(pd.DataFrame(rows)).context.features, fitted.transform(rows)
+    )
     catalogue = tr.Session(tr.LinUCB(), encoder=fitted)
     made = catalogue.decide({"first": rows[0], "second": rows[1]})
     assert made.name in ("first", "second")
@@ -180,8 +241,11 @@ def test_a_session_goes_on_with_its_encoder_from_a_file_a_copy_and_a_pickle(fitt
         session.decide(visitor, id=k)
         session.reward(k, 0.5)
     for again in (
-        tr.Session.load(session.save(tmp_path / "s.npz")), copy.copy(session), pickle.loads(pickle.dumps(session)), session.fork(1)[0],
-    ):  # fmt: skip
+        tr.Session.load(session.save(tmp_path / "s.npz")),
+        copy.copy(session),
+        pickle.loads(pickle.dumps(session)),
+        session.fork(1)[0],
+    ):
         assert again.encoder.to_dict() == fitted.to_dict()
         again.decide(visitors(1, 9)[0])
     assert signalled.seen(copy.copy(session)) == signalled.seen(session)
@@ -190,9 +254,17 @@ def test_a_session_goes_on_with_its_encoder_from_a_file_a_copy_and_a_pickle(fitt
 
 
 def test_transformers_of_scikit_learn_are_taken_as_they_are(tmp_path):
-    compose, preprocessing = pytest.importorskip("sklearn.compose"), pytest.importorskip("sklearn.preprocessing")
-    scaler, levels = preprocessing.StandardScaler(), preprocessing.OneHotEncoder(handle_unknown="ignore")
-    made = compose.ColumnTransformer([("n", scaler, ["age"]), ("c", levels, ["country"])]).fit(pd.DataFrame(visitors(50)))
+    compose, preprocessing = (
+        pytest.importorskip("sklearn.compose"),
+        pytest.importorskip("sklearn.preprocessing"),
+    )
+    scaler, levels = (
+        preprocessing.StandardScaler(),
+        preprocessing.OneHotEncoder(handle_unknown="ignore"),
+    )
+    made = compose.ColumnTransformer([("n", scaler, ["age"]), ("c", levels, ["country"])]).fit(
+        pd.DataFrame(visitors(50))
+    )
     session = tr.Session(tr.LinUCB(), arms=2, dimension=4, encoder=made)
     visitor = visitors(1, 4)[0]
     features = session.decide(visitor).context.features

@@ -14,12 +14,18 @@ def same(one, other):
     return a.keys() == b.keys() and all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
-@pytest.mark.parametrize("policy", [tr.LinTS(scale=0.3), tr.Explore(tr.LinUCB(), floor=0.05)], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [tr.LinTS(scale=0.3), tr.Explore(tr.LinUCB(), floor=0.05)], ids=repr
+)
 def test_following_a_log_draws_as_it_did_and_goes_on_bit_for_bit(policy):
-    live, replayed = (tr.Session(policy, arms=4, dimension=2, seed=1, default_reward=0.0) for _ in range(2))
+    live, replayed = (
+        tr.Session(policy, arms=4, dimension=2, seed=1, default_reward=0.0) for _ in range(2)
+    )
     for n, features in enumerate(ROUNDS):
         made = live.decide(features, id=n)
-        assert replayed.follow(made.arm, n, features, propensity=made.propensity, propensity_se=made.propensity_se)
+        assert replayed.follow(
+            made.arm, n, features, propensity=made.propensity, propensity_se=made.propensity_se
+        )
         assert replayed.open[n] == made and replayed.open[n].propensity == made.propensity
         if n % 2:
             live.reward(n, 0.5)
@@ -29,7 +35,9 @@ def test_following_a_log_draws_as_it_did_and_goes_on_bit_for_bit(policy):
             replayed.expire(ids=[n])
     assert same(live, replayed)
     after = [each.decide(ROUNDS[0]) for each in (live, replayed)]
-    assert after[0].arm == after[1].arm and after[0].propensity == after[1].propensity  # its Monte Carlo draws too
+    assert (
+        after[0].arm == after[1].arm and after[0].propensity == after[1].propensity
+    )  # its Monte Carlo draws too
 
 
 def test_the_arm_of_the_log_is_taken_where_the_session_would_have_drawn_another():

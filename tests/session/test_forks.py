@@ -1,4 +1,5 @@
-"""Forks: workers that come from one session draw by themselves, and merging counts what they share once."""
+"""Forks: workers that come from one session draw by themselves, and merging counts what they share
+once."""
 
 import copy
 import pickle
@@ -37,7 +38,10 @@ KINDS = {
 def log(n, seed, features, whole=False):
     """Rows to learn from."""
     rng = np.random.default_rng(seed)
-    table = {"arm": rng.integers(0, 5, n), "reward": (rng.random(n) < 0.5).astype(float) if whole else 3.0 + rng.random(n)}
+    table = {
+        "arm": rng.integers(0, 5, n),
+        "reward": (rng.random(n) < 0.5).astype(float) if whole else 3.0 + rng.random(n),
+    }
     return table | ({"x": rng.normal(size=(n, 3)) / 3} if features else {})
 
 
@@ -57,7 +61,10 @@ def test_what_two_workers_share_counts_once(kind, tmp_path):
         else:
             every.learn(table, features=column)
     path = main.save(tmp_path / "main.npz")
-    for twins in ([tr.Session.load(path) for _ in range(2)], [copy.copy(main), pickle.loads(pickle.dumps(main))]):
+    for twins in (
+        [tr.Session.load(path) for _ in range(2)],
+        [copy.copy(main), pickle.loads(pickle.dumps(main))],
+    ):
         twins[0].learn(rows[1], features=column)
         with pytest.raises(ValueError, match="what they had when they parted is not known"):
             twins[0].merge(twins[1])
@@ -65,7 +72,9 @@ def test_what_two_workers_share_counts_once(kind, tmp_path):
     for name, (one, two) in pairs.items():
         one.learn(rows[1], features=column)
         two.learn(rows[2], features=column)
-        one, two = (tr.Session.from_bytes(session.to_bytes()) for session in (one, two))  # they keep what they began with
+        one, two = (
+            tr.Session.from_bytes(session.to_bytes()) for session in (one, two)
+        )  # they keep what they began with
         before = copy.copy(main)
         before.merge(one)
         before.merge(two)
@@ -192,11 +201,18 @@ def test_a_session_without_a_past_writes_the_header_that_it_always_wrote(tmp_pat
     path = session.save(tmp_path / "s.npz")
     header, _ = strangers.opened(path)
     assert "past" not in header
-    assert session.to_bytes() == session.to_bytes() == tr.Session.load(path).to_bytes() == path.read_bytes()
+    assert (
+        session.to_bytes()
+        == session.to_bytes()
+        == tr.Session.load(path).to_bytes()
+        == path.read_bytes()
+    )
     session.update(0, 1.0)
     again = tr.Session.load(path)
     again.update(0, 1.0)
-    assert again.to_bytes() == session.to_bytes()  # the one that was saved and the one that was loaded know the same
+    assert (
+        again.to_bytes() == session.to_bytes()
+    )  # the one that was saved and the one that was loaded know the same
     forks = session.fork(2)
     for one in (*forks, session, tr.Session.from_bytes(session.to_bytes(), seed=4)):
         assert tr.Session.from_bytes(one.to_bytes()).to_bytes() == one.to_bytes() == one.to_bytes()
@@ -226,7 +242,7 @@ def test_an_edited_past_is_refused_with_a_sentence(change, words, tmp_path):
         tr.Session.load(path)
 
 
-# Streams and ids ---------------------------------------------------------------------------------------------------------
+# Streams and ids ----------------------------------------------------------------------------------
 
 
 def test_workers_are_no_twins(tmp_path):
@@ -321,7 +337,10 @@ def test_the_horizon_s_radius_is_no_smaller_than_the_determinant_asks():
     """Failed before: 8.4 where the determinant asks 19.8, at norm 100 and lam 0.001."""
     X = 100.0 * np.eye(2)
     given = {"width": "theorem", "lam": 0.001, "noise": 1.0}
-    fixed, asked = (tr.Session(tr.LinUCB(**given, radius=radius), arms=X, horizon=400) for radius in ("horizon", "determinant"))
+    fixed, asked = (
+        tr.Session(tr.LinUCB(**given, radius=radius), arms=X, horizon=400)
+        for radius in ("horizon", "determinant")
+    )
     for session in (fixed, asked):
         for _ in range(400):
             session.update(session.select(), 1.0)

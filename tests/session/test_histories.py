@@ -1,4 +1,5 @@
-"""Any interleaving of decisions, rewards, cancellations, expiries, files and arms that come and go leaves what the rewards say."""
+"""Any interleaving of decisions, rewards, cancellations, expiries, files and arms that come and go
+leaves what the rewards say."""
 
 import os
 
@@ -10,14 +11,24 @@ from session import histories, signalled
 from tiers import tiered
 from tightrope.session import codec
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a signal in a call-back of others
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # a signal in a call-back of others
 HISTORIES = int(os.environ.get("TIGHTROPE_HISTORIES", "480"))  # 10000 before a release
-LATER = ("CLUCB2", "CLUCB2T, lower", "CUCB, lower", "Safe", "SoftUCB")  # thorough: most time to compile
+LATER = (
+    "CLUCB2",
+    "CLUCB2T, lower",
+    "CUCB, lower",
+    "Safe",
+    "SoftUCB",
+)  # thorough: most time to compile
 
 
 @pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
 def test_a_session_equals_one_recomputed_from_its_history(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda handle: None)  # thousands of files need not survive a power cut
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: None
+    )  # thousands of files need not survive a power cut
     wrong = {}
     for seed in range(HISTORIES // len(histories.kinds())):
         session, twin = histories.run(kind, seed, tmp_path / "s.npz")
@@ -29,7 +40,9 @@ def test_a_session_equals_one_recomputed_from_its_history(kind, tmp_path, monkey
 
 @pytest.mark.parametrize("plain", [False, True], ids=["compiled", "plain"])
 @pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
-def test_signals_copies_and_reloads_leave_the_bits_of_a_plain_agent(kind, plain, tmp_path, monkeypatch):
+def test_signals_copies_and_reloads_leave_the_bits_of_a_plain_agent(
+    kind, plain, tmp_path, monkeypatch
+):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     for seed in range(max(1, HISTORIES // (12 * len(histories.kinds())))):
         assert signalled.disturbed(kind, seed, tmp_path, plain)[0] == [], seed
@@ -37,14 +50,26 @@ def test_signals_copies_and_reloads_leave_the_bits_of_a_plain_agent(kind, plain,
 
 @pytest.mark.parametrize("kind", tiered(sorted(histories.kinds()), LATER))
 def test_what_a_session_is_stands_in_its_file(kind, tmp_path, monkeypatch):
-    """Saved and loaded after every call, it does what the one does that goes on in memory: choices, propensities, open decisions, state."""
+    """Saved and loaded after every call, it does what the one does that goes on in memory: choices,
+    propensities, open decisions, state."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     for seed in range(max(1, HISTORIES // (12 * len(histories.kinds())))):
         one, _ = histories.run(kind, seed, tmp_path / "s.npz")
-        other, _ = histories.run(kind, seed, tmp_path / "s.npz", between=lambda s: tr.Session.from_bytes(s.to_bytes()))
-        told = [[(d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist()) for d in s.open.values()] for s in (one, other)]
+        other, _ = histories.run(
+            kind, seed, tmp_path / "s.npz", between=lambda s: tr.Session.from_bytes(s.to_bytes())
+        )
+        told = [
+            [
+                (d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist())
+                for d in s.open.values()
+            ]
+            for s in (one, other)
+        ]
         assert told[0] == told[1], seed
-        states = [{name: value.tobytes() for name, value in codec.flatten(s.state).items()} for s in (one, other)]
+        states = [
+            {name: value.tobytes() for name, value in codec.flatten(s.state).items()}
+            for s in (one, other)
+        ]
         assert states[0] == states[1], seed
         assert one._agent.rng.bit_generator.state == other._agent.rng.bit_generator.state, seed
 
@@ -70,13 +95,21 @@ def test_a_cancelled_decision_leaves_no_trace(kind):
             d = session.decide(features)
             arms = [(t + i) % 4 for i in range(size)]
             if cancelled:
-                before = session._agent.rng.bit_generator.state  # noise is used up, which is no trace of the decision
+                before = (
+                    session._agent.rng.bit_generator.state
+                )  # noise is used up, which is no trace of the decision
                 session.cancel(session.decide(features).id)
                 session._agent.rng.bit_generator.state = before
             if t % 3:
                 session.cancel(d.id)
-                session.update(arms if size > 1 else arms[0], [0.5] * size if size > 1 else 0.5, context=features)
+                session.update(
+                    arms if size > 1 else arms[0],
+                    [0.5] * size if size > 1 else 0.5,
+                    context=features,
+                )
             else:
                 session.reward(d.id, [0.25] * size if size > 1 else 0.25)
         reports.append(session.explain(features))
-    assert [key for key in reports[0] if not histories.close(reports[0][key], reports[1][key])] == []
+    assert [
+        key for key in reports[0] if not histories.close(reports[0][key], reports[1][key])
+    ] == []

@@ -24,12 +24,21 @@ ROUNDS = [  # policy, how the arms come, whether rounds bring their baseline and
     (tr.CLUCB2(**CLUCB), "contexts", 2, 0.5),
     (tr.CLUCB(baseline=1, baseline_mean=0.5, **CLUCB), "contexts", None, None),
     (tr.Safe(tr.LinUCB(), **CLUCB), "catalogue", 0, 0.5),
-    (tr.Safe(tr.C2UCB(), baseline=[0, 1], baseline_mean=0.8, alpha=0.3, sigma=0.3, arm_bound=2.0), "sets", None, None),
+    (
+        tr.Safe(
+            tr.C2UCB(), baseline=[0, 1], baseline_mean=0.8, alpha=0.3, sigma=0.3, arm_bound=2.0
+        ),
+        "sets",
+        None,
+        None,
+    ),
     (tr.Safe(tr.C2UCB(), baseline=[0, 1], alpha=0.3, sigma=0.3, arm_bound=2.0), "sets", None, None),
 ]
 
 
-@pytest.mark.parametrize("case", ROUNDS, ids=lambda case: f"{type(case[0]).__name__}-{case[1]}-{case[2]}-{case[3]}")
+@pytest.mark.parametrize(
+    "case", ROUNDS, ids=lambda case: f"{type(case[0]).__name__}-{case[1]}-{case[2]}-{case[3]}"
+)
 def test_what_is_in_hand_is_what_an_explanation_tells(case):
     policy, how, baseline, mean = case
     noise = np.random.default_rng(4)
@@ -39,7 +48,11 @@ def test_what_is_in_hand_is_what_an_explanation_tells(case):
     elif how == "contexts":
         session = tr.Session(policy, K, dimension=D)
     else:
-        session = tr.Session(policy, K if how == "arms" else fixed, oracle=tr.oracles.TopK(2) if how == "sets" else None)
+        session = tr.Session(
+            policy,
+            K if how == "arms" else fixed,
+            oracle=tr.oracles.TopK(2) if how == "sets" else None,
+        )
     seen = []
     for t in range(60):
         number = K + t % 2 if how == "catalogue" else K
@@ -49,12 +62,21 @@ def test_what_is_in_hand_is_what_an_explanation_tells(case):
         if t:
             seen.append(told)
             explained = session.explain(context)["budget_bound"]
-            assert told == pytest.approx(explained, abs=1e-9) or (told > explained and policy.clip == PAPER)
+            assert told == pytest.approx(explained, abs=1e-9) or (
+                told > explained and policy.clip == PAPER
+            )
         made = session.decide(context)
         arms = np.atleast_1d(made.arm)
-        if t % 4 or how == "sets":  # some stay open, but none of the baseline, whose mean an explanation does not count
+        if (
+            t % 4 or how == "sets"
+        ):  # some stay open, but none of the baseline, whose mean an explanation does not count
             reward = (0.2 + 0.6 * noise.random(arms.size)).tolist()
-            session.reward(made.id, reward[0] if np.ndim(made.arm) == 0 else dict(zip(arms.tolist(), reward, strict=True)))
+            session.reward(
+                made.id,
+                reward[0]
+                if np.ndim(made.arm) == 0
+                else dict(zip(arms.tolist(), reward, strict=True)),
+            )
     assert len(set(seen)) > 10
     before = copy.deepcopy(session.state)
     assert holdings(policy, copied(session.state)) and str(before) == str(session.state)

@@ -1,4 +1,5 @@
-"""A journal holds every call that returned: after kill -9, a torn line, a full disk, and as a log."""
+"""A journal holds every call that returned: after kill -9, a torn line, a full disk, and as a
+log."""
 
 import json
 import os
@@ -20,7 +21,8 @@ from tightrope.session import codec
 
 
 class Journaled:
-    """A journal that is called as `histories.run` calls a session; `again` lets go of it and reads its file."""
+    """A journal that is called as `histories.run` calls a session; `again` lets go of it and reads
+    its file."""
 
     def __init__(self, session, folder):
         self.folder, self.changed = folder, False
@@ -28,7 +30,12 @@ class Journaled:
 
     def __getattr__(self, name):
         self.changed |= name == "update"  # which the journal has not
-        return getattr(self.journal if name in vars(tr.Journal) and name != "session" else self.journal.session, name)
+        return getattr(
+            self.journal
+            if name in vars(tr.Journal) and name != "session"
+            else self.journal.session,
+            name,
+        )
 
     def again(self):
         if self.changed:
@@ -49,9 +56,18 @@ def test_a_journal_read_after_every_call_goes_on_as_the_session_would(kind, tmp_
     for seed in range(2):
         one, _ = histories.run(kind, seed, tmp_path / "s.npz")
         other, _ = histories.run(kind, seed, tmp_path / "s.npz", between=between)
-        told = [[(d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist()) for d in s.open.values()] for s in (one, other)]
+        told = [
+            [
+                (d.id, d.round, d.reason, d.name, np.array(d.propensity).tolist())
+                for d in s.open.values()
+            ]
+            for s in (one, other)
+        ]
         assert told[0] == told[1], seed
-        states = [{name: value.tobytes() for name, value in codec.flatten(s.state).items()} for s in (one, other)]
+        states = [
+            {name: value.tobytes() for name, value in codec.flatten(s.state).items()}
+            for s in (one, other)
+        ]
         assert states[0] == states[1], seed
         assert one._agent.rng.bit_generator.state == other._agent.rng.bit_generator.state, seed
 
@@ -70,7 +86,9 @@ for i in range(10**6):
 
 def test_kill_9_loses_nothing_that_a_caller_was_told(tmp_path):
     path = tmp_path / "v.journal"
-    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(path)], stdout=subprocess.PIPE, text=True)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(path)], stdout=subprocess.PIPE, text=True
+    )
     first = worker.stdout.readline()
     time.sleep(0.3)
     worker.send_signal(signal.SIGKILL)
@@ -144,7 +162,10 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_stops_the_journal(tmp_path, m
         journal.decide([1.0, 0.5])
     monkeypatch.setattr(os, "write", write)
     assert path.read_bytes() == data
-    with pytest.raises(ValueError, match="could not be written to, so that its session is ahead of its file; open it again"):
+    with pytest.raises(
+        ValueError,
+        match="could not be written to, so that its session is ahead of its file; open it again",
+    ):
         journal.decide([1.0, 0.5])
     journal.close_file()
     with tr.Journal(path) as again:
@@ -167,7 +188,9 @@ def test_what_a_journal_does_not_know_is_refused(tmp_path):
     session.decide()
     with pytest.raises(ValueError, match="was changed past its journal"):
         journal.decide()
-    with pytest.raises(AttributeError, match="a journal has no select; it has decide and reward by id"):
+    with pytest.raises(
+        AttributeError, match="a journal has no select; it has decide and reward by id"
+    ):
         journal.select()
     with pytest.raises(ValueError, match="is a folder; pass the path of a file"):
         tr.Journal(tmp_path, session)
@@ -210,14 +233,22 @@ def test_repeated_messages_write_nothing_and_a_checkpoint_shortens_reading(tmp_p
     journal.close_file()
     again = tr.Journal(path)
     assert again.session.to_bytes() == journal.session.to_bytes()
-    assert [entry.get("call") for _, entry in read_journal(path)] == [None, "decide", "reward", "checkpoint", "decide"]
+    assert [entry.get("call") for _, entry in read_journal(path)] == [
+        None,
+        "decide",
+        "reward",
+        "checkpoint",
+        "decide",
+    ]
 
 
 def test_its_log_is_that_of_the_table_one_would_have_kept(tmp_path):
     """Contexts, a mask, an arm that comes later, a window, a cancelled and an open decision."""
     rng, rows = np.random.default_rng(1), []
     path = tmp_path / "v.journal"
-    session = tr.Session(tr.LinTS(), arms=2, dimension=2, seed=0, draws=20, window=20, default_reward=0.125)
+    session = tr.Session(
+        tr.LinTS(), arms=2, dimension=2, seed=0, draws=20, window=20, default_reward=0.125
+    )
     with tr.Journal(path, session) as journal:
         for i in range(40):
             if i == 15:
@@ -238,8 +269,16 @@ def test_its_log_is_that_of_the_table_one_would_have_kept(tmp_path):
     log = tr.logs.from_journal(path)
     assert dict(log.left_out) == {"open decisions": 2, "cancelled, or closed without a reward": 4}
     (part,) = log.chunks()
-    arm, reward, chance, features, eligible = (np.array(column) for column in zip(*rows, strict=True))
-    for name, column in (("arm", arm), ("reward", reward), ("propensity", chance), ("features", features), ("eligible", eligible)):
+    arm, reward, chance, features, eligible = (
+        np.array(column) for column in zip(*rows, strict=True)
+    )
+    for name, column in (
+        ("arm", arm),
+        ("reward", reward),
+        ("propensity", chance),
+        ("features", features),
+        ("eligible", eligible),
+    ):
         np.testing.assert_array_equal(getattr(part, name), column, err_msg=name)
     assert (np.diff(part.time) >= 0).all() and abs(part.time[0] - time.time()) < 600
     table = {"arm": arm, "reward": reward, "propensity": chance}
@@ -251,7 +290,15 @@ def test_its_log_is_that_of_the_table_one_would_have_kept(tmp_path):
 
 def test_a_log_of_sets_and_of_features_by_arm(tmp_path):
     path = tmp_path / "sets.journal"
-    session = tr.Session(tr.CombTS(), arms=4, dimension=2, oracle=tr.oracles.TopK(2), names=list("abcd"), seed=0, draws=20)
+    session = tr.Session(
+        tr.CombTS(),
+        arms=4,
+        dimension=2,
+        oracle=tr.oracles.TopK(2),
+        names=list("abcd"),
+        seed=0,
+        draws=20,
+    )
     rng = np.random.default_rng(0)
     with tr.Journal(path, session) as journal:
         for i in range(4):
@@ -261,8 +308,15 @@ def test_a_log_of_sets_and_of_features_by_arm(tmp_path):
                 journal.reward(decision.id, {int(decision.arm[0]): np.float32(0.5)})
     log = tr.logs.from_journal(path)
     parts = list(log.chunks())
-    assert log.rounds == 3 and log.size == 2 and log.names == ("a", "b", "c", "d") and parts[0].features.shape[1:] == (4, 2)
-    assert np.concatenate([part.reward for part in parts]).tolist() == [0.5, 1.0] * 3 and dict(log.left_out) == {"open decisions": 1}
+    assert (
+        log.rounds == 3
+        and log.size == 2
+        and log.names == ("a", "b", "c", "d")
+        and parts[0].features.shape[1:] == (4, 2)
+    )
+    assert np.concatenate([part.reward for part in parts]).tolist() == [0.5, 1.0] * 3 and dict(
+        log.left_out
+    ) == {"open decisions": 1}
     again = tr.Journal(path).session
     assert again.to_bytes() == session.to_bytes()
 
@@ -285,7 +339,9 @@ def test_rows_of_an_encoder_and_candidates_by_name(tmp_path):
             journal.reward(decision.id, 0.5)
         journal.decide([[1.0, 2.0], [0.0, 1.0]], names=["x", "y"])
     again = tr.Journal(path).session
-    assert again.to_bytes() == journal.session.to_bytes() and next(iter(again.open.values())).name in ("x", "y")
+    assert again.to_bytes() == journal.session.to_bytes() and next(
+        iter(again.open.values())
+    ).name in ("x", "y")
     with pytest.raises(ValueError, match="new candidates at every call"):
         tr.logs.from_journal(path)
 
@@ -310,4 +366,8 @@ def test_lines_are_json_that_other_tools_read(tmp_path):
     played(path, 2)
     entries = [json.loads(line[9:]) for line in path.read_text().splitlines()]
     assert entries[0]["names"] == ["a", "b", "c"]
-    assert entries[1]["call"] == "decide" and entries[1]["x"] == [1.0, 0.0] and 0 < entries[1]["p"] <= 1
+    assert (
+        entries[1]["call"] == "decide"
+        and entries[1]["x"] == [1.0, 0.0]
+        and 0 < entries[1]["p"] <= 1
+    )

@@ -1,4 +1,5 @@
-"""A state says what its numbers are, and a file with others is refused: for policies of the package and from outside."""
+"""A state says what its numbers are, and a file with others is refused: for policies of the package
+and from outside."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -10,7 +11,17 @@ from session import strangers
 from standard import problems, stands_for
 from tightrope.core.fields import Kind, Record, StateOf, kind_of
 from tightrope.core.verbs import describe, init
-from tightrope.extend import ArmIndex, Count, Extended, Finite, Policy, RewardSum, inner_policy, jit, policy
+from tightrope.extend import (
+    ArmIndex,
+    Count,
+    Extended,
+    Finite,
+    Policy,
+    RewardSum,
+    inner_policy,
+    jit,
+    policy,
+)
 from tightrope.policies import examples
 from tightrope.session.codec import flatten, restore
 from tightrope.session.soundness import policy_of
@@ -98,7 +109,8 @@ def refusal(path, chosen, **changes):
 
 
 def test_a_plug_ins_fields_mean_what_it_says_they_mean(tmp_path):
-    """By their names `depth` and `points` would be fixed, `own`, `seen` and `open` counts, and `sums` at most `pulls`."""
+    """By their names `depth` and `points` would be fixed, `own`, `seen` and `open` counts, and
+    `sums` at most `pulls`."""
     session = played(Stranger())
     loaded = tr.Session.load(session.save(tmp_path / "s.npz"), policy=Stranger())
     assert loaded.state.own.min() < 0
@@ -110,22 +122,33 @@ def test_a_plug_ins_fields_mean_what_it_says_they_mean(tmp_path):
 
 def test_a_plug_ins_file_is_held_to_what_it_says(tmp_path):
     path, one = played(Stranger()).save(tmp_path / "s.npz"), np.zeros(3)
-    assert "state.pulls holds a negative count" in refusal(path, Stranger(), **{"state.pulls": one - 1.0})
-    assert "state.leader holds a number outside [0, 2]" in refusal(path, Stranger(), **{"state.leader": np.array([3])})
-    assert "state.own holds a number that is not finite" in refusal(path, Stranger(), **{"state.own": one + np.inf})
+    assert "state.pulls holds a negative count" in refusal(
+        path, Stranger(), **{"state.pulls": one - 1.0}
+    )
+    assert "state.leader holds a number outside [0, 2]" in refusal(
+        path, Stranger(), **{"state.leader": np.array([3])}
+    )
+    assert "state.own holds a number that is not finite" in refusal(
+        path, Stranger(), **{"state.own": one + np.inf}
+    )
 
 
 def test_a_wrapper_says_whose_state_it_holds(tmp_path):
-    """The inner state is held to the inner policy's rewards and checkpoints, whatever the wrapper's field is called."""
+    """The inner state is held to the inner policy's rewards and checkpoints, whatever the wrapper's
+    field is called."""
     chosen = Around(inner=tr.BetaThompson())
     path = played(chosen).save(tmp_path / "s.npz")
     assert tr.Session.load(path, policy=chosen).state.leader[0] == -7.5
-    assert "state.guest.sums is outside what" in refusal(path, chosen, **{"state.guest.sums": np.full(3, 50.0)})
+    assert "state.guest.sums is outside what" in refusal(
+        path, chosen, **{"state.guest.sums": np.full(3, 50.0)}
+    )
     guarded = Around(inner=tr.CUCB2(baseline=0, baseline_mean=0.5))
     path = played(guarded).save(tmp_path / "g.npz")
     _, arrays = strangers.opened(path)
     place = np.full_like(arrays["state.guest.ledger.place"], 10**6)
-    assert "state.guest.ledger.place holds a number outside [0, 1]" in refusal(path, guarded, **{"state.guest.ledger.place": place})
+    assert "state.guest.ledger.place holds a number outside [0, 1]" in refusal(
+        path, guarded, **{"state.guest.ledger.place": place}
+    )
 
 
 def test_a_wrapper_that_does_not_say_it_is_told_to(tmp_path):
@@ -133,24 +156,41 @@ def test_a_wrapper_that_does_not_say_it_is_told_to(tmp_path):
         guest: Any
 
     template = Silent(init(tr.CUCB2(baseline=0, baseline_mean=0.5), tr.extend.Arms(3)))
-    with pytest.raises(ValueError, match=r"ledger.place cannot be checked for UCB.* Annotated\[Any, StateOf\('inner'\)\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"ledger.place cannot be checked for UCB.* Annotated\[Any, StateOf\('inner'\)\]",
+    ):
         restore(template, flatten(template), tr.UCB(), tr.extend.Arms(3))
 
 
 def test_check_policy_asks_for_the_kind_of_whole_numbers():
     """The plug-in's `depth` is a plain array of whole numbers, which could be places in arrays."""
-    with pytest.raises(Broken, match=r"Exponents.depth holds whole numbers of no declared kind; annotate the field, as ArmIndex, Count"):
+    with pytest.raises(
+        Broken,
+        match=r"Exponents.depth holds whole numbers of no declared kind; "
+        r"annotate the "
+        r"field, as "
+        r"ArmIndex, Count",
+    ):
         check_pair(Stranger(), tr.problems.Bernoulli([0.3, 0.5]), masks=False)
 
 
 def test_annotations_may_be_text():
-    annotations = [("pulls", "Count"), ("either", "RewardSum | None"), ("lost", "Nowhere"), ("plain", "np.ndarray")]
+    annotations = [
+        ("pulls", "Count"),
+        ("either", "RewardSum | None"),
+        ("lost", "Nowhere"),
+        ("plain", "np.ndarray"),
+    ]
     Text = NamedTuple("Text", annotations)
     Text.__module__ = __name__
     assert kind_of(Text, "pulls") == kind_of(Exponents, "pulls") != Kind()
     assert kind_of(Text, "either").rewards == "pulls"
     assert kind_of(Text, "plain") is None
-    with pytest.raises(ValueError, match=r"Text.lost is annotated as .*'Nowhere' is not defined; import what it names"):
+    with pytest.raises(
+        ValueError,
+        match=r"Text.lost is annotated as .*'Nowhere' is not defined; import what it names",
+    ):
         kind_of(Text, "lost")
     assert RewardSum is not None
 
@@ -181,7 +221,9 @@ def cases():
 
 def forbidden(kind, array, policy, arms):
     """Numbers that a kind forbids in an array of this type."""
-    least, most = (limit(policy, arms) if callable(limit) else limit for limit in (kind.least, kind.most))
+    least, most = (
+        limit(policy, arms) if callable(limit) else limit for limit in (kind.least, kind.most)
+    )
     if array.dtype.kind == "f" and (kind.finite or least > -np.inf or most < np.inf):
         yield from (np.nan, np.inf) if kind.finite or most < np.inf else (np.nan,)
     if np.isfinite(least) and array.dtype.kind != "u":
@@ -202,9 +244,13 @@ def test_every_array_of_every_policy_says_its_kind():
     for example, arms in cases():
         for path, array, kind, _ in fields(init(example, arms), example):
             whole = [part for part in array.dtype.names or () if array.dtype[part].kind in "iu"]
-            if kind is None or (array.dtype.names and any(part not in kind.kinds for part in whole)):
+            if kind is None or (
+                array.dtype.names and any(part not in kind.kinds for part in whole)
+            ):
                 silent.add((type(example).__name__, path))
-            if array.dtype.kind in "iu" and not (kind.derived or (np.isfinite(kind.least) and kind.whole)):
+            if array.dtype.kind in "iu" and not (
+                kind.derived or (np.isfinite(kind.least) and kind.whole)
+            ):
                 silent.add((type(example).__name__, path))
     assert silent == set()
 
@@ -236,9 +282,17 @@ def test_every_number_that_a_kind_forbids_is_refused():
 
 
 def test_sums_are_held_to_the_rewards_of_their_counts():
-    for example in (tr.BetaThompson(), tr.KLUCB(), tr.Safe(tr.KLUCB(), baseline=0, baseline_mean=0.5)):
+    for example in (
+        tr.BetaThompson(),
+        tr.KLUCB(),
+        tr.Safe(tr.KLUCB(), baseline=0, baseline_mean=0.5),
+    ):
         template = init(example, tr.extend.Arms(3))
         flat = flatten(template)
         for path in (name for name in flat if name.endswith(".sums")):
-            with pytest.raises(ValueError, match=f"{path} is outside what the policy's rewards, from 0 to 1"):
-                restore(template, flat | {path: np.array([0.0, 2.0, 0.0])}, example, tr.extend.Arms(3))
+            with pytest.raises(
+                ValueError, match=f"{path} is outside what the policy's rewards, from 0 to 1"
+            ):
+                restore(
+                    template, flat | {path: np.array([0.0, 2.0, 0.0])}, example, tr.extend.Arms(3)
+                )

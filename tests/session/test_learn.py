@@ -1,4 +1,5 @@
-"""Logs as training data: as rewards one by one, from any kind of table; a bad frame teaches nothing."""
+"""Logs as training data: as rewards one by one, from any kind of table; a bad frame teaches
+nothing."""
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,9 @@ def one_by_one(session, features=None):
     return session
 
 
-@pytest.mark.parametrize("policy", [tr.UCB(), tr.LinUCB(), tr.LinTS(), tr.CUCB2(baseline=0, baseline_mean=0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [tr.UCB(), tr.LinUCB(), tr.LinTS(), tr.CUCB2(baseline=0, baseline_mean=0.5)], ids=repr
+)
 def test_a_log_is_what_its_rows_are(policy):
     arms = 5 if isinstance(policy, tr.UCB) else X
     expected = one_by_one(tr.Session(policy, arms=arms, seed=0))
@@ -52,7 +55,11 @@ def test_a_log_is_what_its_rows_are(policy):
         (pa.Table.from_pandas(table), {}, {}),
         (table.astype({"arm": float}), {}, {}),
         (named, {"arm": "which", "reward": "clicks"}, {"names": names}),
-        (named.astype({"which": "category"}), {"arm": "which", "reward": "clicks"}, {"names": names}),
+        (
+            named.astype({"which": "category"}),
+            {"arm": "which", "reward": "clicks"},
+            {"names": names},
+        ),
         (pa.Table.from_pandas(named), {"arm": "which", "reward": "clicks"}, {"names": names}),
     ):
         session = tr.Session(policy, arms=arms, seed=0, **kind)
@@ -80,22 +87,38 @@ def test_logs_with_features():
 
 
 def test_logs_of_sets():
-    session, expected = (tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.TopK(2)) for _ in range(2))
+    session, expected = (
+        tr.Session(tr.C2UCB(), arms=X, oracle=tr.oracles.TopK(2)) for _ in range(2)
+    )
     session.learn({"arm": ARM, "reward": REWARD})
     for arm, value in zip(ARM, REWARD, strict=True):
         expected.update([arm], [value])
     np.testing.assert_allclose(session.state.model.design, expected.state.model.design, rtol=1e-12)
-    np.testing.assert_allclose(session.state.model.response, expected.state.model.response, rtol=1e-12)
+    np.testing.assert_allclose(
+        session.state.model.response, expected.state.model.response, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"arm": [0, 7, 1, -1]}, r"frame has 2 bad rows of 4, so nothing of it was learned: row 1: arm = 7 is no arm from 0 to 4; row 3: "),
+        (
+            {"arm": [0, 7, 1, -1]},
+            r"frame has 2 bad rows of 4, so nothing of it was learned: row 1: "
+            r"arm = 7 "
+            r"is no arm "
+            r"from 0 to 4; row 3: ",
+        ),
         ({"arm": [0, 1.5, 1, 2]}, r"row 1: arm = 1.5 is no arm"),
         ({"arm": ["a", "q", None, "b"]}, r"2 bad rows of 4.*row 1: arm = 'q'.*row 2: arm = None"),
-        ({"reward": [0.5, np.inf, 0.5, 2.0]}, r"row 1: reward = inf is not a finite number; row 3: reward = 2 is outside \[0, 1\]"),
-        ({"reward": [0.5, "x", [1], 0.5]}, r"row 1: reward = 'x' is not a finite number; row 2: reward = \[1\]"),
+        (
+            {"reward": [0.5, np.inf, 0.5, 2.0]},
+            r"row 1: reward = inf is not a finite number; row 3: reward = 2 is outside \[0, 1\]",
+        ),
+        (
+            {"reward": [0.5, "x", [1], 0.5]},
+            r"row 1: reward = 'x' is not a finite number; row 2: reward = \[1\]",
+        ),
         ({"reward": ["1", "0", "1", "0"]}, r"4 bad rows of 4.* and 1 more"),
         ({"reward": [0.5]}, r"column 'arm' has shape \(4,\)"),
         ({"reward": []}, r"reward = 'reward' has shape \(0,\)"),
@@ -103,9 +126,13 @@ def test_logs_of_sets():
     ],
 )
 def test_nothing_of_a_bad_frame_is_learned(change, words):
-    session = tr.Session(tr.KLUCB(), arms=5, names=list("abcde") if "a" in change.get("arm", []) else None)
+    session = tr.Session(
+        tr.KLUCB(), arms=5, names=list("abcde") if "a" in change.get("arm", []) else None
+    )
     session.learn({"arm": [0, 1], "reward": [0.0, 1.0]})
-    before = {key: value.copy() for key, value in zip(session.state._fields, session.state, strict=True)}
+    before = {
+        key: value.copy() for key, value in zip(session.state._fields, session.state, strict=True)
+    }
     with pytest.raises(ValueError, match=words) as caught:
         session.learn({"arm": [0, 1, 2, 3], "reward": [0.0, 1.0, 1.0, 0.0]} | change)
     assert "\n" not in str(caught.value)

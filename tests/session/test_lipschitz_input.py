@@ -1,4 +1,5 @@
-"""Bad points, metrics, constants, means and rewards are refused in one sentence, and nothing changes."""
+"""Bad points, metrics, constants, means and rewards are refused in one sentence, and nothing
+changes."""
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ import tightrope as tr
     [
         ({"points": [0.0, 0.5, 0.4]}, r"points\[2\] = 0.4 does not exceed points\[1\] = 0.5"),
         ({"points": [0.0, 0.5, 0.5]}, r"points\[2\] = 0.5 does not exceed"),
-        ({"points": [[0.0, 1.0], [0.5, 1.0], [0.0, 1.0]]}, r"points\[0\] and points\[2\] are equal"),
+        (
+            {"points": [[0.0, 1.0], [0.5, 1.0], [0.0, 1.0]]},
+            r"points\[0\] and points\[2\] are equal",
+        ),
         ({"points": [0.0, np.nan]}, "finite"),
         ({"distances": [[0.0, 1.0], [2.0, 0.0]]}, "mirror image"),
         ({"distances": [[0.0, -1.0], [-1.0, 0.0]]}, "is negative"),
@@ -44,10 +48,15 @@ def test_the_constant_must_be_positive(L):
 
 
 def test_means_that_violate_the_constant_warn_with_the_pair():
-    with pytest.warns(UserWarning, match=r"arms 1 and 2 differ by 0.5 in mean at distance 0.1; .* all pairs is 5\.") as caught:
+    with pytest.warns(
+        UserWarning,
+        match=r"arms 1 and 2 differ by 0.5 in mean at distance 0.1; .* all pairs is 5\.",
+    ) as caught:
         tr.problems.Lipschitz([0.0, 0.5, 0.6, 1.0], [0.2, 0.3, 0.8, 0.9], lipschitz=1.0)
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"arms 0 and 2 differ by 0\.7 .* all pairs is 10\."):  # another pair needs the most
+    with pytest.warns(
+        UserWarning, match=r"arms 0 and 2 differ by 0\.7 .* all pairs is 10\."
+    ):  # another pair needs the most
         tr.problems.Lipschitz([0.0, 0.1, 0.11], [0.2, 0.8, 0.9], lipschitz=1.0)
 
 
@@ -91,6 +100,12 @@ def test_grids_that_cannot_be_built_and_rewards_out_of_range():
 def test_the_warning_of_contexts_names_contexts_and_arms():
     with pytest.warns(
         UserWarning,
-        match=r"lipschitz = \(0.1, 0.3\): context 0, arm 0 and context 0, arm 1 differ by 0.8 .* allow 0.15; 5.33334 times .* all pairs",
+        match=r"lipschitz = \(0.1, 0.3\): context 0, arm 0 and context 0, arm "
+        r"1 differ "
+        r"by 0.8 .* "
+        r"allow 0.15; 5.33334 "
+        r"times .* all pairs",
     ):
-        tr.problems.ContextualLipschitz([0, 1.0], [0, 0.5, 1], [[0.1, 0.9, 0.1], [0.1, 0.9, 0.1]], (0.1, 0.3))
+        tr.problems.ContextualLipschitz(
+            [0, 1.0], [0, 0.5, 1], [[0.1, 0.9, 0.1], [0.1, 0.9, 0.1]], (0.1, 0.3)
+        )

@@ -21,7 +21,11 @@ def snapshot(session):
 def unchanged(before, session):
     after = snapshot(session)
     return all(
-        np.array_equal(np.asarray(before[key]), np.asarray(after[key]), equal_nan=np.asarray(before[key]).dtype.kind == "f")
+        np.array_equal(
+            np.asarray(before[key]),
+            np.asarray(after[key]),
+            equal_nan=np.asarray(before[key]).dtype.kind == "f",
+        )
         for key in before
     )
 
@@ -32,13 +36,19 @@ def unchanged(before, session):
         (lambda s: s.update(3, 1.0), r"arm = 3 is not a whole number from 0 to 2"),
         (lambda s: s.update(-1, 1.0), r"arm = -1 is not a whole number from 0 to 2"),
         (lambda s: s.update(1.5, 1.0), r"arm = 1.5 is not a whole number"),
-        (lambda s: s.update(0, np.nan), r"reward = nan is not a number in (\(-inf, inf\)|\[-1e\+100, 1e\+100\])"),
+        (
+            lambda s: s.update(0, np.nan),
+            r"reward = nan is not a number in (\(-inf, inf\)|\[-1e\+100, 1e\+100\])",
+        ),
         (lambda s: s.update(0, np.inf), r"reward = inf is not a number"),
         (lambda s: s.update(0, "high"), r"reward = 'high' is not a number"),
         (lambda s: s.select(eligible=[False] * 3), r"eligible is False for all 3 arms"),
         (lambda s: s.select(eligible=[True]), r"eligible has type bool and shape \(1,\)"),
         (lambda s: s.select(eligible=[1, 0, 1]), r"eligible has type int64"),
-        (lambda s: s.stopped, "UCB minimises regret and never stops|LinUCB minimises regret and never stops"),
+        (
+            lambda s: s.stopped,
+            "UCB minimises regret and never stops|LinUCB minimises regret and never stops",
+        ),
     ],
 )
 @pytest.mark.parametrize("policy", [tr.UCB(), tr.LinUCB()], ids=["UCB", "LinUCB"])
@@ -61,7 +71,10 @@ def test_bad_calls_change_nothing(policy, call, words):
         (lambda: tr.Session("UCB", arms=3), "policy = 'UCB' is not a policy"),
         (lambda: tr.Session(tr.LinUCB(), arms=3), "LinUCB plays by features, which 3 arms"),
         (lambda: tr.Session(tr.LinUCB(), arms=[[1.0, np.nan]]), r"arms\[0, 1\] = nan"),
-        (lambda: tr.Session(tr.UCB(), arms=3).select(context=X), "UCB does not take features that change"),
+        (
+            lambda: tr.Session(tr.UCB(), arms=3).select(context=X),
+            "UCB does not take features that change",
+        ),
     ],
 )
 def test_bad_sessions_are_refused(make, words):
@@ -76,7 +89,9 @@ def test_features_may_come_with_every_round():
     V, b = 0.5 * np.eye(2), np.zeros(2)
     for t in range(200):
         features = rng.normal(size=(3, 2))
-        scores = features @ np.linalg.solve(V, b) + 1.3 * np.sqrt(np.einsum("ki,ij,kj->k", features, np.linalg.inv(V), features))
+        scores = features @ np.linalg.solve(V, b) + 1.3 * np.sqrt(
+            np.einsum("ki,ij,kj->k", features, np.linalg.inv(V), features)
+        )
         arm = session.select(context=features)
         assert arm == np.argmax(scores), t
         reward = features[arm] @ [0.3, -0.2] + 0.1 * rng.normal()
@@ -139,7 +154,10 @@ def test_rewards_outside_the_unit_interval_are_refused(policy):
     with pytest.raises(ValueError, match=r"reward = 1.5 is not a number in \[0, 1\]"):
         session.update(0, 1.5)
     assert unchanged(before, session)
-    with pytest.raises(ValueError, match=r"takes rewards in \[0, 1\], but this problem pays rewards in \(-inf, inf\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"takes rewards in \[0, 1\], but this problem pays rewards in \(-inf, inf\)",
+    ):
         tr.simulate(tr.problems.Gaussian([0.2, 0.4]), policy, horizon=10)
     tr.Session(tr.KLUCB(divergence="gaussian"), arms=3).update(0, 1.5)
 
@@ -177,7 +195,9 @@ def test_the_mask_of_the_last_choice_is_remembered(tmp_path):
     mask = np.array([True, True, False, False, False, False])
 
     def beta(given):
-        session = tr.Session(tr.SoftUCB(online=True, eta=0, step=1.0, timing="fresh"), arms=X, horizon=100)
+        session = tr.Session(
+            tr.SoftUCB(online=True, eta=0, step=1.0, timing="fresh"), arms=X, horizon=100
+        )
         for t in range(40):
             arm = session.select(eligible=mask)
             if t == 20:

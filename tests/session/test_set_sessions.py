@@ -1,4 +1,5 @@
-"""Sessions over sets: bad input changes nothing, feedback may be late, partial and out of order, files continue."""
+"""Sessions over sets: bad input changes nothing, feedback may be late, partial and out of order,
+files continue."""
 
 import numpy as np
 import pytest
@@ -7,7 +8,14 @@ import tightrope as tr
 from tightrope.core.verbs import play
 from tightrope.session.codec import flatten
 
-POLICIES = [tr.C2UCB(), tr.PC2UCB(), tr.CombTS(), tr.CombTS(randomization="arm"), tr.CombGreedy(), tr.C2UCB(ties="random")]
+POLICIES = [
+    tr.C2UCB(),
+    tr.PC2UCB(),
+    tr.CombTS(),
+    tr.CombTS(randomization="arm"),
+    tr.CombGreedy(),
+    tr.C2UCB(ties="random"),
+]
 
 
 def users(n=12, d=3, seed=0):
@@ -53,7 +61,9 @@ def test_bad_input_is_refused_and_changes_nothing(policy):
 
 
 def test_an_infeasible_assignment_is_refused_and_changes_nothing():
-    session = tr.Session(tr.PC2UCB(), arms=users(), oracle=tr.oracles.Promotions(promotions=3, k=2), seed=1)
+    session = tr.Session(
+        tr.PC2UCB(), arms=users(), oracle=tr.oracles.Promotions(promotions=3, k=2), seed=1
+    )
     before = frozen(session)
     mask = np.ones((12, 3), dtype=bool)
     mask[1:, 2] = False
@@ -71,7 +81,12 @@ def test_a_single_promotion_is_a_set_of_users():
 
 
 def test_promotions_are_pairs_and_users_can_be_masked():
-    session = tr.Session(tr.CombTS(randomization="arm"), arms=users(), oracle=tr.oracles.Promotions(promotions=3, k=2), seed=1)
+    session = tr.Session(
+        tr.CombTS(randomization="arm"),
+        arms=users(),
+        oracle=tr.oracles.Promotions(promotions=3, k=2),
+        seed=1,
+    )
     allowed = np.arange(12) >= 5
     user, promotion = np.divmod(session.select(eligible=allowed), 3)
     assert allowed[user].all()
@@ -86,24 +101,33 @@ def test_promotions_are_pairs_and_users_can_be_masked():
 
 
 def test_late_partial_and_unordered_feedback_gives_the_same_model():
-    """The model is a sum: its order and cut do not matter, but the round's own features do. With an intercept sums are less the first reward."""
+    """The model is a sum: its order and cut do not matter, but the round's own features do. With an
+    intercept sums are less the first reward."""
     rng = np.random.default_rng(3)
     whole = tr.Session(tr.C2UCB(), arms=12, dimension=3, oracle=tr.oracles.TopK(4), seed=1)
     late = tr.Session(tr.C2UCB(), arms=12, dimension=3, oracle=tr.oracles.TopK(4), seed=1)
     rounds = []
     for t in range(3):
         X = users(seed=t)
-        rounds.append((X, late.select(context=X), rng.normal(size=4)))  # three rounds before any answer
+        rounds.append(
+            (X, late.select(context=X), rng.normal(size=4))
+        )  # three rounds before any answer
     for X, chosen, rewards in rounds:
         whole.update(chosen, rewards, context=X)
-    pieces = [(X, chosen[i : i + 2], rewards[i : i + 2]) for X, chosen, rewards in rounds for i in (0, 2)]
+    pieces = [
+        (X, chosen[i : i + 2], rewards[i : i + 2]) for X, chosen, rewards in rounds for i in (0, 2)
+    ]
     for i in (5, 0, 3, 1, 4, 2):
         X, chosen, rewards = pieces[i]
         late.update(chosen[::-1], rewards[::-1], context=X)
     for key in ("mean", "width"):
-        np.testing.assert_allclose(late.explain(context=X)[key], whole.explain(context=X)[key], atol=1e-12)
+        np.testing.assert_allclose(
+            late.explain(context=X)[key], whole.explain(context=X)[key], atol=1e-12
+        )
     for name in ("design", "total", "pulls"):
-        np.testing.assert_allclose(getattr(late.state.model, name), getattr(whole.state.model, name), atol=1e-12)
+        np.testing.assert_allclose(
+            getattr(late.state.model, name), getattr(whole.state.model, name), atol=1e-12
+        )
     # An answer without context belongs to the last selection, whatever was fed or asked in between.
     X, chosen, rewards = rounds[2]
     one = tr.Session(tr.C2UCB(), arms=12, dimension=3, oracle=tr.oracles.TopK(4), seed=1)
@@ -137,7 +161,9 @@ ORACLES = [
 ]
 
 
-@pytest.mark.parametrize("oracle", ORACLES, ids=["promotions", "knapsack", "partition", "limits", "own"])
+@pytest.mark.parametrize(
+    "oracle", ORACLES, ids=["promotions", "knapsack", "partition", "limits", "own"]
+)
 def test_a_saved_session_of_sets_continues_bit_for_bit(oracle, tmp_path):
     path = tmp_path / "session.npz"
     session = tr.Session(tr.PC2UCB(ties="random"), arms=users(), oracle=oracle, seed=1)
@@ -162,7 +188,12 @@ def test_a_saved_session_of_sets_continues_bit_for_bit(oracle, tmp_path):
 def test_what_a_session_of_sets_explains():
     labels = np.array(list("aabbbccccccc"))
     X = users()
-    session = tr.Session(tr.C2UCB(alpha=0.5), arms=X, oracle=tr.oracles.Partition(categories=labels, limit=1, k=3), seed=1)
+    session = tr.Session(
+        tr.C2UCB(alpha=0.5),
+        arms=X,
+        oracle=tr.oracles.Partition(categories=labels, limit=1, k=3),
+        seed=1,
+    )
     session.update(session.select(), [1.0, 0.0, 1.0])
     report = session.explain()
     chosen = session.select()
@@ -180,7 +211,9 @@ def test_what_a_session_of_sets_explains():
         tr.Session(tr.CombTS(v="theory"), arms=X, oracle=tr.oracles.TopK(3))
 
 
-@pytest.mark.filterwarnings("ignore:more than 1,000 decisions of select")  # none of them is ever answered
+@pytest.mark.filterwarnings(
+    "ignore:more than 1,000 decisions of select"
+)  # none of them is ever answered
 @pytest.mark.parametrize("policy", [*POLICIES[1:], tr.CombLinTS()], ids=repr)
 def test_probability_is_how_often_select_plays_an_arm(policy):
     session = tr.Session(policy, arms=users(9), oracle=tr.oracles.TopK(3), seed=1)
@@ -188,7 +221,9 @@ def test_probability_is_how_often_select_plays_an_arm(policy):
         session.update([0, 1, 2], [0.4, 0.1, 0.2])
     report = session.explain()
     draws = 1500
-    seen = np.bincount(np.concatenate([session.select() for _ in range(draws)]), minlength=9) / draws
+    seen = (
+        np.bincount(np.concatenate([session.select() for _ in range(draws)]), minlength=9) / draws
+    )
     p = report["probability"]
     assert p.sum() == pytest.approx(3, abs=1e-7)
     se = np.sqrt(p * (1 - p) / draws + report["probability_se"] ** 2)
@@ -220,7 +255,8 @@ def test_what_cannot_be_right_is_refused_early():
 
 
 def test_policies_stay_in_step_where_sets_differ_in_size():
-    """The second round's noise of an arm does not depend on how many arms were played in the first."""
+    """The second round's noise of an arm does not depend on how many arms were played in the
+    first."""
     rewards = []
     for size in (1, 3):
         oracle = tr.oracles.Knapsack(costs=[0.0, 2.0, 2.0, 2.0], budget=4.0)
@@ -232,9 +268,12 @@ def test_policies_stay_in_step_where_sets_differ_in_size():
 
 @pytest.mark.parametrize(
     ("policy", "oracle", "draws"),
-    [(tr.CombTS(), tr.oracles.TopK(3), 10), (tr.CombLinTS(noise=1.0), lambda scores: np.argsort(-scores)[:3], 10),
-     (tr.CombTS(randomization="arm"), tr.oracles.Partition([0, 1] * 20, limit=2, k=3), 12)],
-)  # fmt: skip
+    [
+        (tr.CombTS(), tr.oracles.TopK(3), 10),
+        (tr.CombLinTS(noise=1.0), lambda scores: np.argsort(-scores)[:3], 10),
+        (tr.CombTS(randomization="arm"), tr.oracles.Partition([0, 1] * 20, limit=2, k=3), 12),
+    ],
+)
 def test_the_chance_of_what_was_played_is_never_zero(policy, oracle, draws):
     """No draw had met some arms that were played, and their log was refused as a whole."""
     rng = np.random.default_rng(0)

@@ -1,4 +1,5 @@
-"""Interrupted calls: a session is afterwards what it was, or what it would be. `benchmarks/signals.py` makes a million of them."""
+"""Interrupted calls: a session is afterwards what it was, or what it would be.
+`benchmarks/signals.py` makes a million of them."""
 
 import sys
 import warnings
@@ -10,16 +11,30 @@ import tightrope as tr
 from session import signalled
 from tiers import tiered
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what comes in the end of an object
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # what comes in the end of an object
 CALLS = 400
-HERE = ("UCB", "UCB in order", "UCB, window in order", "LinUCB, catalogue", "C2UCB", "C2UCB in order")
+HERE = (
+    "UCB",
+    "UCB in order",
+    "UCB, window in order",
+    "LinUCB, catalogue",
+    "C2UCB",
+    "C2UCB in order",
+)
 
 
-@pytest.mark.parametrize("kind", tiered(sorted(signalled.kinds()), [name for name in signalled.kinds() if name not in HERE]))
+@pytest.mark.parametrize(
+    "kind",
+    tiered(sorted(signalled.kinds()), [name for name in signalled.kinds() if name not in HERE]),
+)
 def test_an_interrupted_call_was_made_or_was_not(kind, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        signalled.run(kind, 0, CALLS, tmp_path, lambda call: signalled.quietly(lambda _: call(), None))  # compiles
+        signalled.run(
+            kind, 0, CALLS, tmp_path, lambda call: signalled.quietly(lambda _: call(), None)
+        )  # compiles
         with signalled.Timer(0.0004) as timer:
             found = signalled.run(kind, 1, CALLS, tmp_path, timer.interrupts)
     assert not found.broken, found.examples
@@ -27,7 +42,8 @@ def test_an_interrupted_call_was_made_or_was_not(kind, tmp_path):
 
 
 class Everywhere:
-    """Interrupts a call where one of the session's functions begins or ends, as a signal does: Python looks for them at calls."""
+    """Interrupts a call where one of the session's functions begins or ends, as a signal does:
+    Python looks for them at calls."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -61,10 +77,14 @@ class Everywhere:
 
 
 @pytest.mark.parametrize("kind", HERE)
-def test_a_call_that_is_interrupted_where_a_function_begins_or_ends_was_made_or_was_not(kind, tmp_path):
+def test_a_call_that_is_interrupted_where_a_function_begins_or_ends_was_made_or_was_not(
+    kind, tmp_path
+):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = signalled.run(kind, 3, CALLS, tmp_path, Everywhere(np.random.default_rng(0)).interrupts)
+        found = signalled.run(
+            kind, 3, CALLS, tmp_path, Everywhere(np.random.default_rng(0)).interrupts
+        )
     assert not found.broken, found.examples
     assert found.outcomes["as before"] > 20 and found.outcomes["as after"] > 2, str(found)
 
@@ -84,4 +104,6 @@ def test_a_set_that_a_log_has_with_one_chance_and_no_error_stands_in_a_file():
     session = tr.Session(tr.C2UCB(), arms=np.eye(3), oracle=tr.oracles.TopK(2))
     session.follow([0, 1], "a", propensity=0.5)
     again = tr.Session.from_bytes(session.to_bytes())
-    assert again.open["a"].propensity.tolist() == [0.5, 0.5] and np.isnan(again.open["a"].propensity_se)
+    assert again.open["a"].propensity.tolist() == [0.5, 0.5] and np.isnan(
+        again.open["a"].propensity_se
+    )

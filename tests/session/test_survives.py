@@ -1,4 +1,5 @@
-"""What a session meets in notebooks, under signals and from callers' own code: it goes on, or refuses in a sentence with nothing changed."""
+"""What a session meets in notebooks, under signals and from callers' own code: it goes on, or
+refuses in a sentence with nothing changed."""
 
 import copy
 import pickle
@@ -71,7 +72,13 @@ for name in sys.argv[1:]:
 
 
 def run(code, *words, folder=None):
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.split("\n")[:-1]
 
@@ -128,7 +135,11 @@ def test_rows_that_are_always_equal_are_refused_in_words_about_rows(policy):
     assert session.follow(0, "logged", np.ones((3, 2))) in (True, False)  # a log was accepted once
 
 
-@pytest.mark.parametrize("policy", [tr.LinUCB(), tr.LinTS(), tr.SquareCB(), tr.LinUCB(shared=False)], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize(
+    "policy",
+    [tr.LinUCB(), tr.LinTS(), tr.SquareCB(), tr.LinUCB(shared=False)],
+    ids=lambda p: type(p).__name__,
+)
 def test_a_huge_feature_is_refused_with_nothing_changed(policy):
     session = tr.Session(policy, arms=3, dimension=2, seed=0)
     normal = np.array([[0.5, 1.0], [1.0, 0.0], [0.2, 0.3]])
@@ -149,7 +160,8 @@ def test_a_guarantee_refuses_one_row_for_all_arms():
 
 
 def interrupted_at(name, call):
-    """Call with a KeyboardInterrupt where a function of this name is entered, as a signal can bring it."""
+    """Call with a KeyboardInterrupt where a function of this name is entered, as a signal can bring
+    it."""
 
     def tracer(frame, event, arg):
         if event == "call" and frame.f_code.co_name == name:
@@ -277,20 +289,26 @@ CANNOT = {
     "is_open a list": lambda s: s.is_open(["a"]),
     "explain arm 2": lambda s: s.explain(arms=2),
     "learn with features 5": lambda s: s.learn({"arm": [0], "reward": [1.0]}, features=5),
-    "learn with a baseline too large": lambda s: s.learn({"arm": [0], "reward": [1.0]}, baseline=2**64),
+    "learn with a baseline too large": lambda s: s.learn(
+        {"arm": [0], "reward": [1.0]}, baseline=2**64
+    ),
     "save 5": lambda s: s.save(5),
     "load None": lambda s: tr.Session.load(None),
     "from text": lambda s: tr.Session.from_bytes("text"),
     "add too many arms": lambda s: s.add_arms(number=10**13),
     "add far too many arms": lambda s: s.add_arms(number=10**400),
     "add an oracle": lambda s: s.add_arms(number=1, oracle=tr.oracles.TopK(2)),
-    "masked arms": lambda s: s.decide(eligible=np.ma.array([True] * 5, mask=[True, False, False, False, False])),
+    "masked arms": lambda s: s.decide(
+        eligible=np.ma.array([True] * 5, mask=[True, False, False, False, False])
+    ),
 }
 
 
 @pytest.mark.parametrize("case", CANNOT)
 @pytest.mark.parametrize(
-    "policy", [tr.UCB(), tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, alpha=0.3, sigma=0.3)], ids=["UCB", "Safe"]
+    "policy",
+    [tr.UCB(), tr.Safe(tr.BetaThompson(), baseline=0, baseline_mean=0.4, alpha=0.3, sigma=0.3)],
+    ids=["UCB", "Safe"],
 )
 def test_what_cannot_be_is_a_sentence_and_changes_nothing(policy, case):
     session = tr.Session(policy, arms=5, default_reward=0.0)
@@ -320,7 +338,11 @@ def test_sets_grow_with_an_oracle_only():
     assert session.arms.number == 3
 
 
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))], ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "way",
+    [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))],
+    ids=["copy", "deepcopy", "pickle"],
+)
 def test_a_copy_goes_on_by_itself(way):
     session = tr.Session(tr.LinTS(), arms=np.eye(3), seed=4)
     session.decide(id="open")
@@ -349,7 +371,9 @@ def test_a_restored_arm_leaves_the_fast_path_open():
     assert (session.played, len(session.open)) == (1100, 0)
 
 
-@pytest.mark.parametrize("policy", [tr.UCB(), tr.LinUCB(), tr.LinTS(), tr.SoftUCB()], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize(
+    "policy", [tr.UCB(), tr.LinUCB(), tr.LinTS(), tr.SoftUCB()], ids=lambda p: type(p).__name__
+)
 def test_policies_over_fixed_arms_only_count_the_decisions_of_select(policy):
     session = tr.Session(policy, arms=3 if isinstance(policy, tr.UCB) else np.eye(3), seed=1)
     arms = [session.select() for _ in range(4)]

@@ -1,4 +1,5 @@
-"""A window in time closes what is older whenever something is decided or answered, in files and journals too."""
+"""A window in time closes what is older whenever something is decided or answered, in files and
+journals too."""
 
 import contextlib
 import re
@@ -24,7 +25,9 @@ class Watch:
 
 
 def timed(watch, **given):
-    return tr.Session(tr.UCB(), arms=2, seed=0, window="2h", default_reward=0.25, clock=watch, **given)
+    return tr.Session(
+        tr.UCB(), arms=2, seed=0, window="2h", default_reward=0.25, clock=watch, **given
+    )
 
 
 def test_every_call_closes_what_is_overdue_first():
@@ -44,7 +47,11 @@ def test_every_call_closes_what_is_overdue_first():
     sums[second.arm] += 1.0
     assert session.state.sums.tolist() == sums.tolist() and session.rounds == 2
 
-    for end in (lambda: session.cancel("c"), lambda: session.close("c"), lambda: session.update(0, 0.5)):
+    for end in (
+        lambda: session.cancel("c"),
+        lambda: session.close("c"),
+        lambda: session.update(0, 0.5),
+    ):
         session.decide(id="c") if session.known("c") is None else session.decide()
         watch.now += 3 * HOUR
         before = session.rounds
@@ -56,7 +63,10 @@ def test_every_call_closes_what_is_overdue_first():
 @pytest.mark.parametrize("apply", ["on arrival", "in order"])
 def test_a_twin_that_closes_them_by_hand_learns_the_same(apply):
     watch, rng, made = Watch(), np.random.default_rng(0), {}
-    one, twin = timed(watch, apply=apply), tr.Session(tr.UCB(), arms=2, seed=0, default_reward=0.25, apply=apply)
+    one, twin = (
+        timed(watch, apply=apply),
+        tr.Session(tr.UCB(), arms=2, seed=0, default_reward=0.25, apply=apply),
+    )
     for i in range(200):
         watch.now += float(rng.exponential(HOUR / 2))
         twin.expire(ids=[id for id in twin.open if watch.now - made[id] > 2 * HOUR])
@@ -84,7 +94,9 @@ def test_files_copies_and_journals_keep_the_time(tmp_path):
     assert again.expire() == ["a", "b"] and session.__copy__().expire() == ["a", "b"]
 
     path = tmp_path / "v.journal"
-    with tr.Journal(path, tr.Session(tr.UCB(), arms=2, seed=0, window="0.2s", default_reward=0.25)) as journal:
+    with tr.Journal(
+        path, tr.Session(tr.UCB(), arms=2, seed=0, window="0.2s", default_reward=0.25)
+    ) as journal:
         import time
 
         for i in range(8):
@@ -98,17 +110,26 @@ def test_files_copies_and_journals_keep_the_time(tmp_path):
     log = tr.logs.from_journal(path)
     (part,) = log.chunks()
     last = max(entry["t"] for _, entry in read_journal(path))
-    assert set(part.reward.tolist()) == {0.25, 1.0} and (part.time[part.reward == 0.25] < last - 0.2).all()
+    assert (
+        set(part.reward.tolist()) == {0.25, 1.0}
+        and (part.time[part.reward == 0.25] < last - 0.2).all()
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"window": "fortnight"}, "window = 'fortnight' is not a time; write rounds as a whole number or text such as"),
+        (
+            {"window": "fortnight"},
+            "window = 'fortnight' is not a time; write rounds as a whole number or text such as",
+        ),
         ({"window": "0s"}, "window = 0:00:00 must be longer than 0 and at most ten years"),
         ({"window": timedelta(days=-1)}, "must be longer than 0"),
         ({"window": 1.5}, "window = 1.5"),
-        ({"window": "14d", "default_reward": None}, "window = 14 days, 0:00:00 closes decisions with default_reward, which is missing"),
+        (
+            {"window": "14d", "default_reward": None},
+            "window = 14 days, 0:00:00 closes decisions with default_reward, which is missing",
+        ),
         ({"window": "14d", "clock": 5}, "clock = 5 is not a function that returns seconds"),
     ],
 )
@@ -119,7 +140,10 @@ def test_other_windows_are_refused(given, words):
 
 def test_expire_by_time_needs_the_time_of_decisions():
     session = tr.Session(tr.UCB(), arms=2, default_reward=0.0)
-    with pytest.raises(ValueError, match="is a time, but decisions of this session carry none; give it a window in time"):
+    with pytest.raises(
+        ValueError,
+        match="is a time, but decisions of this session carry none; give it a window in time",
+    ):
         session.expire("1h")
     watch = Watch()
     session = timed(watch)

@@ -1,4 +1,5 @@
-"""Problems and policies from outside the package: whatever they get wrong ends in a sentence, compiled and interpreted."""
+"""Problems and policies from outside the package: whatever they get wrong ends in a sentence,
+compiled and interpreted."""
 
 from typing import NamedTuple
 
@@ -67,9 +68,15 @@ FINE = {"reward": 0.5, "loss": 0.1, "mask": ALL, "baseline": 0}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"reward": np.nan}, "Wrong's play returned a reward that is not a finite number for arm 0"),
+        (
+            {"reward": np.nan},
+            "Wrong's play returned a reward that is not a finite number for arm 0",
+        ),
         ({"loss": np.inf}, "Wrong's regret is not a finite number for arm 0"),
-        ({"mask": np.ones(2, dtype=np.bool_)}, r"Wrong's observe gave a mask of 2 entries of which 2 are eligible.* needs 3 entries"),
+        (
+            {"mask": np.ones(2, dtype=np.bool_)},
+            r"Wrong's observe gave a mask of 2 entries of which 2 are eligible.* needs 3 entries",
+        ),
         ({"mask": ~ALL}, "Wrong's observe gave a mask of 3 entries of which 0 are eligible"),
         ({"baseline": 3}, "Wrong's observe named baseline 3, but arms are 0 to 2"),
         ({"baseline": -1}, "Wrong's observe named baseline -1"),
@@ -84,7 +91,9 @@ def test_a_problem_from_outside_is_checked(change, words):
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2), (4, 2)])
 def test_features_of_another_shape_are_refused(shape):
-    with pytest.raises(ValueError, match=rf"features of shape \({shape[0]}, {shape[1]}\), but arms says \(3, 2\)"):
+    with pytest.raises(
+        ValueError, match=rf"features of shape \({shape[0]}, {shape[1]}\), but arms says \(3, 2\)"
+    ):
         tr.simulate(WrongFeatures(np.ones(shape)), tr.LinUCB(), horizon=5)
 
 
@@ -142,13 +151,20 @@ class GivenSet:
 @pytest.mark.parametrize("first", [-1, 2, 7])
 def test_arms_that_are_none_are_refused(first):
     problem = tr.problems.Bernoulli([0.2, 0.5])
-    with pytest.raises(ValueError, match=rf"Given's select returned arm {first}, but arms are 0 to 1 and must be eligible\."):
+    with pytest.raises(
+        ValueError,
+        match=rf"Given's select returned arm {first}, but arms are 0 to 1 and must be eligible\.",
+    ):
         tr.simulate(problem, Given(first=first), horizon=5)
 
 
 def test_an_arm_that_is_not_eligible_is_refused():
-    with pytest.raises(ValueError, match="Given's select returned arm 1, but arms are 0 to 2 and must be eligible"):
-        tr.simulate(Wrong(**FINE | {"mask": np.array([True, False, True])}), Given(first=1), horizon=5)
+    with pytest.raises(
+        ValueError, match="Given's select returned arm 1, but arms are 0 to 2 and must be eligible"
+    ):
+        tr.simulate(
+            Wrong(**FINE | {"mask": np.array([True, False, True])}), Given(first=1), horizon=5
+        )
 
 
 @pytest.mark.parametrize(
@@ -172,11 +188,22 @@ def test_a_policy_from_outside_inside_one_of_ours_is_checked():
     problem = tr.problems.Bernoulli([0.4, 0.5])
     with pytest.raises(ValueError, match="Given's select returned arm 5, but arms are 0 to 1"):
         tr.simulate(problem, guarded, horizon=50)
-    assert tr.simulate(problem, tr.Safe(Given(first=1), baseline=0, baseline_mean=0.4), horizon=50).pulls["Safe"].sum() == 50
+    assert (
+        tr.simulate(problem, tr.Safe(Given(first=1), baseline=0, baseline_mean=0.4), horizon=50)
+        .pulls["Safe"]
+        .sum()
+        == 50
+    )
 
 
 def test_all_verbs_reach_a_policy_from_outside():
-    result = tr.simulate(tr.problems.Bernoulli([0.2, 0.5]), Given(first=1), horizon=7, monitor=tr.Budget(baseline=0), checkpoints=[7])
+    result = tr.simulate(
+        tr.problems.Bernoulli([0.2, 0.5]),
+        Given(first=1),
+        horizon=7,
+        monitor=tr.Budget(baseline=0),
+        checkpoints=[7],
+    )
     assert result.watched["Given"]["events"].tolist() == [[[0, 7, 0, 0]]]  # its own `event`
 
 
@@ -186,7 +213,11 @@ def test_our_own_are_not_wrapped():
     wrapped, same = checked(Given(), problem, describe(problem))
     assert isinstance(wrapped, CheckedPolicy)
     assert same is problem
-    missing = [verb.__name__ for verb in (select, commit, update, event, stopped) if verb.verb.of(CheckedPolicy) is None]
+    missing = [
+        verb.__name__
+        for verb in (select, commit, update, event, stopped)
+        if verb.verb.of(CheckedPolicy) is None
+    ]
     assert missing == []
 
 

@@ -1,4 +1,5 @@
-"""Delays: results without one are what they were, rewards come when and in the order they should, draws stay paired."""
+"""Delays: results without one are what they were, rewards come when and in the order they should,
+draws stay paired."""
 
 import heapq
 import math
@@ -12,7 +13,12 @@ from tightrope.core.streams import DELAY, NOISE, PROBLEM, stream
 from tightrope.core.verbs import describe, observe, play, private, regret
 from tightrope.simulation.delays import most_open
 
-ALL = (tr.delays.Fixed(7), tr.delays.Geometric(9.0), tr.delays.Batched(6), tr.delays.ByReward(2, 15))
+ALL = (
+    tr.delays.Fixed(7),
+    tr.delays.Geometric(9.0),
+    tr.delays.Batched(6),
+    tr.delays.ByReward(2, 15),
+)
 ROUNDS = 60
 
 
@@ -32,9 +38,14 @@ def by_hand(problem, policy, delay, in_order, seed=0):
     told, world = describe(problem), private(problem)
     draw, noise, late = (stream(seed, 0, role) for role in (PROBLEM, NOISE, DELAY))
     session = tr.Session(
-        policy, arms=told.rows if told.features is None else told.features, oracle=told.oracle,
-        dimension=told.dimension or None if told.features is None else None, horizon=ROUNDS, seed=seed, apply="in order" if in_order else "on arrival",
-    )  # fmt: skip
+        policy,
+        arms=told.rows if told.features is None else told.features,
+        oracle=told.oracle,
+        dimension=told.dimension or None if told.features is None else None,
+        horizon=ROUNDS,
+        seed=seed,
+        apply="in order" if in_order else "on arrival",
+    )
     letters, total, curve = [], 0.0, []
     for t in range(ROUNDS):
         while letters and letters[0][0] <= t:
@@ -44,7 +55,14 @@ def by_hand(problem, policy, delay, in_order, seed=0):
         decision = session.decide(context.features, context.eligible, id=t)
         reward = play(world, context, decision.arm, noise)
         total += regret(world, context, decision.arm)
-        heapq.heappush(letters, (t + 1 + rounds_late(delay, t, reward, late), t, np.copy(reward) if np.ndim(reward) else reward))
+        heapq.heappush(
+            letters,
+            (
+                t + 1 + rounds_late(delay, t, reward, late),
+                t,
+                np.copy(reward) if np.ndim(reward) else reward,
+            ),
+        )
         curve.append(total)
     return np.array(curve)
 
@@ -55,20 +73,34 @@ def worlds():
     return [
         (tr.problems.Bernoulli([0.3, 0.5, 0.7, 0.6]), tr.UCB(alpha=0.5)),
         (tr.problems.Bernoulli([0.3, 0.5, 0.7, 0.6]), tr.BetaThompson()),
-        (tr.problems.ContextualLinear([0.8, 0.6], arms=4, noise=0.2), tr.LinUCB(width="theorem", noise=0.2)),
+        (
+            tr.problems.ContextualLinear([0.8, 0.6], arms=4, noise=0.2),
+            tr.LinUCB(width="theorem", noise=0.2),
+        ),
         (tr.problems.SemiBandit(rows, [0.5, 0.2, 0.4], tr.oracles.TopK(3), noise=0.1), tr.C2UCB()),
     ]
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=thorough) for number in (1, 2)), 3])  # one compiled, one of Python
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(number, marks=thorough) for number in (1, 2)), 3]
+)  # one compiled, one of Python
 def test_rewards_come_when_and_in_the_order_they_should(number, in_order):
     for problem, policy in worlds()[number : number + 1]:
         for delay in ALL:
             result = tr.simulate(
-                problem, policy, horizon=ROUNDS, checkpoints=range(1, ROUNDS + 1), delay=delay, apply="in order" if in_order else "on arrival"
-            )  # fmt: skip
-            assert np.allclose(result.regret[type(policy).__name__][0], by_hand(problem, policy, delay, in_order), atol=1e-9), (
+                problem,
+                policy,
+                horizon=ROUNDS,
+                checkpoints=range(1, ROUNDS + 1),
+                delay=delay,
+                apply="in order" if in_order else "on arrival",
+            )
+            assert np.allclose(
+                result.regret[type(policy).__name__][0],
+                by_hand(problem, policy, delay, in_order),
+                atol=1e-9,
+            ), (
                 policy,
                 delay,
             )
@@ -86,18 +118,30 @@ def test_without_a_delay_nothing_changes():
 
 @thorough
 def test_a_delay_changes_no_other_draw():
-    """A policy that learns nothing pays the same regret and meets the same contexts with any delay."""
+    """A policy that learns nothing pays the same regret and meets the same contexts with any
+    delay."""
     problem = tr.problems.ContextualLinear([0.8, 0.6], arms=4, noise=0.2)
     blind = tr.LinEpsilonGreedy(epsilon=1.0)
-    results = [tr.simulate(problem, blind, horizon=300, delay=delay).regret["LinEpsilonGreedy"] for delay in (None, *ALL)]
+    results = [
+        tr.simulate(problem, blind, horizon=300, delay=delay).regret["LinEpsilonGreedy"]
+        for delay in (None, *ALL)
+    ]
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
 def test_cutting_a_run_changes_nothing_and_late_rewards_are_dropped():
-    """Nothing is learned within a run shorter than its delay: every arm looks new, so the first one is played."""
-    result = tr.simulate(tr.problems.Bernoulli([0.1, 0.9]), tr.UCB(), horizon=50, delay=tr.delays.Fixed(50))
+    """Nothing is learned within a run shorter than its delay: every arm looks new, so the first one
+    is played."""
+    result = tr.simulate(
+        tr.problems.Bernoulli([0.1, 0.9]), tr.UCB(), horizon=50, delay=tr.delays.Fixed(50)
+    )
     assert result.pulls["UCB"].tolist() == [[50.0, 0.0]]
-    assert tr.simulate(tr.problems.Bernoulli([0.1, 0.9]), tr.UCB(), horizon=50, delay=tr.delays.Fixed(48)).pulls["UCB"][0, 1] == 1.0
+    assert (
+        tr.simulate(
+            tr.problems.Bernoulli([0.1, 0.9]), tr.UCB(), horizon=50, delay=tr.delays.Fixed(48)
+        ).pulls["UCB"][0, 1]
+        == 1.0
+    )
 
 
 def test_room_for_open_rewards():
@@ -106,9 +150,13 @@ def test_room_for_open_rewards():
         delay, rng = tr.delays.Geometric(mean), np.random.default_rng(1)
         late = rng.geometric(1 / (1 + mean), 20_000) - 1
         ends = np.arange(20_000) + late
-        opened = np.cumsum(np.ones(20_000)) - np.cumsum(np.bincount(np.minimum(ends, 19_999), minlength=20_000)[:20_000])
+        opened = np.cumsum(np.ones(20_000)) - np.cumsum(
+            np.bincount(np.minimum(ends, 19_999), minlength=20_000)[:20_000]
+        )
         assert opened.max() < most_open(delay, 20_000, False)
-        assert (np.maximum.accumulate(ends) - np.arange(20_000)).max() < most_open(delay, 10**9, True)
+        assert (np.maximum.accumulate(ends) - np.arange(20_000)).max() < most_open(
+            delay, 10**9, True
+        )
         assert abs(late.mean() - mean) <= 4 * math.sqrt(mean * (1 + mean) / 20_000)
     assert most_open(tr.delays.Fixed(10), 5, False) == 5
     assert most_open(tr.delays.Batched(4), 100, True) == 4
@@ -125,9 +173,17 @@ def test_room_for_open_rewards():
             lambda: tr.simulate(tr.problems.Bernoulli([0.5]), tr.UCB(), horizon=5, delay=3),
             "delay = 3 is not a delay; pass None or one such as",
         ),
-        (lambda: tr.simulate(tr.problems.Bernoulli([0.5]), tr.UCB(), horizon=5, apply="later"), "apply = 'later'"),
         (
-            lambda: tr.simulate(tr.problems.Bernoulli([0.5]), tr.UCB(), horizon=10**12, delay=tr.delays.Fixed(10**11)),
+            lambda: tr.simulate(tr.problems.Bernoulli([0.5]), tr.UCB(), horizon=5, apply="later"),
+            "apply = 'later'",
+        ),
+        (
+            lambda: tr.simulate(
+                tr.problems.Bernoulli([0.5]),
+                tr.UCB(),
+                horizon=10**12,
+                delay=tr.delays.Fixed(10**11),
+            ),
             "delay: rewards open at once = 100,000,000,001 needs",
         ),
     ],
@@ -151,7 +207,10 @@ def test_another_delay_is_another_result(tmp_path):
         out = tmp_path / str(number)
         first = tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=delay, apply=apply)
         assert np.array_equal(
-            tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=delay, apply=apply).regret["UCB"], first.regret["UCB"]
+            tr.simulate(problem, tr.UCB(), horizon=300, out=out, delay=delay, apply=apply).regret[
+                "UCB"
+            ],
+            first.regret["UCB"],
         )
         assert tr.load(out).settings["delay"] == (None if delay is None else repr(delay))
         for other in cases[:number]:
@@ -177,7 +236,10 @@ def test_a_delay_of_ones_own_is_a_class_of_parameters_and_methods(tmp_path):
     problem = tr.problems.Bernoulli([0.3, 0.5, 0.7])
     options = {"horizon": 50, "replications": 3, "checkpoints": range(1, 51)}
     own = tr.simulate(problem, tr.UCB(), delay=Weekly(0), out=tmp_path, **options)
-    assert np.array_equal(own.regret["UCB"], tr.simulate(problem, tr.UCB(), delay=tr.delays.Batched(7), **options).regret["UCB"])
+    assert np.array_equal(
+        own.regret["UCB"],
+        tr.simulate(problem, tr.UCB(), delay=tr.delays.Batched(7), **options).regret["UCB"],
+    )
     assert repr(Weekly(3)) == "Weekly(grace=3)"
     assert Weekly(0) != Weekly(1) and Weekly(1) == Weekly(grace=1)
     with pytest.raises(ValueError, match="grace = -1"):

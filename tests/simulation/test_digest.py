@@ -24,8 +24,11 @@ PACKAGE = pathlib.Path(tr.__file__).parent
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """A function that writes modules into a folder of tmp_path and imports the first of them anew."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python tells files apart by second and size
+    """A function that writes modules into a folder of tmp_path and imports the first of them
+    anew."""
+    monkeypatch.setattr(
+        sys, "dont_write_bytecode", True
+    )  # Python tells files apart by second and size
     written = set()
 
     def written_and_imported(folder="", **sources):
@@ -52,12 +55,19 @@ def load(tmp_path, monkeypatch):
 
 def in_another_process(folder, code, python=sys.executable):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    done = subprocess.run([python, "-B", "-c", code], env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-B", "-c", code],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.split()
 
 
-# This package -----------------------------------------------------------------------------------------------------------
+# This package -------------------------------------------------------------------------------------
 
 PLANNED = """
 import tightrope as tr
@@ -71,7 +81,11 @@ print(*(digest(item) for item in (CountedOnArrival(inner=tr.UCB()), WatchMarting
 def test_an_edit_of_a_papers_own_policy_or_monitor_is_seen(tmp_path):
     """Failed before: the sources of papers are in no hash, and their classes were taken by name."""
     for package in ("tightrope", "tightrope_papers"):
-        shutil.copytree(PACKAGE.parent / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            PACKAGE.parent / package,
+            tmp_path / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     before = in_another_process(tmp_path, PLANNED)
     for file, old, new in [
         (
@@ -79,16 +93,26 @@ def test_an_edit_of_a_papers_own_policy_or_monitor_is_seen(tmp_path):
             "return select(self.inner, state, context, rng)",
             "return 1 + select(self.inner, state, context, rng)",
         ),
-        ("theory.py", "tally.means[0] += earned", "tally.means[0] -= earned"),  # in a function that the kernel calls
+        (
+            "theory.py",
+            "tally.means[0] += earned",
+            "tally.means[0] -= earned",
+        ),  # in a function that the kernel calls
     ]:
         path = tmp_path / "tightrope_papers/conservative" / file
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, new))
     after = in_another_process(tmp_path, PLANNED)
-    assert [first == second for first, second in zip(before, after, strict=True)] == [False, False, True]
+    assert [first == second for first, second in zip(before, after, strict=True)] == [
+        False,
+        False,
+        True,
+    ]
 
 
-@pytest.mark.parametrize(("verb", "cls"), [("select", CountedOnArrival), ("watch", WatchMartingale)])
+@pytest.mark.parametrize(
+    ("verb", "cls"), [("select", CountedOnArrival), ("watch", WatchMartingale)]
+)
 def test_another_kernel_of_a_papers_class_is_another_digest(monkeypatch, verb, cls):
     before = digest(cls)
     assert digest(cls) == before
@@ -98,9 +122,18 @@ def test_another_kernel_of_a_papers_class_is_another_digest(monkeypatch, verb, c
 
 def test_every_module_of_this_package_is_in_the_hash_or_taken_by_content():
     """What is looked up by name has to be in the hash of the sources."""
-    loaded = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "tightrope"}
+    loaded = {
+        name: module
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] == "tightrope"
+    }
     hashed = {name for name, module in loaded.items() if not is_outside(module)}
-    assert {"tightrope.core.streams", "tightrope.core.registry", "tightrope.simulation.loops", "tightrope.policies.classic.ucb"} <= hashed
+    assert {
+        "tightrope.core.streams",
+        "tightrope.core.registry",
+        "tightrope.simulation.loops",
+        "tightrope.policies.classic.ucb",
+    } <= hashed
     for name in hashed:
         assert cache.file_of(name) in cache.HASHED
     assert is_outside(sys.modules["tightrope_papers.conservative.theory"])
@@ -108,7 +141,7 @@ def test_every_module_of_this_package_is_in_the_hash_or_taken_by_content():
     assert not is_outside(Policy)
 
 
-# Installed packages -----------------------------------------------------------------------------------------------------
+# Installed packages -------------------------------------------------------------------------------
 
 
 def installed(load, tmp_path, name, source, version):
@@ -116,7 +149,9 @@ def installed(load, tmp_path, name, source, version):
     folder = tmp_path / "site-packages" / f"{name}-0.dist-info"
     if version is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
     return load("site-packages", **{name: source}).f
 
 
@@ -140,7 +175,8 @@ def test_an_installed_package_without_a_version_is_taken_by_content(load, tmp_pa
 
 
 def test_a_virtual_environment_in_the_projects_folder_leaves_its_modules_ones_own(tmp_path):
-    """Failed before: everything below sys.prefix counted as installed, and an edited kernel found the old chunks."""
+    """Failed before: everything below sys.prefix counted as installed, and an edited kernel found
+    the old chunks."""
     venv.create(tmp_path, symlinks=True)
     (tmp_path / "mine.py").write_text(FIRST)
     code = """
@@ -152,12 +188,15 @@ print(sys.prefix, is_outside(mine.f), is_outside(numpy.linalg.norm), is_outside(
     assert found == [str(tmp_path), "True", "False", "False"]
 
 
-# Modules whose attributes a function reads ------------------------------------------------------------------------------
+# Modules whose attributes a function reads --------------------------------------------------------
 
 
 def test_what_a_module_imports_from_its_own_folder_is_a_part_of_it(load):
     """Failed before: of helpers only its own file was looked at."""
-    kernel, helpers = "import helpers\ndef f(x):\n    return helpers.g(x)\n", "import inner\ndef g(x):\n    return inner.h(x)\n"
+    kernel, helpers = (
+        "import helpers\ndef f(x):\n    return helpers.g(x)\n",
+        "import inner\ndef g(x):\n    return inner.h(x)\n",
+    )
     one, two = "def h(x):\n    return 1.0\n", "def h(x):\n    return 2.0\n"
     before = digest(load(kernel=kernel, helpers=helpers, inner=one, apart=one).f)
     assert digest(load(kernel=kernel, helpers=helpers, inner=one, apart=two).f) == before
@@ -167,9 +206,13 @@ def test_what_a_module_imports_from_its_own_folder_is_a_part_of_it(load):
 
 @pytest.mark.parametrize("start", ["", None])
 def test_a_module_of_a_package_is_seen_where_its_package_is_imported(load, start):
-    """Failed before: of own.helpers.g only own/__init__.py was looked at, or nothing where there is none."""
-    files = {"kernel": "import own.helpers\ndef f(x):\n    return own.helpers.g(x)\n",
-             "own__helpers": "from . import inner\ndef g(x):\n    return inner.h(x)\n", "own__inner": FIRST}  # fmt: skip
+    """Failed before: of own.helpers.g only own/__init__.py was looked at, or nothing where there is
+    none."""
+    files = {
+        "kernel": "import own.helpers\ndef f(x):\n    return own.helpers.g(x)\n",
+        "own__helpers": "from . import inner\ndef g(x):\n    return inner.h(x)\n",
+        "own__inner": FIRST,
+    }
     if start is not None:
         files["own____init__"] = start
     before = digest(load(**files).f)

@@ -1,4 +1,5 @@
-"""`compare`: its parts against naive ones, errors at their level, pairs that share noise, results of both kinds."""
+"""`compare`: its parts against naive ones, errors at their level, pairs that share noise, results
+of both kinds."""
 
 import itertools
 
@@ -26,17 +27,27 @@ def test_interquartile_means_of_repeated_values():
     rng = np.random.default_rng(1)
     values, counts = np.sort(rng.normal(size=8)), rng.integers(0, 4, size=8)
     counts[0] += -counts.sum() % 4
-    assert interquartile_weights(counts) @ values == pytest.approx(trim_mean(np.repeat(values, counts), 0.25))
-    assert interquartile_weights(np.ones(5)) @ np.arange(5.0) == pytest.approx(2.0)  # quartiles inside a value
-    assert interquartile_weights(np.ones(6)) @ np.array([0, 1, 2, 3, 4, 99.0]) == pytest.approx((0.5 * 1 + 2 + 3 + 0.5 * 4) / 3)
+    assert interquartile_weights(counts) @ values == pytest.approx(
+        trim_mean(np.repeat(values, counts), 0.25)
+    )
+    assert interquartile_weights(np.ones(5)) @ np.arange(5.0) == pytest.approx(
+        2.0
+    )  # quartiles inside a value
+    assert interquartile_weights(np.ones(6)) @ np.array([0, 1, 2, 3, 4, 99.0]) == pytest.approx(
+        (0.5 * 1 + 2 + 3 + 0.5 * 4) / 3
+    )
 
 
 def test_shared_noise_leaves_the_difference():
-    """A gap far below the spread of either policy is decided, because both meet the same luck; unpaired it is not."""
+    """A gap far below the spread of either policy is decided, because both meet the same luck;
+    unpaired it is not."""
     rng = np.random.default_rng(2)
     luck = rng.normal(100.0, 30.0, size=40)
     a, b = luck, luck + 1.0 + 0.5 * rng.normal(size=40)
-    paired, apart = compared_pairs({"a": a, "b": b}, "regret"), compared_pairs({"a": a, "b": rng.permutation(b)}, "regret")
+    paired, apart = (
+        compared_pairs({"a": a, "b": b}, "regret"),
+        compared_pairs({"a": a, "b": rng.permutation(b)}, "regret"),
+    )
     (pair,) = paired.pairs
     assert pair.decided
     assert (pair.first, pair.second, paired.best) == ("a", "b", ["a"])
@@ -48,10 +59,13 @@ def test_shared_noise_leaves_the_difference():
 
 
 def test_error_of_all_pairs_together_where_nothing_differs():
-    """Four equal policies, six pairs: a wrong decision in 5 % of 200 data sets (4 s.e.); without Holm it would be in a fifth."""
+    """Four equal policies, six pairs: a wrong decision in 5 % of 200 data sets (4 s.e.); without
+    Holm it would be in a fifth."""
     rng, wrong, naive = np.random.default_rng(3), 0, 0
     for seed in range(200):
-        found = compared_pairs(dict(zip("abcd", rng.normal(size=(4, 30)), strict=True)), "regret", draws=500, seed=seed)
+        found = compared_pairs(
+            dict(zip("abcd", rng.normal(size=(4, 30)), strict=True)), "regret", draws=500, seed=seed
+        )
         wrong += any(pair.decided for pair in found.pairs)
         naive += any(pair.lower > 0.0 or pair.upper < 0.0 for pair in found.pairs)
     assert wrong / 200 <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 200)
@@ -61,7 +75,8 @@ def test_error_of_all_pairs_together_where_nothing_differs():
 @pytest.mark.parametrize("n", [2, 3, 6, 8, 10, 20])
 @pytest.mark.parametrize("kind", ["normal", "exponential", "skewed differences"])
 def test_few_replications_keep_the_level(n, kind):
-    """200 comparisons where nothing differs, also where only the means agree: at most 5 % decided (4 s.e.), intervals hold 0 in 95 %."""
+    """200 comparisons where nothing differs, also where only the means agree: at most 5 % decided
+    (4 s.e.), intervals hold 0 in 95 %."""
     rng, wrong, held = np.random.default_rng([n, len(kind)]), 0, 0
     for seed in range(200):
         pair = rng.normal(size=(2, n)) if kind == "normal" else rng.exponential(size=(2, n))
@@ -77,14 +92,20 @@ def test_a_large_difference_is_decided_from_six_replications_on():
     rng = np.random.default_rng(8)
     a, b = rng.normal(size=(2, 6))
     assert compared_pairs({"a": a, "b": b + 30.0}, "regret").pairs[0].p == 2.0**-5
-    flipped = [abs((np.array(signs) * (a - b)).mean()) for signs in itertools.product((-1, 1), repeat=6)]
-    assert compared_pairs({"a": a, "b": b}, "regret").pairs[0].p >= np.mean(np.array(flipped) >= abs((a - b).mean()) - 1e-12)
+    flipped = [
+        abs((np.array(signs) * (a - b)).mean()) for signs in itertools.product((-1, 1), repeat=6)
+    ]
+    assert compared_pairs({"a": a, "b": b}, "regret").pairs[0].p >= np.mean(
+        np.array(flipped) >= abs((a - b).mean()) - 1e-12
+    )
 
 
 def test_few_replications_decide_nothing(tmp_path):
     cost = {"a": np.arange(5.0), "b": np.arange(5.0) + 1.0}
     assert compared_pairs(cost, "regret").pairs[0].p == 2.0**-4
-    assert "5 replications cannot decide between 1 pair at alpha = 0.05; 6 can." in str(compared_pairs(cost, "regret"))
+    assert "5 replications cannot decide between 1 pair at alpha = 0.05; 6 can." in str(
+        compared_pairs(cost, "regret")
+    )
     few = compared_pairs({"a": np.array([1.0, 2.0]), "b": np.array([3.0, 7.0])}, "regret")
     assert (few.pairs[0].lower, few.pairs[0].upper) == (-np.inf, np.inf)
     assert few.plot(tmp_path / "few.svg").stat().st_size > 1000
@@ -96,7 +117,10 @@ def test_few_replications_decide_nothing(tmp_path):
 
 
 def test_profile_is_the_share_of_problems():
-    cost = {"a": np.array([1.0, 4.0, 1.0, 4.0]), "b": np.array([2.0, 1.0, 4.0, 3.0])}  # on two problems: 1, 4 and 3, 2
+    cost = {
+        "a": np.array([1.0, 4.0, 1.0, 4.0]),
+        "b": np.array([2.0, 1.0, 4.0, 3.0]),
+    }  # on two problems: 1, 4 and 3, 2
     found = compared_pairs(cost, "regret", problems=2)
     assert found.ratios.tolist() == [1.0, 2.0, 3.0]
     assert found.profile["a"].tolist() == [0.5, 1.0, 1.0]
@@ -105,15 +129,23 @@ def test_profile_is_the_share_of_problems():
 
 def test_results_of_both_kinds_compare_also_after_a_file(tmp_path):
     problems = [tr.problems.Bernoulli([0.2, 0.8]), tr.problems.Bernoulli([0.4, 0.6])]
-    result = tr.simulate(problems, {"UCB": tr.UCB(), "Thompson": tr.BetaThompson()}, horizon=300, replications=30)
+    result = tr.simulate(
+        problems, {"UCB": tr.UCB(), "Thompson": tr.BetaThompson()}, horizon=300, replications=30
+    )
     found = result.compare(seed=4)
     assert str(tr.load(result.save(tmp_path / "a")).compare(seed=4)) == str(found)
     assert (found.cost, found.problems, found.best) == ("final regret", 2, ["Thompson"])
-    assert [level.mean for level in found.levels] == pytest.approx([row.mean for row in result.summary()])
+    assert [level.mean for level in found.levels] == pytest.approx(
+        [row.mean for row in result.summary()]
+    )
     assert list(found.frame()["first"]) == ["Thompson"]
     assert found.plot(tmp_path / "pairs.svg").stat().st_size > 1000
     problem = tr.problems.Linear(np.eye(2), [0.6, 0.0], noise=0.3)
-    named = tr.identify(problem, {"LinGapE": tr.LinGapE(noise=0.3), "Uniform": tr.Uniform(noise=0.3)}, replications=8)
+    named = tr.identify(
+        problem,
+        {"LinGapE": tr.LinGapE(noise=0.3), "Uniform": tr.Uniform(noise=0.3)},
+        replications=8,
+    )
     rounds = named.compare(draws=200)
     assert rounds.cost == "rounds"
     pairs = itertools.combinations([row.policy for row in named.summary()], 2)
@@ -123,7 +155,8 @@ def test_results_of_both_kinds_compare_also_after_a_file(tmp_path):
 @pytest.mark.parametrize("n", [4, 6, 8, 12, 20, 50])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_one_replication_far_from_all_others_does_not_stretch_the_interval(n, sign):
-    """Draws that miss it have no spread: the interval of differences from -299,200 to -52,463 was (-22,162,286, -39,424)."""
+    """Draws that miss it have no spread: the interval of differences from -299,200 to -52,463 was
+    (-22,162,286, -39,424)."""
     rng = np.random.default_rng(n)
     cost = 53_600 + 30 * rng.normal(size=n)
     cost[-1] = 300_000
@@ -136,7 +169,8 @@ def test_one_replication_far_from_all_others_does_not_stretch_the_interval(n, si
 
 
 def test_intervals_with_a_rare_outlier_keep_their_level():
-    """500 comparisons of policies that cost the same but for one run in 20 that fails: the interval holds 0 in 95 % (4 s.e.)."""
+    """500 comparisons of policies that cost the same but for one run in 20 that fails: the interval
+    holds 0 in 95 % (4 s.e.)."""
     missed = 0
     for seed in range(500):
         rng = np.random.default_rng([20, seed])

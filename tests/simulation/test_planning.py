@@ -13,9 +13,13 @@ def test_tests_of_fixed_size_keep_their_error_at_the_hardest_means():
     assert textbook < fixed
     rng = np.random.default_rng(0)
     for size in (fixed, textbook):
-        wrong = (rng.binomial(size // 3, means, (runs, 3)) + rng.random((runs, 3)) * 1e-6).argmax(axis=1) != 0
+        wrong = (rng.binomial(size // 3, means, (runs, 3)) + rng.random((runs, 3)) * 1e-6).argmax(
+            axis=1
+        ) != 0
         assert wrong.mean() <= delta + 4 * np.sqrt(delta * (1 - delta) / runs)
-    small = (rng.binomial(textbook // 12, means, (runs, 3)) + rng.random((runs, 3)) * 1e-6).argmax(axis=1) != 0
+    small = (rng.binomial(textbook // 12, means, (runs, 3)) + rng.random((runs, 3)) * 1e-6).argmax(
+        axis=1
+    ) != 0
     assert small.mean() > delta  # a quarter of the samples would not do
 
 
@@ -37,7 +41,9 @@ def test_means_that_are_not_linear_in_the_features_are_refused():
         tr.plan([0.1], epsilon=0.1)
 
 
-@pytest.mark.parametrize("means", [[0.0, 0.0], [1e-4, 1e-4], [0.001, 0.0], [0.999, 1.0], [0.0, 0.0, 0.011], [0.5, 0.0]])
+@pytest.mark.parametrize(
+    "means", [[0.0, 0.0], [1e-4, 1e-4], [0.001, 0.0], [0.999, 1.0], [0.0, 0.0, 0.011], [0.5, 0.0]]
+)
 def test_rates_near_0_or_1_have_no_textbook_size(means):
     planned = tr.plan(means, epsilon=0.01, delta=0.05, replications=2, seed=0, max_rounds=2_000)
     assert planned.textbook is None

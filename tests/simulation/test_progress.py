@@ -25,10 +25,13 @@ def run(**options):  # a replication is one slice, so there are four calls
 
 @pytest.fixture
 def lines(monkeypatch, capsys):
-    """A function that gives the lines on standard error since it was last asked, where each call makes one."""
+    """A function that gives the lines on standard error since it was last asked, where each call
+    makes one."""
     monkeypatch.setattr(orchestrator, "WAITING_SECONDS", 1e9)  # no lines of a run that compiles
     make = bars.Bars.__init__
-    monkeypatch.setattr(bars.Bars, "__init__", lambda self, console=None, every=0.0: make(self, console, every))
+    monkeypatch.setattr(
+        bars.Bars, "__init__", lambda self, console=None, every=0.0: make(self, console, every)
+    )
 
     def take():
         out, err = capsys.readouterr()
@@ -50,7 +53,12 @@ def test_a_run_tells_its_share_and_its_end(lines):
 
 
 def test_an_identification_promises_no_end(lines):
-    answer = tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5), max_rounds=10**6, progress=True)
+    answer = tr.identify(
+        tr.problems.Bernoulli([0.1, 0.9]),
+        tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5),
+        max_rounds=10**6,
+        progress=True,
+    )
     said = lines()
     assert "of at most 1,000,000, " in said[0]
     assert said[-1].startswith(f"identify: {int(answer.rounds['UGapE'][0]):,} rounds in ")
@@ -83,7 +91,11 @@ def test_a_terminal_has_a_bar_for_each_run_and_keeps_their_last_lines():
         drawn.advance_to(first, 50, 100)
         drawn.advance_to(second, 7, 100)
         drawn.refresh()
-        assert "one" in screen.getvalue() and "50%" in screen.getvalue() and "7 rounds of at most 100" in screen.getvalue()
+        assert (
+            "one" in screen.getvalue()
+            and "50%" in screen.getvalue()
+            and "7 rounds of at most 100" in screen.getvalue()
+        )
         assert "━" in screen.getvalue()
         drawn.end(first)
     assert "one: 50 rounds in " in screen.getvalue()
@@ -92,7 +104,9 @@ def test_a_terminal_has_a_bar_for_each_run_and_keeps_their_last_lines():
 @pytest.mark.parametrize("widgets", [False, True])
 def test_a_notebook_has_a_bar_where_rich_can_draw_one(widgets, monkeypatch):
     console = Console(file=io.StringIO(), force_jupyter=True)
-    monkeypatch.setitem(sys.modules, "ipywidgets", types.SimpleNamespace(__spec__=object()) if widgets else None)
+    monkeypatch.setitem(
+        sys.modules, "ipywidgets", types.SimpleNamespace(__spec__=object()) if widgets else None
+    )
     if not widgets:
         monkeypatch.setattr(bars.importlib.util, "find_spec", lambda name: None)
     drawn = bars.Bars(console)
@@ -101,7 +115,13 @@ def test_a_notebook_has_a_bar_where_rich_can_draw_one(widgets, monkeypatch):
 
 
 def test_other_words_for_progress_are_refused():
-    with pytest.raises(ValueError, match=r"progress = 'yes' is not True, False or a function of \(rounds done, rounds in all\)\."):
+    with pytest.raises(
+        ValueError,
+        match=r"progress = 'yes' is not True, False or a function of "
+        r"\(rounds done, "
+        r"rounds in "
+        r"all\)\.",
+    ):
         run(progress="yes")
 
 
@@ -109,8 +129,15 @@ def test_progress_is_told_of_while_a_policy_begins(monkeypatch):
     """A design for many arms takes seconds, in which nothing was shown."""
 
     init, calls = tr.UGapE.init, []
-    monkeypatch.setattr(tr.UGapE, "init", lambda policy, arms: time.sleep(0.6) or init(policy, arms))
+    monkeypatch.setattr(
+        tr.UGapE, "init", lambda policy, arms: time.sleep(0.6) or init(policy, arms)
+    )
     monkeypatch.setattr(orchestrator, "WAITING_SECONDS", 0.15)
-    tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(noise=0.5), max_rounds=50, progress=lambda *now: calls.append(now))
+    tr.identify(
+        tr.problems.Bernoulli([0.1, 0.9]),
+        tr.UGapE(noise=0.5),
+        max_rounds=50,
+        progress=lambda *now: calls.append(now),
+    )
     assert calls.count((0, 50)) >= 2
     assert calls[-1][0] > 0

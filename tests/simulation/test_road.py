@@ -1,4 +1,5 @@
-"""Plan, executors and store: chunks keyed by content, damaged files, other processes, sizes, interruptions."""
+"""Plan, executors and store: chunks keyed by content, damaged files, other processes, sizes,
+interruptions."""
 
 import abc
 import contextlib
@@ -32,7 +33,9 @@ UCB, KL = tr.UCB(), tr.KLUCB()
 
 
 def run(policies, out, problem=TEN, horizon=300, replications=4, **more):
-    return tr.simulate(problem, policies, horizon=horizon, replications=replications, out=out, **more)
+    return tr.simulate(
+        problem, policies, horizon=horizon, replications=replications, out=out, **more
+    )
 
 
 def files(out):
@@ -134,7 +137,9 @@ def test_what_has_no_digest_is_refused_with_out_and_runs_without(tmp_path):
         def __call__(self, scores):
             return np.argsort(-scores, kind="stable")[:2]
 
-    with pytest.raises(ValueError, match=r"out cannot be used: the problem of 'it' .*generator.* has no content"):
+    with pytest.raises(
+        ValueError, match=r"out cannot be used: the problem of 'it' .*generator.* has no content"
+    ):
         run({"it": tr.C2UCB()}, tmp_path, sets(Locked()), horizon=5)
     assert not list(tmp_path.iterdir())
     tr.simulate(sets(Locked()), {"it": tr.C2UCB()}, horizon=5)
@@ -188,9 +193,16 @@ except ValueError as error:
 
 def mine(folder, choice, out, engine="threads"):
     (folder / "mine.py").write_text(MINE.replace("CHOICE", choice))
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "TIGHTROPE_CACHE": str(folder / "cache")}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
+        "TIGHTROPE_CACHE": str(folder / "cache"),
+    }
     done = subprocess.run(
-        [sys.executable, "-B", "-c", RUN_MINE, str(out), engine], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-B", "-c", RUN_MINE, str(out), engine],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
@@ -228,7 +240,12 @@ def test_a_damaged_chunk_is_named_and_computed_again(tmp_path):
     whole = paths[0].read_bytes()
     cut = len(whole) // 2
     middle = whole.index(b"PAR1") + 40
-    for damaged in (whole[:cut], b"", whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :], paths[1].read_bytes()):
+    for damaged in (
+        whole[:cut],
+        b"",
+        whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
+        paths[1].read_bytes(),
+    ):
         paths[0].write_bytes(damaged)
         with pytest.warns(RuntimeWarning, match=f"{paths[0].name} is damaged"):
             again = run({"UCB": UCB}, tmp_path)
@@ -244,7 +261,9 @@ def test_every_altered_byte_is_found_or_changes_nothing(tmp_path):
     (path,) = (tmp_path / "chunks").iterdir()
     whole, rng, found = path.read_bytes(), np.random.default_rng(0), 0
     for place in rng.choice(len(whole), 150, replace=False):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :])
+        path.write_bytes(
+            whole[:place] + bytes([whole[place] ^ (1 << rng.integers(8))]) + whole[place + 1 :]
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             again = run({"UCB": UCB}, tmp_path, replications=1, horizon=40)
@@ -256,7 +275,9 @@ def test_every_altered_byte_is_found_or_changes_nothing(tmp_path):
 def test_chunk_files_are_tidy_tables(tmp_path):
     import pyarrow.parquet as pq
 
-    result = run({"mine": tr.UCB(alpha=1.0)}, tmp_path, monitor=tr.Budget(baseline=0), replications=3)
+    result = run(
+        {"mine": tr.UCB(alpha=1.0)}, tmp_path, monitor=tr.Budget(baseline=0), replications=3
+    )
     tables = [pq.read_table(path).to_pydict() for path in (tmp_path / "chunks").iterdir()]
     rows = {row["replication"][0]: row for row in tables}
     assert sorted(rows) == [0, 1, 2]
@@ -264,14 +285,18 @@ def test_chunk_files_are_tidy_tables(tmp_path):
         assert row["policy"] == ["UCB(alpha=1.0)"]
         assert row["regret"][0] == result.regret["mine"][r].tolist()
         assert row["pulls"][0] == result.pulls["mine"][r].tolist()
-        assert np.array_equal(np.reshape(row["watched.events"][0], (-1, 4)), result.watched["mine"]["events"][r])
+        assert np.array_equal(
+            np.reshape(row["watched.events"][0], (-1, 4)), result.watched["mine"]["events"][r]
+        )
 
 
 def test_plan_says_what_was_run_and_on_what(tmp_path):
     run({"UCB": UCB}, tmp_path)
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert plan["experiment"]["seed"] == 0
-    assert {"python", "numpy", "numba", "source", "libc", "cpu", "cpu features", "command"} <= plan["made"].keys()
+    assert {"python", "numpy", "numba", "source", "libc", "cpu", "cpu features", "command"} <= plan[
+        "made"
+    ].keys()
     (tmp_path / "plan.json").write_text("{")
     with pytest.raises(ValueError, match=r"plan\.json is damaged"):
         run({"UCB": UCB}, tmp_path)
@@ -290,7 +315,10 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(
         "import os, time\n"
-        "from tightrope.simulation import executors as pools; from tightrope.simulation.executors import shared_workers\n"
+        "from tightrope.simulation import executors as "
+        "pools; from "
+        "tightrope.simulation.executors "
+        "import shared_workers\n"
         "if __name__ == '__main__':\n"
         "    with shared_workers('processes', 1, None):\n"
         "        pools._shared[0].executor.submit(os.getpid).result()\n"
@@ -300,7 +328,9 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout.readline() == "started\n"
         driver.kill()
-        driver.communicate(timeout=30)  # the worker has the same stdout, whose end comes with the last process
+        driver.communicate(
+            timeout=30
+        )  # the worker has the same stdout, whose end comes with the last process
 
 
 def test_processes_that_are_shared_are_those_of_the_outermost():
@@ -320,12 +350,27 @@ def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         for out in (None, tmp_path):
             others = tr.simulate(
-                TEN, policies, horizon=300, replications=5, engine=executor, out=out, progress=lambda *now: done.append(now)
+                TEN,
+                policies,
+                horizon=300,
+                replications=5,
+                engine=executor,
+                out=out,
+                progress=lambda *now: done.append(now),
             )
-            assert all(np.array_equal(threads.regret[name], others.regret[name]) for name in policies)
-        moved = [now for now, before in zip(done, [None, *done], strict=False) if now[0] and now != before]  # others only say that it waits
+            assert all(
+                np.array_equal(threads.regret[name], others.regret[name]) for name in policies
+            )
+        moved = [
+            now
+            for now, before in zip(done, [None, *done], strict=False)
+            if now[0] and now != before
+        ]  # others only say that it waits
         assert moved == [(300 * k, 3000) for k in range(1, 11)] * 2
-        with pytest.raises(ValueError, match="engine is an executor, which has its own workers; leave workers and address out"):
+        with pytest.raises(
+            ValueError,
+            match="engine is an executor, which has its own workers; leave workers and address out",
+        ):
             tr.simulate(TEN, UCB, horizon=5, engine=executor, workers=2)
     with ThreadPoolExecutor(1) as executor:  # and one in this process
         here = tr.simulate(TEN, policies, horizon=300, replications=5, engine=executor)
@@ -333,7 +378,8 @@ def test_any_executor_of_the_standard_protocol_gives_the_numbers_of_threads(tmp_
 
 
 def test_workers_of_a_machine_compile_a_name_once(tmp_path, monkeypatch):
-    """The first slice of a name is one worker's; the others wait for its end, and one that dies lets the next one in."""
+    """The first slice of a name is one worker's; the others wait for its end, and one that dies
+    lets the next one in."""
     from tightrope.simulation import worker
 
     monkeypatch.setenv("TIGHTROPE_CACHE", str(tmp_path))
@@ -359,15 +405,25 @@ def test_workers_of_a_machine_compile_a_name_once(tmp_path, monkeypatch):
     fourth.start()
     third.join()
     fourth.join()
-    assert {*order[4:6]} == {"third in", "fourth in"}  # the kernels are on disk, nobody waits any more
+    assert {*order[4:6]} == {
+        "third in",
+        "fourth in",
+    }  # the kernels are on disk, nobody waits any more
 
 
 def test_processes_give_the_numbers_of_threads(tmp_path):
     policies = {"UCB": UCB, "Thompson": tr.BetaThompson()}
     threads = tr.simulate(TEN, policies, horizon=300, replications=5, monitor=tr.Budget(baseline=0))
     done = []
-    others = run(policies, tmp_path, replications=5, monitor=tr.Budget(baseline=0), engine="processes", workers=2,
-                    progress=lambda played, total: done.append((played, total)))  # fmt: skip
+    others = run(
+        policies,
+        tmp_path,
+        replications=5,
+        monitor=tr.Budget(baseline=0),
+        engine="processes",
+        workers=2,
+        progress=lambda played, total: done.append((played, total)),
+    )
     for name in policies:
         assert np.array_equal(threads.regret[name], others.regret[name])
         assert np.array_equal(threads.pulls[name], others.pulls[name])
@@ -375,7 +431,10 @@ def test_processes_give_the_numbers_of_threads(tmp_path):
     assert done[-1] == (2 * 5 * 300, 2 * 5 * 300)
     problem = tr.problems.Linear(np.eye(3), [0.2, 0.5, 0.1], noise=0.3)
     policy = tr.LinGapE(epsilon=0.1, noise=0.3)
-    named = [tr.identify(problem, policy, replications=3, engine=engine).frame() for engine in ("threads", "processes")]
+    named = [
+        tr.identify(problem, policy, replications=3, engine=engine).frame()
+        for engine in ("threads", "processes")
+    ]
     assert named[0].equals(named[1])
 
 
@@ -385,7 +444,17 @@ def test_the_next_policy_is_begun_before_the_other_chunks_of_this_one():
 
     chunks = [Chunk(name, r, r + 1, None) for name in "ABC" for r in range(3)]
     order = [chunks[number] for number in chunk_order(chunks)]
-    assert [f"{chunk.name}{chunk.first}" for chunk in order] == ["A0", "B0", "A1", "A2", "C0", "B1", "B2", "C1", "C2"]
+    assert [f"{chunk.name}{chunk.first}" for chunk in order] == [
+        "A0",
+        "B0",
+        "A1",
+        "A2",
+        "C0",
+        "B1",
+        "B2",
+        "C1",
+        "C2",
+    ]
 
 
 def test_a_run_whose_chunks_were_stopped_by_another_one_says_so(tmp_path, monkeypatch):
@@ -396,7 +465,10 @@ def test_a_run_whose_chunks_were_stopped_by_another_one_says_so(tmp_path, monkey
     class Robbed(orchestrator.Chunks):
         def as_completed(self, look_up=None):
             for number in self.waiting[:-1]:
-                yield number, self.recipe.compute(number, Slices(lambda: False, lambda rounds: None))
+                yield (
+                    number,
+                    self.recipe.compute(number, Slices(lambda: False, lambda rounds: None)),
+                )
 
     with monkeypatch.context() as patch:
         patch.setattr(orchestrator, "Chunks", Robbed)
@@ -420,12 +492,17 @@ def test_processes_that_are_gone_are_told_of_while_chunks_are_sent(monkeypatch):
 def test_what_cannot_be_sent_to_processes_is_refused():
     with pytest.raises(ValueError, match=r"engine = 'processes' sends .* use engine = 'threads'"):
         tr.simulate(sets(closure(1)), tr.C2UCB(), horizon=5, engine="processes")
-    with pytest.raises(ValueError, match="engine = 'fork' is not one of 'threads', 'processes', 'dask', 'ray'"):
+    with pytest.raises(
+        ValueError, match="engine = 'fork' is not one of 'threads', 'processes', 'dask', 'ray'"
+    ):
         tr.simulate(TEN, UCB, horizon=5, engine="fork")
 
 
 def test_addresses_belong_to_clusters_that_have_their_own_workers():
-    with pytest.raises(ValueError, match="address = 'tcp://a:1' is of a cluster, but engine = 'threads' works on this machine"):
+    with pytest.raises(
+        ValueError,
+        match="address = 'tcp://a:1' is of a cluster, but engine = 'threads' works on this machine",
+    ):
         tr.simulate(TEN, UCB, horizon=5, address="tcp://a:1")
     with pytest.raises(ValueError, match="workers = 2 has no meaning with address = 'auto'"):
         tr.simulate(TEN, UCB, horizon=5, engine="ray", workers=2, address="auto")
@@ -437,24 +514,36 @@ def test_a_missing_engine_is_named_with_its_extra(engine, package, monkeypatch):
 
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"tightrope.simulation.executors.{engine}", raising=False)
-    monkeypatch.delattr(executors, engine, raising=False)  # an earlier test may have worked on a real cluster
-    with pytest.raises(ValueError, match=rf"engine = '{engine}' needs the extra tightrope\[{engine}\]"):
+    monkeypatch.delattr(
+        executors, engine, raising=False
+    )  # an earlier test may have worked on a real cluster
+    with pytest.raises(
+        ValueError, match=rf"engine = '{engine}' needs the extra tightrope\[{engine}\]"
+    ):
         tr.simulate(TEN, UCB, horizon=5, engine=engine)
 
 
 def test_a_worker_refuses_what_it_cannot_do_rightly(tmp_path):
-    """Other code, a folder that is not there, a class that cannot be found: sentences instead of other numbers."""
+    """Other code, a folder that is not there, a class that cannot be found: sentences instead of
+    other numbers."""
     from dataclasses import replace
 
     from tightrope.simulation import worker
     from tightrope.simulation.store import Store
     from tightrope.simulation.worker import RunRecipe
 
-    packed = replace(worker.PackedRecipe.of("dask", RunRecipe(None, [], Store(tmp_path))), driver=(platform.node(), 1))
+    packed = replace(
+        worker.PackedRecipe.of("dask", RunRecipe(None, [], Store(tmp_path))),
+        driver=(platform.node(), 1),
+    )
     assert "is not there on" in str(worker.compute(packed, 0))
-    assert "install the same versions" in str(worker.compute(replace(packed, code=("abc", "numpy 1.0")), 0))
+    assert "install the same versions" in str(
+        worker.compute(replace(packed, code=("abc", "numpy 1.0")), 0)
+    )
     lost = packed.data.replace(b"Recipe", b"Recipo")
-    assert "into a module that the workers can import" in str(worker.compute(replace(packed, key="other", data=lost), 0))
+    assert "into a module that the workers can import" in str(
+        worker.compute(replace(packed, key="other", data=lost), 0)
+    )
 
 
 INTERRUPTED = """
@@ -493,7 +582,9 @@ def test_ctrl_c_stops_other_processes_and_keeps_what_is_done(tmp_path):
     "call",
     [
         lambda n: tr.simulate(TEN, UCB, horizon=10, replications=n),
-        lambda n: tr.identify(tr.problems.Linear(np.eye(2), [0.1, 0.5]), tr.LinGapE(), replications=n),
+        lambda n: tr.identify(
+            tr.problems.Linear(np.eye(2), [0.1, 0.5]), tr.LinGapE(), replications=n
+        ),
         lambda n: tr.train_softucb(tr.problems.Linear(np.eye(2), [0.1, 0.5]), 10, trajectories=n),
     ],
     ids=["simulate", "identify", "train_softucb"],
@@ -502,7 +593,10 @@ def test_ctrl_c_stops_other_processes_and_keeps_what_is_done(tmp_path):
 def test_sizes_that_no_memory_holds_are_refused_at_once(call, count):
     """Failed before: 10**400 replications hung."""
     began = time.monotonic()
-    with pytest.raises(ValueError, match=r"needs (about 10\^\d+ bytes|[\d.e+]+ [KMGT]iB) of memory .* but this machine has"):
+    with pytest.raises(
+        ValueError,
+        match=r"needs (about 10\^\d+ bytes|[\d.e+]+ [KMGT]iB) of memory .* but this machine has",
+    ):
         call(count)
     assert time.monotonic() - began < 5.0
 
@@ -514,7 +608,10 @@ def test_more_rounds_than_can_be_counted_are_refused():
 
 def test_identification_is_saved_loaded_and_drawn_like_a_result(tmp_path):
     problem = tr.problems.Linear(np.eye(3), [0.2, 0.5, 0.1], noise=0.3)
-    policies = {"LinGapE": tr.LinGapE(epsilon=0.1, noise=0.3), "Uniform": tr.Uniform(epsilon=0.1, noise=0.3)}
+    policies = {
+        "LinGapE": tr.LinGapE(epsilon=0.1, noise=0.3),
+        "Uniform": tr.Uniform(epsilon=0.1, noise=0.3),
+    }
     found = tr.identify(problem, policies, replications=4, out=tmp_path)
     again = tr.load(tmp_path)
     assert isinstance(again, tr.Identification)
@@ -531,7 +628,9 @@ def test_identification_is_saved_loaded_and_drawn_like_a_result(tmp_path):
     assert again.settings["seed"] == 0
     for ending in ("svg", "png"):
         assert again.plot(tmp_path / f"rounds.{ending}").stat().st_size > 1000
-    with pytest.raises(ValueError, match=r"holds a result of identification, not of simulation; tr\.load"):
+    with pytest.raises(
+        ValueError, match=r"holds a result of identification, not of simulation; tr\.load"
+    ):
         tr.Result.load(tmp_path)
 
 
@@ -558,7 +657,7 @@ def test_an_interrupted_training_keeps_its_trajectories_and_goes_on(tmp_path):
     assert before.items() <= files(tmp_path).items()
 
 
-# Digests ------------------------------------------------------------------------------------------------------------------
+# Digests ------------------------------------------------------------------------------------------
 
 SCALE = 2.0
 
@@ -593,16 +692,38 @@ def abstract(method):
 
 
 DIFFERENT = [
-    ([1, 2], [1, 3]), ([1], [[1]]), (["ab", "c"], ["a", "bc"]), (1, 1.0), (True, 1), (None, "None"), (0.0, -0.0), (b"a", "a"),
-    (np.arange(3), np.arange(3.0)), (np.zeros((2, 3)), np.zeros((3, 2))), (np.array(["a", "b"]), np.array(["a", "c"])),
+    ([1, 2], [1, 3]),
+    ([1], [[1]]),
+    (["ab", "c"], ["a", "bc"]),
+    (1, 1.0),
+    (True, 1),
+    (None, "None"),
+    (0.0, -0.0),
+    (b"a", "a"),
+    (np.arange(3), np.arange(3.0)),
+    (np.zeros((2, 3)), np.zeros((3, 2))),
+    (np.array(["a", "b"]), np.array(["a", "c"])),
     (np.array([1, None], dtype=object), np.array([1, 2], dtype=object)),
-    ({"a": 1}, {"a": 2}), ({1, 2}, {1, 3}), (frozenset("ab"), frozenset("ac")), (Settings(np.arange(2)), Settings(np.arange(3))),
-    (Slotted(1), Slotted(2)), (adder(1), adder(2)), (adder(1, 2), adder(1, 3)), (functools.partial(pow, 2), functools.partial(pow, 3)),
-    (lambda x: x + 1, lambda x: x + 2), (np.log, np.exp), (max, min),
-    (Instance(1).__call__, Instance(2).__call__), (pathlib.Path("a"), pathlib.Path("b")),
-    (tr.UCB(), tr.UCB(alpha=1)), (tr.UCB(), tr.KLUCB()), (tr.oracles.TopK(2), tr.oracles.TopK(3)), (SetValue(), None),
-    (int | str, int | float), (abstract(lambda self: 1), abstract(lambda self: 2)),
-]  # fmt: skip
+    ({"a": 1}, {"a": 2}),
+    ({1, 2}, {1, 3}),
+    (frozenset("ab"), frozenset("ac")),
+    (Settings(np.arange(2)), Settings(np.arange(3))),
+    (Slotted(1), Slotted(2)),
+    (adder(1), adder(2)),
+    (adder(1, 2), adder(1, 3)),
+    (functools.partial(pow, 2), functools.partial(pow, 3)),
+    (lambda x: x + 1, lambda x: x + 2),
+    (np.log, np.exp),
+    (max, min),
+    (Instance(1).__call__, Instance(2).__call__),
+    (pathlib.Path("a"), pathlib.Path("b")),
+    (tr.UCB(), tr.UCB(alpha=1)),
+    (tr.UCB(), tr.KLUCB()),
+    (tr.oracles.TopK(2), tr.oracles.TopK(3)),
+    (SetValue(), None),
+    (int | str, int | float),
+    (abstract(lambda self: 1), abstract(lambda self: 2)),
+]
 
 
 @pytest.mark.parametrize(("first", "second"), DIFFERENT)
@@ -612,8 +733,14 @@ def test_different_contents_have_different_digests(first, second):
 
 
 def test_equal_contents_have_equal_digests():
-    for make in (lambda: adder(3), lambda: Settings(np.arange(4)), lambda: Slotted([1, "a"]), lambda: tr.oracles.TopK(2),
-                 lambda: {"a": {1, 2, 3}, "b": np.linspace(0, 1, 3)}, lambda: functools.partial(adder, by=2)):  # fmt: skip
+    for make in (
+        lambda: adder(3),
+        lambda: Settings(np.arange(4)),
+        lambda: Slotted([1, "a"]),
+        lambda: tr.oracles.TopK(2),
+        lambda: {"a": {1, 2, 3}, "b": np.linspace(0, 1, 3)},
+        lambda: functools.partial(adder, by=2),
+    ):
         assert digest(make()) == digest(make())
 
 
@@ -640,7 +767,9 @@ def test_objects_that_hold_themselves_have_a_digest():
     assert digest(recursive) == digest(recursive)
 
 
-@pytest.mark.parametrize("value", [(k for k in range(3)), np.random.default_rng(0), sys.__stdout__, threading.Lock()])
+@pytest.mark.parametrize(
+    "value", [(k for k in range(3)), np.random.default_rng(0), sys.__stdout__, threading.Lock()]
+)
 def test_what_changes_or_has_no_content_has_no_digest(value):
     with pytest.raises(Undigestible):
         digest([value])
@@ -658,5 +787,9 @@ def test_digests_are_the_same_in_other_processes():
     for seed in ("1", "2"):
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", HERE_AND_THERE]
-        found.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+        found.add(
+            subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=True
+            ).stdout
+        )
     assert len(found) == 1

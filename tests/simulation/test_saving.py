@@ -19,15 +19,25 @@ LINEAR = tr.problems.Linear(np.eye(2), [0.9, 0.0], noise=0.2)
 
 
 def simulated(replications, out=None, policies=None, **options):
-    return tr.simulate(PROBLEM, policies or {"UCB": tr.UCB()}, **{"horizon": 40, "replications": replications, "out": out} | options)
+    return tr.simulate(
+        PROBLEM,
+        policies or {"UCB": tr.UCB()},
+        **{"horizon": 40, "replications": replications, "out": out} | options,
+    )
 
 
 def identified(replications, out=None):
-    return tr.identify(LINEAR, {"LinGapE": tr.LinGapE(noise=0.2)}, replications=replications, out=out)
+    return tr.identify(
+        LINEAR, {"LinGapE": tr.LinGapE(noise=0.2)}, replications=replications, out=out
+    )
 
 
 def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def killed_before(name, monkeypatch, call):
@@ -48,14 +58,22 @@ def killed_before(name, monkeypatch, call):
         call()
 
 
-@pytest.mark.parametrize(("make", "names"), [(simulated, ["pulls.parquet", "result.json"]), (identified, ["pulls.parquet", "result.json"])])
-def test_a_save_that_was_killed_is_never_read_as_the_earlier_result(make, names, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [(simulated, ["pulls.parquet", "result.json"]), (identified, ["pulls.parquet", "result.json"])],
+)
+def test_a_save_that_was_killed_is_never_read_as_the_earlier_result(
+    make, names, tmp_path, monkeypatch
+):
     whole = make(20).frame()
     for name in names:
         out = tmp_path / name
         make(10, out)
         killed_before(name, monkeypatch, lambda out=out: make(20, out))
-        with pytest.raises(FileNotFoundError, match=r"has not finished; run the same call again, which goes on from its chunks\.$"):
+        with pytest.raises(
+            FileNotFoundError,
+            match=r"has not finished; run the same call again, which goes on from its chunks\.$",
+        ):
             tr.load(out)
         make(20, out)
         assert tr.load(out).frame().equals(whole)
@@ -63,17 +81,24 @@ def test_a_save_that_was_killed_is_never_read_as_the_earlier_result(make, names,
         assert tr.load(out).replications == 10
 
 
-def test_a_killed_save_of_another_result_says_so_and_one_of_the_same_does_no_harm(tmp_path, monkeypatch):
+def test_a_killed_save_of_another_result_says_so_and_one_of_the_same_does_no_harm(
+    tmp_path, monkeypatch
+):
     result = simulated(10)
     result.save(tmp_path)
     killed_before("result.json", monkeypatch, lambda: result.save(tmp_path))
     assert tr.load(tmp_path).frame().equals(result.frame())
     killed_before("regret.parquet", monkeypatch, lambda: simulated(20).save(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"holds no result\.json; .* or save it again where that was cut short\.$"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"holds no result\.json; .* or save it again where that was cut short\.$",
+    ):
         tr.load(tmp_path)
 
 
-@pytest.mark.parametrize(("make", "names"), [(simulated, ["regret", "pulls"]), (identified, ["answers", "pulls"])])
+@pytest.mark.parametrize(
+    ("make", "names"), [(simulated, ["regret", "pulls"]), (identified, ["answers", "pulls"])]
+)
 def test_a_table_of_another_result_is_named(make, names, tmp_path):
     for count in (10, 20):
         make(count).save(tmp_path / str(count))
@@ -82,7 +107,9 @@ def test_a_table_of_another_result_is_named(make, names, tmp_path):
         path = tmp_path / "10" / f"{name}.parquet"
         own = path.read_bytes()
         path.write_bytes((tmp_path / "20" / path.name).read_bytes())
-        with pytest.raises(ValueError, match=rf"{name}\.parquet is not the file .* run the same call again") as caught:
+        with pytest.raises(
+            ValueError, match=rf"{name}\.parquet is not the file .* run the same call again"
+        ) as caught:
             tr.load(tmp_path / "10")
         assert "\n" not in str(caught.value)
         path.write_bytes(own)
@@ -94,7 +121,9 @@ def test_every_altered_table_is_found(tmp_path):
     for name in ("regret.parquet", "pulls.parquet", "watched.safetensors"):
         whole = (tmp_path / name).read_bytes()
         for changed in (whole[:-1] + bytes([whole[-1] ^ 1]), None):
-            (tmp_path / name).unlink() if changed is None else (tmp_path / name).write_bytes(changed)
+            (tmp_path / name).unlink() if changed is None else (tmp_path / name).write_bytes(
+                changed
+            )
             with pytest.raises(ValueError, match=name):
                 tr.load(tmp_path)
         (tmp_path / name).write_bytes(whole)
@@ -104,7 +133,11 @@ def test_every_altered_table_is_found(tmp_path):
 def test_a_result_of_another_kind_saved_over_one_leaves_nothing_of_it(tmp_path):
     identified(2).save(tmp_path)
     simulated(2).save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"regret.parquet", "pulls.parquet", "result.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "regret.parquet",
+        "pulls.parquet",
+        "result.json",
+    }
 
 
 def test_a_finished_run_stays_finished_while_it_is_repeated(tmp_path, monkeypatch):
@@ -117,7 +150,9 @@ def test_a_finished_run_stays_finished_while_it_is_repeated(tmp_path, monkeypatc
     monkeypatch.setattr(results, "remove_header", removed)
     simulated(5, tmp_path)
     assert contents(tmp_path) == before
-    with pytest.raises(AssertionError, match="was removed"):  # or nothing above would have shown that it was not
+    with pytest.raises(
+        AssertionError, match="was removed"
+    ):  # or nothing above would have shown that it was not
         simulated(6, tmp_path)
 
 
@@ -141,7 +176,8 @@ def test_a_run_that_is_extended_is_not_finished(tmp_path):
 
 
 def during(monkeypatch, module, name, other):
-    """Run `other` in the middle of the next call, where a driver has looked at the folder and not written yet."""
+    """Run `other` in the middle of the next call, where a driver has looked at the folder and not
+    written yet."""
     function, calls = getattr(module, name), []
 
     def slow(*words):
@@ -169,7 +205,9 @@ def test_no_driver_forgets_what_another_plays(empty, tmp_path, monkeypatch):
     if not empty:
         simulated(2, tmp_path, {"first": tr.UCB(alpha=3.0)})
     place = (provenance, "machine") if empty else (store, "read_plan")
-    calls = during(monkeypatch, *place, lambda: simulated(3, tmp_path, {"theirs": tr.UCB(alpha=1.0)}))
+    calls = during(
+        monkeypatch, *place, lambda: simulated(3, tmp_path, {"theirs": tr.UCB(alpha=1.0)})
+    )
     simulated(2, tmp_path, {"mine": tr.UCB(alpha=2.0)})
     assert calls
     played = {"mine": 2, "theirs": 3} | ({} if empty else {"first": 2})
@@ -181,7 +219,12 @@ def test_no_driver_forgets_what_another_plays(empty, tmp_path, monkeypatch):
 
 def test_of_two_policies_of_one_name_that_begin_at_once_one_is_refused(tmp_path, monkeypatch):
     simulated(2, tmp_path, {"first": tr.UCB(alpha=3.0)})
-    calls = during(monkeypatch, store, "_stored_contents", lambda: simulated(2, tmp_path, {"it": tr.UCB(alpha=1.0)}))
+    calls = during(
+        monkeypatch,
+        store,
+        "_stored_contents",
+        lambda: simulated(2, tmp_path, {"it": tr.UCB(alpha=1.0)}),
+    )
     with pytest.raises(ValueError, match="other policies"):
         simulated(2, tmp_path, {"it": tr.UCB(alpha=9.0)})
     assert calls
@@ -219,7 +262,10 @@ def test_what_killed_writers_left_is_removed(tmp_path):
         "far away": (23, f"elsewhere-{ended.pid}.wr1t1ng_"),
         "alive": (23, f"{here}-{os.getppid()}.wr1t1ng_"),
     }
-    paths = {who: tmp_path / "chunks" / f".{'ab' * 16}.parquet.{ending}" for who, (_, ending) in names.items()}
+    paths = {
+        who: tmp_path / "chunks" / f".{'ab' * 16}.parquet.{ending}"
+        for who, (_, ending) in names.items()
+    }
     for who, path in paths.items():
         path.write_bytes(b"PAR1")
         os.utime(path, (time.time() - 3600 * names[who][0],) * 2)
@@ -227,7 +273,9 @@ def test_what_killed_writers_left_is_removed(tmp_path):
         os.utime(path, (0, 0))
     (unfinished := tmp_path / f".result.json.{here}-{ended.pid}.k1ll_ed2").write_bytes(b"{")
     simulated(2, tmp_path)
-    assert contents(tmp_path / "chunks") == chunks | {paths[who].name: b"PAR1" for who in ("far away", "alive")}
+    assert contents(tmp_path / "chunks") == chunks | {
+        paths[who].name: b"PAR1" for who in ("far away", "alive")
+    }
     assert not unfinished.exists()
 
 
@@ -238,7 +286,10 @@ def test_many_arms_are_saved_a_part_at_a_time(tmp_path, monkeypatch):
     from tightrope.results import results as folder
 
     result = tr.simulate(
-        tr.problems.Bernoulli(np.linspace(0.1, 0.9, 20_000)), {"a": tr.UCB(), "b": tr.BetaThompson()}, horizon=5, replications=25
+        tr.problems.Bernoulli(np.linspace(0.1, 0.9, 20_000)),
+        {"a": tr.UCB(), "b": tr.BetaThompson()},
+        horizon=5,
+        replications=25,
     )
     assert result.pulls["a"].dtype == np.int64
     monkeypatch.setattr(folder, "GROUP", 2**17)

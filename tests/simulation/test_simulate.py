@@ -17,7 +17,9 @@ TWO = {"UCB": tr.UCB(), "Thompson": tr.BetaThompson()}
 def test_bits_do_not_depend_on_workers_or_company():
     one = tr.simulate(PROBLEM_10, TWO, horizon=300, replications=7, seed=4, workers=1)
     many = tr.simulate(PROBLEM_10, TWO, horizon=300, replications=7, seed=4, workers=5)
-    alone = tr.simulate(PROBLEM_10, {"Thompson": TWO["Thompson"]}, horizon=300, replications=3, seed=4)
+    alone = tr.simulate(
+        PROBLEM_10, {"Thompson": TWO["Thompson"]}, horizon=300, replications=3, seed=4
+    )
     for name in TWO:
         assert np.array_equal(one.regret[name], many.regret[name])
         assert np.array_equal(one.pulls[name], many.pulls[name])
@@ -64,7 +66,12 @@ def test_saved_results_come_back_bit_for_bit(tmp_path):
         assert np.array_equal(again.regret[name], result.regret[name])
         assert np.array_equal(again.pulls[name], result.pulls[name])
     assert again.settings["seed"] == 9
-    assert again.settings["policies"]["UCB"] == {"policy": "UCB", "alpha": 2.0, "sigma": 1.0, "forget": 1.0}
+    assert again.settings["policies"]["UCB"] == {
+        "policy": "UCB",
+        "alpha": 2.0,
+        "sigma": 1.0,
+        "forget": 1.0,
+    }
     frame = again.frame()
     assert list(frame.columns) == ["policy", "replication", "round", "regret"]
     assert len(frame) == 2 * 3 * result.rounds.size
@@ -102,7 +109,10 @@ except tr.Interrupted as stopped:
 """
 
 
-@pytest.mark.parametrize(("horizon", "finished"), [pytest.param(2_000_000_000, "none", marks=thorough), (3_000_000, "some")])
+@pytest.mark.parametrize(
+    ("horizon", "finished"),
+    [pytest.param(2_000_000_000, "none", marks=thorough), (3_000_000, "some")],
+)
 def test_ctrl_c_stops_within_a_second_and_keeps_what_is_done(horizon, finished):
     with started([sys.executable, "-c", INTERRUPTED, str(horizon)]) as process:
         assert process.stdout.readline().strip() == "ready"
@@ -128,7 +138,12 @@ def test_noise_is_the_same_for_every_policy():
         noise = stream(0, 0, NOISE)
         for _ in range(20):
             arm = session.select()
-            session.update(arm, tr.core.verbs.play(problem, tr.core.verbs.observe(problem, 0, stream(0, 0, PROBLEM)), arm, noise))
+            session.update(
+                arm,
+                tr.core.verbs.play(
+                    problem, tr.core.verbs.observe(problem, 0, stream(0, 0, PROBLEM)), arm, noise
+                ),
+            )
         sums.append(session.state.sums[0])
     assert sums[0] == sums[1]
 
@@ -137,21 +152,45 @@ def test_noise_is_the_same_for_every_policy():
     ("make", "words"),
     [
         (lambda: tr.problems.Bernoulli([]), "means is empty"),
-        (lambda: tr.problems.Bernoulli([0.2, np.nan]), r"means\[1\] = nan is not a finite number in \[0, 1\]"),
+        (
+            lambda: tr.problems.Bernoulli([0.2, np.nan]),
+            r"means\[1\] = nan is not a finite number in \[0, 1\]",
+        ),
         (lambda: tr.problems.Bernoulli([0.2, 1.2]), r"means\[1\] = 1.2 .* \[0, 1\]"),
-        (lambda: tr.problems.Linear(np.eye(3), [1.0, 0.0]), r"theta has length 2, but must have length 3"),
+        (
+            lambda: tr.problems.Linear(np.eye(3), [1.0, 0.0]),
+            r"theta has length 2, but must have length 3",
+        ),
         (
             lambda: tr.problems.Linear(np.eye(2), [1.5, 0.0], rewards="bernoulli"),
             r"mean 1.5, but rewards = 'bernoulli' needs means in \[0, 1\]",
         ),
-        (lambda: tr.problems.Linear(np.eye(2), [0.5, 0.0], rewards="poisson"), "rewards = 'poisson' is not one of"),
+        (
+            lambda: tr.problems.Linear(np.eye(2), [0.5, 0.0], rewards="poisson"),
+            "rewards = 'poisson' is not one of",
+        ),
         (lambda: tr.problems.Gaussian([0.0], sd=-1), r"sd = -1 is not a number in \[0, inf\)"),
         (lambda: tr.UCB(alpha=0), r"alpha = 0 is not a number in \(0, inf\)"),
-        (lambda: tr.LinUCB(width="theorem", radius="wide"), "radius = 'wide' is not one of 'horizon', 'determinant'"),
-        (lambda: tr.simulate(PROBLEM_10, {}, horizon=10), "policies = {} is neither a policy, a list of policies"),
-        (lambda: tr.simulate(PROBLEM_10, TWO, horizon=0), "horizon = 0 is not a whole number from 1"),
-        (lambda: tr.simulate(PROBLEM_10, TWO, horizon=10, checkpoints=[5, 5]), "checkpoints = .* must be increasing"),
-        (lambda: tr.simulate(PROBLEM_10, tr.LinUCB(), horizon=10), "LinUCB plays features or contexts, but these arms offer arms"),
+        (
+            lambda: tr.LinUCB(width="theorem", radius="wide"),
+            "radius = 'wide' is not one of 'horizon', 'determinant'",
+        ),
+        (
+            lambda: tr.simulate(PROBLEM_10, {}, horizon=10),
+            "policies = {} is neither a policy, a list of policies",
+        ),
+        (
+            lambda: tr.simulate(PROBLEM_10, TWO, horizon=0),
+            "horizon = 0 is not a whole number from 1",
+        ),
+        (
+            lambda: tr.simulate(PROBLEM_10, TWO, horizon=10, checkpoints=[5, 5]),
+            "checkpoints = .* must be increasing",
+        ),
+        (
+            lambda: tr.simulate(PROBLEM_10, tr.LinUCB(), horizon=10),
+            "LinUCB plays features or contexts, but these arms offer arms",
+        ),
         (lambda: tr.simulate([], TWO, horizon=10), "problem is an empty list"),
         (lambda: tr.simulate(3, TWO, horizon=10), "problem = 3 is not a problem"),
     ],
@@ -163,7 +202,9 @@ def test_bad_input_is_one_sentence(make, words):
 
 
 def test_unknown_parameters_are_named():
-    with pytest.raises(TypeError, match=r"UCB has no parameter 'sgima'; it takes alpha, sigma, forget\."):
+    with pytest.raises(
+        TypeError, match=r"UCB has no parameter 'sgima'; it takes alpha, sigma, forget\."
+    ):
         tr.UCB(sgima=1)
 
 
@@ -190,7 +231,11 @@ def test_a_result_saved_over_another_forgets_what_that_had_watched(tmp_path):
     [
         (tr.problems.Bernoulli([0.5]), {1: tr.UCB()}, "name 1"),
         (tr.problems.Bernoulli([0.5]), {"f": lambda problem: 3}, "makes 3"),
-        ([tr.problems.Bernoulli([0.1, 0.2]), tr.problems.Bernoulli([0.1, 0.2, 0.3])], tr.UCB(), "2 to 3 arms"),
+        (
+            [tr.problems.Bernoulli([0.1, 0.2]), tr.problems.Bernoulli([0.1, 0.2, 0.3])],
+            tr.UCB(),
+            "2 to 3 arms",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(problem, policies, match):
@@ -199,14 +244,19 @@ def test_what_cannot_be_compared_is_refused(problem, policies, match):
 
 
 def test_linear_algebra_of_the_default_engine_takes_one_thread_each(monkeypatch):
-    """Beside a neighbour the threads of one product waited for each other: 115 times the processor time."""
+    """Beside a neighbour the threads of one product waited for each other: 115 times the processor
+    time."""
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
     import threadpoolctl
 
     from tightrope.simulation.executors import THREADS_OF_ALGEBRA
 
     def threads():
-        return {item["num_threads"] for item in threadpoolctl.threadpool_info() if item["user_api"] == "blas"}
+        return {
+            item["num_threads"]
+            for item in threadpoolctl.threadpool_info()
+            if item["user_api"] == "blas"
+        }
 
     def oracle(scores):
         during.append(threads())
@@ -220,7 +270,9 @@ def test_linear_algebra_of_the_default_engine_takes_one_thread_each(monkeypatch)
         during.clear()
         tr.simulate(problem, tr.C2UCB(), horizon=3)
         assert {1} in during
-        assert {1} == set().union(*during[1:])  # the first is the policy's check before anything is played
+        assert {1} == set().union(
+            *during[1:]
+        )  # the first is the policy's check before anything is played
         assert threads() == {3}
         monkeypatch.setenv(THREADS_OF_ALGEBRA[0], "2")
         during.clear()
@@ -229,7 +281,8 @@ def test_linear_algebra_of_the_default_engine_takes_one_thread_each(monkeypatch)
 
 
 def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
-    """A design of 600 arms held Ctrl-C up for more than a minute, in the driver's own thread too."""
+    """A design of 600 arms held Ctrl-C up for more than a minute, in the driver's own thread
+    too."""
     import signal
     import threading
 
@@ -242,7 +295,9 @@ def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
         return np.argsort(-scores)[:2]
 
     problem = tr.problems.SemiBandit(np.eye(4), [0.1, 0.2, 0.3, 0.4], oracle)
-    threading.Thread(target=lambda: (inside.wait(30), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+    threading.Thread(
+        target=lambda: (inside.wait(30), os.kill(os.getpid(), signal.SIGINT)), daemon=True
+    ).start()
     began = time.monotonic()
     try:
         with pytest.raises(tr.Interrupted):
@@ -257,5 +312,9 @@ def test_designs_are_not_made_in_the_driver_s_thread(monkeypatch):
 
     calls = []
     monkeypatch.setattr(loops, "init", lambda policy, arms: calls.append(policy))
-    tr.identify(tr.problems.Linear(np.eye(3), [0.6, 0.2, 0.0], noise=0.1), tr.RAGE(epsilon=0.1, noise=0.1), max_rounds=50)
+    tr.identify(
+        tr.problems.Linear(np.eye(3), [0.6, 0.2, 0.0], noise=0.1),
+        tr.RAGE(epsilon=0.1, noise=0.1),
+        max_rounds=50,
+    )
     assert calls == []

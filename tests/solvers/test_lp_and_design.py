@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from tightrope.solvers.programs import OPTIMAL, OUTSIDE_SPAN, g_design, minimal_combination, optimal_design, pair_directions, xy_design
+from tightrope.solvers.programs import (
+    OPTIMAL,
+    OUTSIDE_SPAN,
+    g_design,
+    minimal_combination,
+    optimal_design,
+    pair_directions,
+    xy_design,
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -20,7 +28,9 @@ def test_smallest_combination_has_equal_primal_and_dual(seed, K, d, grid):
     assert X.T @ found.weights == pytest.approx(y, abs=1e-9)
     assert np.abs(X @ found.dual).max() <= 1 + 1e-8
     assert found.value == pytest.approx(found.dual_value, rel=1e-9, abs=1e-9)
-    solved = linprog(np.ones(2 * K), A_eq=np.hstack([X.T, -X.T]), b_eq=y, bounds=(0, None), method="highs")
+    solved = linprog(
+        np.ones(2 * K), A_eq=np.hstack([X.T, -X.T]), b_eq=y, bounds=(0, None), method="highs"
+    )
     assert found.value == pytest.approx(solved.fun, rel=1e-8, abs=1e-9)
 
 
@@ -57,7 +67,12 @@ def test_designs_lie_between_their_certificate_and_a_general_optimiser():
         return np.einsum("mi,mi->m", Y, np.linalg.solve(A, Y.T).T).max()
 
     assert found.value == pytest.approx(value(np.log(found.weights)), rel=1e-9)
-    other = minimize(value, rng.standard_normal(6), method="Nelder-Mead", options={"maxiter": 4000, "maxfev": 4000})
+    other = minimize(
+        value,
+        rng.standard_normal(6),
+        method="Nelder-Mead",
+        options={"maxiter": 4000, "maxfev": 4000},
+    )
     assert found.bound <= other.fun * (1 + 1e-12)
 
 

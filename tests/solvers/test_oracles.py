@@ -17,7 +17,12 @@ scores_of = st.one_of(st.integers(-3, 3).map(float), st.floats(-5, 5, allow_nan=
 
 def best_by_enumeration(scores, mask, admissible):
     arms = [i for i in range(len(scores)) if mask[i]]
-    values = [sum(scores[i] for i in s) for n in range(len(arms) + 1) for s in itertools.combinations(arms, n) if admissible(s)]
+    values = [
+        sum(scores[i] for i in s)
+        for n in range(len(arms) + 1)
+        for s in itertools.combinations(arms, n)
+        if admissible(s)
+    ]
     return max(values) if values else None
 
 
@@ -62,20 +67,36 @@ def test_partition(instance, k, limit, data):
         with pytest.raises(ValueError, match="lower k"):
             tr.oracles.Partition(categories=categories, limit=limit, k=k)
     else:
-        check(tr.oracles.Partition(categories=categories, limit=limit, k=k), scores, mask, admissible)
+        check(
+            tr.oracles.Partition(categories=categories, limit=limit, k=k), scores, mask, admissible
+        )
 
 
 @given(instances(most=8), st.floats(0, 6), st.data())
 @settings(max_examples=60, deadline=None)
 def test_knapsack(instance, budget, data):
     n, scores, mask = instance
-    costs = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 2.0, 3.5]), min_size=n, max_size=n)))
-    check(tr.oracles.Knapsack(costs=costs, budget=budget), scores, mask, lambda s: costs[list(s)].sum() <= budget * (1 + 1e-12))
+    costs = np.array(
+        data.draw(
+            st.lists(
+                st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 2.0, 3.5]), min_size=n, max_size=n
+            )
+        )
+    )
+    check(
+        tr.oracles.Knapsack(costs=costs, budget=budget),
+        scores,
+        mask,
+        lambda s: costs[list(s)].sum() <= budget * (1 + 1e-12),
+    )
 
 
 def test_a_knapsack_that_rounding_would_miss():
     """0.1 + 0.2 exceeds 0.3 by one rounding."""
-    assert tr.oracles.Knapsack(costs=[0.1, 0.2, 0.3], budget=0.3)([1.0, 1.0, 1.5]).tolist() == [0, 1]
+    assert tr.oracles.Knapsack(costs=[0.1, 0.2, 0.3], budget=0.3)([1.0, 1.0, 1.5]).tolist() == [
+        0,
+        1,
+    ]
 
 
 @st.composite
@@ -83,7 +104,12 @@ def assignments(draw):
     M, k = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     N = draw(st.integers(M * k, M * k + 6))
     values = draw(st.lists(scores_of, min_size=N * M, max_size=N * M))
-    mask = draw(st.one_of(st.none(), st.lists(st.sampled_from([True, True, True, False]), min_size=N * M, max_size=N * M)))
+    mask = draw(
+        st.one_of(
+            st.none(),
+            st.lists(st.sampled_from([True, True, True, False]), min_size=N * M, max_size=N * M),
+        )
+    )
     return np.array(values).reshape(N, M), k, None if mask is None else np.array(mask).reshape(N, M)
 
 
@@ -117,7 +143,9 @@ def test_assignment_at_a_catalogue_s_size_agrees_with_scipy_and_its_bound():
     scores = rng.normal(size=(1500, 6)) + rng.normal(size=(1500, 1))
     found = tr.oracles.Promotions(promotions=6, k=40).solve(scores)
     dense = np.repeat(scores, 40, axis=1)
-    assert found.value == pytest.approx(dense[linear_sum_assignment(dense, maximize=True)].sum(), rel=1e-12)
+    assert found.value == pytest.approx(
+        dense[linear_sum_assignment(dense, maximize=True)].sum(), rel=1e-12
+    )
     large = rng.normal(size=(20_000, 10)) @ rng.normal(size=(10, 10))
     proved = tr.oracles.Promotions(promotions=10, k=200).solve(large)
     assert proved.bound == pytest.approx(proved.value, rel=1e-12)
@@ -135,7 +163,10 @@ def test_selection_is_what_a_stable_sort_gives(listed, data):
 def test_selection_takes_no_longer_where_most_scores_are_equal():
     rng = np.random.default_rng(0)
     n, seconds = 200_000, {}
-    for name, values in (("normal", rng.standard_normal(n)), ("two values", (rng.random(n) < 0.1).astype(np.float64))):
+    for name, values in (
+        ("normal", rng.standard_normal(n)),
+        ("two values", (rng.random(n) < 0.1).astype(np.float64)),
+    ):
         assert kth_largest(values, n // 20) == np.sort(values)[n - n // 20]
         times = []
         for _ in range(5):
@@ -171,7 +202,9 @@ def test_refusals_name_what_is_wrong():
     with pytest.raises(ValueError, match="need 6, but only 5"):
         tr.oracles.Promotions(promotions=3, k=2)(np.zeros((5, 3)))
     with pytest.raises(ValueError, match="promotion 1 cannot get k = 2"):
-        tr.oracles.Promotions(promotions=2, k=2)(np.zeros((5, 2)), eligible=np.array([[True, False]] * 4 + [[True, True]]))
+        tr.oracles.Promotions(promotions=2, k=2)(
+            np.zeros((5, 2)), eligible=np.array([[True, False]] * 4 + [[True, True]])
+        )
     with pytest.raises(ValueError, match="budget"):
         tr.oracles.Knapsack(costs=[1.0], budget=-1)
     with pytest.raises(ValueError, match="limit names no number for category 'b'"):
@@ -212,7 +245,9 @@ def test_a_knapsack_whose_scores_follow_its_costs_is_solved_exactly_up_to_30_arm
             budget = share * costs.sum() - 0.37
             chosen = tr.oracles.Knapsack(costs, budget)(scores)
             assert costs[chosen].sum() <= budget * (1 + 1e-12)
-            assert scores[chosen].sum() == pytest.approx(largest_of_half_by_half(costs, scores, budget), rel=1e-10)
+            assert scores[chosen].sum() == pytest.approx(
+                largest_of_half_by_half(costs, scores, budget), rel=1e-10
+            )
 
 
 @pytest.mark.parametrize("n", [60, 100, 1000])
@@ -231,7 +266,10 @@ def test_a_large_knapsack_lacks_at_most_what_its_page_says_and_prints_nothing(n,
         order = np.argsort(-scores / costs, kind="stable")
         spent = np.cumsum(costs[order])
         split = int(np.searchsorted(spent, budget, side="right"))
-        relaxed = scores[order[:split]].sum() + (budget - spent[split - 1]) * scores[order[split]] / costs[order[split]]
+        relaxed = (
+            scores[order[:split]].sum()
+            + (budget - spent[split - 1]) * scores[order[split]] / costs[order[split]]
+        )
         lacking = 1e-5 * relaxed if alike else scores.max()
         assert relaxed - lacking <= scores[chosen].sum() <= relaxed * (1 + 1e-9)
     printed = capfd.readouterr()
@@ -242,7 +280,11 @@ def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved
     from tightrope.solvers import oracles
 
     proofs, lists = [], oracles.meet_in_the_middle
-    monkeypatch.setattr(oracles, "meet_in_the_middle", lambda *arguments: proofs.append(lists(*arguments)) or proofs[-1])
+    monkeypatch.setattr(
+        oracles,
+        "meet_in_the_middle",
+        lambda *arguments: proofs.append(lists(*arguments)) or proofs[-1],
+    )
     rng = np.random.default_rng(1)
     costs, scores = 1.0 + rng.random(10_000), rng.random(10_000)
     tr.oracles.Knapsack(costs, 0.5 * costs.sum())(scores)
@@ -251,12 +293,17 @@ def test_a_knapsack_of_10000_arms_whose_scores_do_not_follow_its_costs_is_proved
 
 @pytest.mark.parametrize("policy", [tr.CombTS(), tr.PC2UCB()])
 @pytest.mark.parametrize("follow", [False, True])
-def test_a_decision_under_a_budget_takes_tens_of_milliseconds_and_prints_nothing(policy, follow, capfd):
-    """HiGHS took 15 to 30 ms a set of 30 arms, seconds where scores follow costs, of which a propensity needs a hundred; and printed."""
+def test_a_decision_under_a_budget_takes_tens_of_milliseconds_and_prints_nothing(
+    policy, follow, capfd
+):
+    """HiGHS took 15 to 30 ms a set of 30 arms, seconds where scores follow costs, of which a
+    propensity needs a hundred; and printed."""
     rng = np.random.default_rng(0)
     costs = 1.0 + rng.random(30)
     features = costs[:, None] if follow else rng.normal(size=(30, 4))
-    session = tr.Session(policy, arms=features, oracle=tr.oracles.Knapsack(costs, 0.3 * costs.sum()), seed=0)
+    session = tr.Session(
+        policy, arms=features, oracle=tr.oracles.Knapsack(costs, 0.3 * costs.sum()), seed=0
+    )
     seconds = []
     for _ in range(12):
         began = time.process_time()

@@ -12,7 +12,10 @@ def test_the_least_constant_is_the_steepest_pair():
     rng = np.random.default_rng(0)
     points, means = np.sort(rng.random(9)), rng.random(9)
     found = tr.least_lipschitz(points, means)
-    slopes = {(i, j): abs(means[i] - means[j]) / abs(points[i] - points[j]) for i, j in itertools.combinations(range(9), 2)}
+    slopes = {
+        (i, j): abs(means[i] - means[j]) / abs(points[i] - points[j])
+        for i, j in itertools.combinations(range(9), 2)
+    }
     assert slopes[found.pair] == found.value == max(slopes.values()) == found.lower == found.upper
     with pytest.warns(UserWarning, match="least constant"):
         tr.lipschitz_lower_bound(means, points=points, lipschitz=0.99 * found.value)
@@ -38,8 +41,10 @@ def test_each_promotion_has_its_budget_and_the_assignment_is_optimal():
     assert np.bincount(found.pairs[:, 1]).tolist() == [1, 2, 1]
     assert found.bound == pytest.approx(found.value)
     best = max(
-        scores[[a, b, c, e], [0, 1, 1, 2]].sum() for a, b, c, e in itertools.permutations(range(6), 4) if b < c
-    )  # fmt: skip
+        scores[[a, b, c, e], [0, 1, 1, 2]].sum()
+        for a, b, c, e in itertools.permutations(range(6), 4)
+        if b < c
+    )
     assert found.value == pytest.approx(best)
     same = tr.oracles.Promotions(promotions=3, k=[2, 2, 2])
     assert same(scores).tolist() == tr.oracles.Promotions(promotions=3, k=2)(scores).tolist()
@@ -49,7 +54,11 @@ def test_arms_are_read_back_as_users_and_promotions(tmp_path):
     scores = np.arange(12.0).reshape(4, 3)
     oracle = tr.oracles.Promotions(k=[1, 1, 2])
     table = oracle.decode([5, 9], scores, users=list("wxyz"), names=["p", "q", "r"])
-    assert table.to_dict("list") == {"user": ["x", "z"], "promotion": ["r", "p"], "score": [5.0, 9.0]}
+    assert table.to_dict("list") == {
+        "user": ["x", "z"],
+        "promotion": ["r", "p"],
+        "score": [5.0, 9.0],
+    }
     assert oracle.decode([[1, 2], [3, 0]])["user"].tolist() == [1, 3]
     with pytest.raises(ValueError, match="k has 2 budgets"):
         tr.oracles.Promotions(promotions=3, k=[1, 1])
@@ -76,16 +85,22 @@ def test_slopes_of_many_pairs_are_looked_at_a_part_at_a_time(monkeypatch):
     assert checks.steepness(means, distances, 2.0) == whole
     rises = np.abs(means[:, None] - means)
     assert whole[:2] == np.unravel_index(int(np.argmax(rises - 2.0 * distances)), rises.shape)
-    assert whole[2] == pytest.approx((rises / np.where(distances > 0, 2.0 * distances, np.inf)).max())
+    assert whole[2] == pytest.approx(
+        (rises / np.where(distances > 0, 2.0 * distances, np.inf)).max()
+    )
     assert checks.steepness(means, distances, 100.0) is None
     monkeypatch.undo()
     K = 2000
     tracemalloc.start()
-    tr.problems.Lipschitz(points=np.linspace(0, 1, K), means=0.3 + 0.4 * np.linspace(0, 1, K), lipschitz=1.0)
+    tr.problems.Lipschitz(
+        points=np.linspace(0, 1, K), means=0.3 + 0.4 * np.linspace(0, 1, K), lipschitz=1.0
+    )
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 2.5 * 8 * K * K + 8e7
     with pytest.raises(ValueError, match=r"points: pairs = .* needs .* of memory"):
-        tr.problems.Lipschitz(points=np.linspace(0, 1, 500_000), means=np.full(500_000, 0.5), lipschitz=1.0)
+        tr.problems.Lipschitz(
+            points=np.linspace(0, 1, 500_000), means=np.full(500_000, 0.5), lipschitz=1.0
+        )
     with pytest.raises(ValueError, match=r"points: pairs = .* needs .* of memory"):
         tr.Session(tr.HOO(nu=1.0), points=np.linspace(0, 1, 500_000))

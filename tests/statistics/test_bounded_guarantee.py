@@ -1,6 +1,8 @@
-"""Guarantees for rewards of a known range: promises kept, bounds that are true, and planted errors that the same counts see.
+"""Guarantees for rewards of a known range: promises kept, bounds that are true, and planted errors
+that the same counts see.
 
-A budget alone is no test: a false bound breaks it late or never. So every bound is compared with what it bounds, in every round.
+A budget alone is no test: a false bound breaks it late or never. So every bound is compared with
+what it bounds, in every round.
 """
 
 import math
@@ -104,30 +106,55 @@ def fourth(problem):
 
 def safe(problem, alpha=0.05, inner=None, **more):
     b = fourth(problem)
-    return tr.Safe(inner or tr.BetaThompson(), baseline=b, baseline_mean=float(problem.means[b]), alpha=alpha, delta=DELTA, **more)
+    return tr.Safe(
+        inner or tr.BetaThompson(),
+        baseline=b,
+        baseline_mean=float(problem.means[b]),
+        alpha=alpha,
+        delta=DELTA,
+        **more,
+    )
 
 
 def watched(problems, make, *, horizon, alpha=0.05, baseline=fourth, **more):
     """(runs,) of the sums of `Truth`, by name."""
     result = tr.simulate(
-        problems, {"policy": make}, horizon=horizon, replications=len(problems), checkpoints=[horizon],
-        monitor=lambda problem: Bounds(baseline(problem), alpha), **more,
-    )  # fmt: skip
+        problems,
+        {"policy": make},
+        horizon=horizon,
+        replications=len(problems),
+        checkpoints=[horizon],
+        monitor=lambda problem: Bounds(baseline(problem), alpha),
+        **more,
+    )
     return {name: np.ravel(values) for name, values in result.watched["policy"].items()}
 
 
 def least_kept(runs, delta=DELTA):
-    """The most runs of which a promise with this probability may fail, four standard errors allowed."""
+    """The most runs of which a promise with this probability may fail, four standard errors
+    allowed."""
     return delta * runs + 4 * math.sqrt(delta * (1 - delta) * runs)
 
 
-DELAYS = {"independent": None, "late by 200": tr.delays.Fixed(200), "late by value": tr.delays.ByReward(50, 1000)}
+DELAYS = {
+    "independent": None,
+    "late by 200": tr.delays.Fixed(200),
+    "late by value": tr.delays.ByReward(50, 1000),
+}
 
 
-@pytest.mark.parametrize("late", [pytest.param(name, marks=() if name == "late by value" else thorough) for name in DELAYS])
+@pytest.mark.parametrize(
+    "late",
+    [pytest.param(name, marks=() if name == "late by value" else thorough) for name in DELAYS],
+)
 def test_no_promise_breaks_and_no_bound_is_false_in_a_thousand_models(late):
     for low, high in ((0.02, 0.08), (0.25, 0.75)):
-        runs = watched(models(500, low, high), safe, horizon=10_000, **({} if DELAYS[late] is None else {"delay": DELAYS[late]}))
+        runs = watched(
+            models(500, low, high),
+            safe,
+            horizon=10_000,
+            **({} if DELAYS[late] is None else {"delay": DELAYS[late]}),
+        )
         assert (runs["lowest"] < -1e-6).sum() <= least_kept(500)
         assert ((runs["false_sum"] > 0) | (runs["false_arm"] > 0)).sum() <= least_kept(500)
         assert np.median(runs["explored"]) > 100  # it does explore
@@ -149,7 +176,9 @@ def test_planted_errors_are_seen():
 
     assert broken(lambda problem: Planted(inner=safe(problem))) <= DELTA
     assert broken(lambda problem: Planted(inner=safe(problem), level=1e-9)) > 0.9  # no radius
-    lower = {"open": "lower"}  # counts an open decision at what those of its arm brought that came first
+    lower = {
+        "open": "lower"
+    }  # counts an open decision at what those of its arm brought that came first
     late = {"delay": DELAYS["late by value"]}
     assert broken(lambda problem: safe(problem, 0.5, **lower), alpha=0.5, **late) > 0.5
     assert broken(lambda problem: safe(problem, 0.5), alpha=0.5, **late) <= DELTA
@@ -162,10 +191,22 @@ def test_forty_arms_need_their_share_of_delta():
     def false(share):
         def make(problem):
             worst = int(np.argmin(problem.means))
-            inner = tr.Safe(uniform, baseline=worst, baseline_mean=float(problem.means[worst]), alpha=0.9, delta=0.5)
+            inner = tr.Safe(
+                uniform,
+                baseline=worst,
+                baseline_mean=float(problem.means[worst]),
+                alpha=0.9,
+                delta=0.5,
+            )
             return Planted(inner=inner, share=share)
 
-        runs = watched(problems, make, horizon=6_000, alpha=0.9, baseline=lambda problem: int(np.argmin(problem.means)))
+        runs = watched(
+            problems,
+            make,
+            horizon=6_000,
+            alpha=0.9,
+            baseline=lambda problem: int(np.argmin(problem.means)),
+        )
         return float((runs["false_arm"] > 0).mean())
 
     assert false(1.0) <= 0.25
@@ -173,7 +214,8 @@ def test_forty_arms_need_their_share_of_delta():
 
 
 def test_the_sum_is_bounded_whatever_its_means_do():
-    """2,000 sums of values whose means the past chooses: ahead of the bound they rest, behind it they bet."""
+    """2,000 sums of values whose means the past chooses: ahead of the bound they rest, behind it
+    they bet."""
     rng, runs, rounds, delta = np.random.default_rng(5), 2_000, 400, 0.05
     level = math.log(SLOPES.size / (delta / 2))
     total, truth, outside = np.zeros(runs), np.zeros(runs), np.zeros(runs, dtype=bool)
@@ -189,18 +231,38 @@ def test_the_bound_is_that_of_the_best_slope_and_monotone():
     level = math.log(SLOPES.size / 0.025)
     for m in (1.0, 7.0, 300.0, 40_000.0):
         totals = np.linspace(0.0, m, 23)
-        best = [max(max(m * math.expm1((slope * S - level) / m) / math.expm1(slope) for slope in SLOPES), 0.0) for S in totals]
+        best = [
+            max(
+                max(
+                    m * math.expm1((slope * S - level) / m) / math.expm1(slope) for slope in SLOPES
+                ),
+                0.0,
+            )
+            for S in totals
+        ]
         for start in (0, 15, 30):
-            np.testing.assert_allclose([sum_bound(S, m, level, start)[0] for S in totals], np.minimum(best, m), rtol=1e-12)
+            np.testing.assert_allclose(
+                [sum_bound(S, m, level, start)[0] for S in totals], np.minimum(best, m), rtol=1e-12
+            )
         assert (np.diff(best) >= 0).all()
-        assert all(sum_bound(S, 1.1 * m, level, 15)[0] <= bound + 1e-9 for S, bound in zip(totals, best, strict=True))
-    for p, radius in ((0.01, 34.5), (0.05, 82.3), (0.5, 198.0), (0.99, 44.8)):  # by an outside computation
-        assert 1e4 * p - sum_bound(1e4 * p, 1e4, math.log(32 / 0.0125), 15)[0] == pytest.approx(radius, abs=0.1)
+        assert all(
+            sum_bound(S, 1.1 * m, level, 15)[0] <= bound + 1e-9
+            for S, bound in zip(totals, best, strict=True)
+        )
+    for p, radius in (
+        (0.01, 34.5),
+        (0.05, 82.3),
+        (0.5, 198.0),
+        (0.99, 44.8),
+    ):  # by an outside computation
+        assert 1e4 * p - sum_bound(1e4 * p, 1e4, math.log(32 / 0.0125), 15)[0] == pytest.approx(
+            radius, abs=0.1
+        )
 
 
 def test_a_promise_on_one_feature_is_bounded_as_often_as_it_says():
-    """Eq 3 as printed is below the true theta's ellipsoid in 2.6 to 3.6 % of runs at delta = .01, because d ln(1 / delta) is half of
-    2 ln(1 / delta) there."""
+    """Eq 3 as printed is below the true theta's ellipsoid in 2.6 to 3.6 % of runs at delta = .01,
+    because d ln(1 / delta) is half of 2 ln(1 / delta) there."""
     rng, runs, rounds, delta, sigma = np.random.default_rng(3), 4_000, 2_000, 0.01, 1.0
     share = premises(tr.CLUCB2(baseline=0, delta=delta), None, 1, 2).arm_delta
     out = {"ours": np.zeros(runs, dtype=bool), "printed": np.zeros(runs, dtype=bool)}
@@ -217,14 +279,26 @@ def test_a_promise_on_one_feature_is_bounded_as_often_as_it_says():
 
 
 def test_a_range_is_declared_once_and_kept():
-    with pytest.raises(ValueError, match=r"rewards = \(2, 3\), but inner = BetaThompson takes rewards in \[0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"rewards = \(2, 3\), but inner = BetaThompson takes rewards in \[0, 1\]"
+    ):
         tr.Safe(tr.BetaThompson(), baseline=0, rewards=(2, 3))
     with pytest.raises(ValueError, match=r"baseline_mean = 41 is outside \[0, 40\]"):
         tr.CUCB2(baseline=0, baseline_mean=41.0, rewards=(0, 40))
     with pytest.raises(ValueError, match="'bernoulli' needs the range of rewards"):
-        tr.simulate(tr.problems.Gaussian([0.1, 0.2]), tr.CUCB2(baseline=0, martingale="bernoulli"), horizon=5)
+        tr.simulate(
+            tr.problems.Gaussian([0.1, 0.2]),
+            tr.CUCB2(baseline=0, martingale="bernoulli"),
+            horizon=5,
+        )
     session = tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.05), arms=3)
-    with pytest.raises(ValueError, match=r"reward = 40.0 is not a number in \[0, 1\]. For other rewards give the policy rewards="):
+    with pytest.raises(
+        ValueError,
+        match=r"reward = 40.0 is not a number in \[0, 1\]. For other "
+        r"rewards give "
+        r"the policy "
+        r"rewards=",
+    ):
         session.update(1, 40.0)
     told = tr.Session(tr.CUCB2(baseline=0, baseline_mean=2.0, rewards=(0, 40)), arms=3)
     told.update(1, 40.0)
@@ -234,7 +308,9 @@ def test_a_range_is_declared_once_and_kept():
 def test_prices_are_bounded_as_their_shares_of_the_highest():
     """y = x / 40: the same decisions as with rewards of 0 or 1, to rounding."""
     unit = tr.Session(tr.CUCB2(baseline=0, baseline_mean=0.3, alpha=0.3), arms=3, seed=0)
-    price = tr.Session(tr.CUCB2(baseline=0, baseline_mean=12.0, alpha=0.3, rewards=(0, 40)), arms=3, seed=0)
+    price = tr.Session(
+        tr.CUCB2(baseline=0, baseline_mean=12.0, alpha=0.3, rewards=(0, 40)), arms=3, seed=0
+    )
     rng = np.random.default_rng(0)
     for _ in range(400):
         arm = unit.select()
@@ -245,7 +321,8 @@ def test_prices_are_bounded_as_their_shares_of_the_highest():
 
 
 def test_no_more_than_delta_is_shared():
-    """Of psi and widths, of a learned mean's two ends, of the ellipsoid: what is proved of each adds up to delta."""
+    """Of psi and widths, of a learned mean's two ends, of the ellipsoid: what is proved of each
+    adds up to delta."""
     told = {"baseline": 0, "baseline_mean": 0.5, "delta": 0.05}
     small = tr.CUCB2(**told, martingale="freedman", sigma=0.1)
     share = premises(small, None, 0, K)
@@ -253,11 +330,20 @@ def test_no_more_than_delta_is_shared():
     assert share.failure == 0.05
     learned = premises(small._replace(baseline_mean=math.nan), None, 0, K)
     assert learned.arm_delta * ZETA_3 * (1 + 1 / K) + PSI_SHARE * 0.05 == pytest.approx(0.05)
-    wide = premises(small._replace(sigma=0.5), (0.0, 1.0), 0, K)  # one pull proves nothing: every bit as it was
+    wide = premises(
+        small._replace(sigma=0.5), (0.0, 1.0), 0, K
+    )  # one pull proves nothing: every bit as it was
     assert (wide.arm_delta, wide.failure) == (0.05, 0.05)
-    printed = premises(tr.CUCB2(**told, martingale="subgaussian", sigma=0.1, constants="paper"), None, 0, K)
+    printed = premises(
+        tr.CUCB2(**told, martingale="subgaussian", sigma=0.1, constants="paper"), None, 0, K
+    )
     assert (printed.arm_delta, printed.failure) == (0.05, pytest.approx(1.7503 * 0.05, rel=1e-4))
-    for d, martingale, kept in ((1, "freedman", False), (2, "freedman", True), (2, "subgaussian", False), (3, "subgaussian", True)):
+    for d, martingale, kept in (
+        (1, "freedman", False),
+        (2, "freedman", True),
+        (2, "subgaussian", False),
+        (3, "subgaussian", True),
+    ):
         linear = premises(tr.CLUCB2(**told, martingale=martingale), None, d, K)
         assert (linear.arm_delta == 0.05) == kept
         assert kept or linear.arm_delta + PSI_SHARE * 0.05 == pytest.approx(0.05)

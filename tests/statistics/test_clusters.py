@@ -17,13 +17,26 @@ def gains():
 
     found = {}
     for rule in ("index", "random", "tiers"):
-        problems = [clustered_world(0.6 * np.pi / 2, seed=trial, arms=1000, k=50, tiers=rule == "tiers") for trial in range(TRIALS)]
+        problems = [
+            clustered_world(0.6 * np.pi / 2, seed=trial, arms=1000, k=50, tiers=rule == "tiers")
+            for trial in range(TRIALS)
+        ]
         ties = "index" if rule == "index" else "random"
         policies = {
-            "C2UCB": tr.C2UCB(ties=ties), "PC2UCB": tr.PC2UCB(ties=ties), "round": tr.CombTS(ties=ties),
+            "C2UCB": tr.C2UCB(ties=ties),
+            "PC2UCB": tr.PC2UCB(ties=ties),
+            "round": tr.CombTS(ties=ties),
             "arm": tr.CombTS(randomization="arm", ties=ties),
-        }  # fmt: skip
-        result = tr.simulate(problems, policies, horizon=10, replications=TRIALS, checkpoints=[10], monitor=SetValue(), workers=1)
+        }
+        result = tr.simulate(
+            problems,
+            policies,
+            horizon=10,
+            replications=TRIALS,
+            checkpoints=[10],
+            monitor=SetValue(),
+            workers=1,
+        )
         found[rule] = {name: result.watched[name]["value"][:, -1] for name in policies}
     return found
 
@@ -53,5 +66,7 @@ def test_random_ties_spread_over_clusters_and_index_ties_do_not():
     problem = clustered_world(0.5, seed=0, arms=1000, k=50)
     labels = np.arange(1000) // 100
     for ties, clusters in (("index", 1), ("random", 10)):
-        session = tr.Session(tr.C2UCB(ties=ties), arms=problem.features, oracle=problem.oracle, seed=0)
+        session = tr.Session(
+            tr.C2UCB(ties=ties), arms=problem.features, oracle=problem.oracle, seed=0
+        )
         assert np.unique(labels[session.select()]).size == clusters

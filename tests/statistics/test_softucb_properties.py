@@ -17,10 +17,18 @@ from tightrope.simulation.training import _status
 def trained_session(policy, X, rounds, seed=0, rewards=None):
     """A session after some rounds of its own choices."""
     session = tr.Session(policy, arms=X, horizon=max(rounds, 1), seed=seed)
-    theta, noise = unit_rows(np.random.default_rng(seed), 1, X.shape[1])[0], np.random.default_rng(seed + 1)
+    theta, noise = (
+        unit_rows(np.random.default_rng(seed), 1, X.shape[1])[0],
+        np.random.default_rng(seed + 1),
+    )
     for _ in range(rounds):
         arm = session.select()
-        session.update(arm, float(X[arm] @ theta + 0.3 * noise.standard_normal()) if rewards is None else rewards(arm))
+        session.update(
+            arm,
+            float(X[arm] @ theta + 0.3 * noise.standard_normal())
+            if rewards is None
+            else rewards(arm),
+        )
     return session
 
 
@@ -37,13 +45,18 @@ CASES = {
 @settings(max_examples=60, deadline=None)
 @given(**CASES, mass=st.floats(0.5, 0.999))
 def test_slack_softmax_and_mass_bound(seed, K, d, rounds, beta, mass):
-    """S_i = UCB_i - max LCB = beta phi_i - (mu_* - mu_i); p sums to 1; Lemma 2: p(L) <= 1 - mass with gamma of this round."""
+    """S_i = UCB_i - max LCB = beta phi_i - (mu_* - mu_i); p sums to 1; Lemma 2: p(L) <= 1 - mass
+    with gamma of this round."""
     X = unit_rows(np.random.default_rng(seed), K, d)
-    report = trained_session(tr.SoftUCB(beta=beta, mass=mass, timing="fresh"), X, rounds, seed).explain()
+    report = trained_session(
+        tr.SoftUCB(beta=beta, mass=mass, timing="fresh"), X, rounds, seed
+    ).explain()
     S, p, w = report["slack"], report["probability"], report["width"] / beta
     np.testing.assert_allclose(S, report["upper"] - report["lower"].max(), atol=1e-12)
     star = report["leader"]
-    np.testing.assert_allclose(S, beta * (w + w[star]) - (report["mean"][star] - report["mean"]), atol=1e-12)
+    np.testing.assert_allclose(
+        S, beta * (w + w[star]) - (report["mean"][star] - report["mean"]), atol=1e-12
+    )
     assert p.sum() == pytest.approx(1.0, abs=1e-12)
     assert (report["in_upper"] == (S >= 0)).all()
     assert S[star] >= 0
@@ -56,7 +69,8 @@ def test_slack_softmax_and_mass_bound(seed, K, d, rounds, beta, mass):
 @settings(max_examples=25, deadline=None)
 @given(**CASES)
 def test_rotation_and_scale_change_nothing(seed, K, d, rounds, beta):
-    """X Q with the same rewards; c X with c^2 lam; c times the rewards with c beta: the same probabilities."""
+    """X Q with the same rewards; c X with c^2 lam; c times the rewards with c beta: the same
+    probabilities."""
     rng = np.random.default_rng(seed)
     X, c = unit_rows(rng, K, d), 3.0
     Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -89,25 +103,37 @@ def policy_value(mean, width, beta, gamma, mass):
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_score_equals_central_differences(full, seed):
-    """A_t with gamma held fixed, and with gamma's own derivative; also with w in the place of phi."""
+    """A_t with gamma held fixed, and with gamma's own derivative; also with w in the place of
+    phi."""
     X = unit_rows(np.random.default_rng(seed), 9, 3)
-    session = trained_session(tr.SoftUCB(beta=0.5, timing="fresh", full_gradient=full), X, 25 + seed, seed)
+    session = trained_session(
+        tr.SoftUCB(beta=0.5, timing="fresh", full_gradient=full), X, 25 + seed, seed
+    )
     report = session.explain()
     mean, width, h = report["mean"], report["width"] / 0.5, 1e-5
     gamma = None if full else report["gamma"]
     assert report["gamma"] > 0
-    slope = (policy_value(mean, width, 0.5 + h, gamma, 0.99) - policy_value(mean, width, 0.5 - h, gamma, 0.99)) / (2 * h)
+    slope = (
+        policy_value(mean, width, 0.5 + h, gamma, 0.99)
+        - policy_value(mean, width, 0.5 - h, gamma, 0.99)
+    ) / (2 * h)
     assert report["score"] == pytest.approx(slope, rel=1e-6, abs=1e-9)
     p, phi = report["probability"], width + width[report["leader"]]
     if not full:
         for x in (phi, width):
-            assert report["score"] == pytest.approx(report["gamma"] * (p @ (mean * x) - (p @ mean) * (p @ x)), abs=1e-12)
+            assert report["score"] == pytest.approx(
+                report["gamma"] * (p @ (mean * x) - (p @ mean) * (p @ x)), abs=1e-12
+            )
 
 
 def test_lagged_full_gradient_uses_the_last_rounds_slope():
-    """gamma of the round before moves with beta through that round's slack: a difference over both rounds."""
+    """gamma of the round before moves with beta through that round's slack: a difference over both
+    rounds."""
     X, h = unit_rows(np.random.default_rng(1), 9, 3), 1e-5
-    plan = [(int(a), float(r)) for a, r in zip(np.arange(30) % 9, np.random.default_rng(2).normal(size=30), strict=True)]
+    plan = [
+        (int(a), float(r))
+        for a, r in zip(np.arange(30) % 9, np.random.default_rng(2).normal(size=30), strict=True)
+    ]
 
     def value(beta, use):
         session = tr.Session(tr.SoftUCB(beta=beta, full_gradient=True), arms=X)
@@ -117,7 +143,9 @@ def test_lagged_full_gradient_uses_the_last_rounds_slope():
         assert report["gamma"] > 0
         return report["probability"] @ report["mean"] if use == "value" else report["score"]
 
-    assert value(0.4, "score") == pytest.approx((value(0.4 + h, "value") - value(0.4 - h, "value")) / (2 * h), rel=1e-6)
+    assert value(0.4, "score") == pytest.approx(
+        (value(0.4 + h, "value") - value(0.4 - h, "value")) / (2 * h), rel=1e-6
+    )
 
 
 def test_probabilities_are_how_often_arms_are_played():
@@ -134,7 +162,8 @@ def test_probabilities_are_how_often_arms_are_played():
 
 @thorough
 def test_importance_weighting_with_the_propensities_is_unbiased():
-    """The value of always playing the median arm, from logs of SoftUCB: within 4 standard errors; the plain mean of the logs is not."""
+    """The value of always playing the median arm, from logs of SoftUCB: within 4 standard errors;
+    the plain mean of the logs is not."""
     X = unit_rows(np.random.default_rng(3), 5, 2)
     theta = np.array([0.6, -0.8])
     target, rounds, logs = int(np.argsort(X @ theta)[2]), 12, 1500
@@ -142,7 +171,11 @@ def test_importance_weighting_with_the_propensities_is_unbiased():
     noise = np.random.default_rng(4)
     weighted, logged = [], []
     for seed in range(logs):
-        session, total, mine = tr.Session(tr.SoftUCB(beta=1.0, mass=0.8), arms=X, seed=seed), 0.0, []
+        session, total, mine = (
+            tr.Session(tr.SoftUCB(beta=1.0, mass=0.8), arms=X, seed=seed),
+            0.0,
+            [],
+        )
         for _ in range(rounds):
             p = session.explain()["probability"]
             arm = session.select()
@@ -159,9 +192,13 @@ def test_importance_weighting_with_the_propensities_is_unbiased():
 
 
 def test_theory_of_table_1():
-    """beta-tilde of Table 1 is Eq 5 with noise = sqrt(0.1), theta_bound = lam = 1, delta = 0.1, cut after two decimals."""
+    """beta-tilde of Table 1 is Eq 5 with noise = sqrt(0.1), theta_bound = lam = 1, delta = 0.1, cut
+    after two decimals."""
     cells = [(5, 2**8), (5, 2**9), (5, 2**10), (10, 2**10), (15, 2**10)]
-    ours = [math.floor(100 * horizon_radius(math.sqrt(0.1), 0.1, d, T, 1.0, 1.0)) / 100 for d, T in cells]
+    ours = [
+        math.floor(100 * horizon_radius(math.sqrt(0.1), 0.1, d, T, 1.0, 1.0)) / 100
+        for d, T in cells
+    ]
     assert ours == [2.56, 2.66, 2.76, 3.25, 3.61]
 
 
@@ -176,7 +213,9 @@ def test_divergence_is_said_with_its_remedy():
     assert found.status.startswith("diverged")
     assert found.beta > 2 * found.theory
     assert found.path.size == found.regret.size + 1 < 31
-    session = trained_session(tr.SoftUCB(online=True, eta=5000.0, step=1.0), unit_rows(np.random.default_rng(0), 6, 2), 30)
+    session = trained_session(
+        tr.SoftUCB(online=True, eta=5000.0, step=1.0), unit_rows(np.random.default_rng(0), 6, 2), 30
+    )
     assert session.explain()["status"].startswith("diverged")
     assert "lower eta (now 5000)" in session.explain()["status"]
 
@@ -190,9 +229,12 @@ def test_training_settles_far_below_the_theory():
 
 
 def test_a_flat_path_is_not_a_convergence():
-    """Steps of 0 leave beta anywhere; tiny ones look settled wherever they begin; beta_min with the gradient below 0 is an end."""
+    """Steps of 0 leave beta anywhere; tiny ones look settled wherever they begin; beta_min with the
+    gradient below 0 is an end."""
     problem = instance(1, 5, 0.5)
-    assert tr.train_softucb(problem, 128, trajectories=12, step=0.0).status.startswith("unmoved: beta is 1 as at the start")
+    assert tr.train_softucb(problem, 128, trajectories=12, step=0.0).status.startswith(
+        "unmoved: beta is 1 as at the start"
+    )
     slow = tr.train_softucb(problem, 128, trajectories=12, step=1e-4, beta0=3.0)
     assert slow.status.startswith("moving")
     assert "never changed its sign" in slow.status
@@ -220,7 +262,9 @@ def test_beta_below_its_least_value_is_raised_to_it_and_arms_without_width_are_p
     session = tr.Session(tr.SoftUCB(beta=0.0, timing="fresh"), arms=X)
     for _ in range(3):
         for arm in (1, 2, 3):
-            session.update(arm, -100.0)  # the arm without features keeps mean 0 and width 0: no slack is left at all
+            session.update(
+                arm, -100.0
+            )  # the arm without features keeps mean 0 and width 0: no slack is left at all
     report = session.explain()
     assert report["beta"] == 1e-3
     np.testing.assert_array_equal(report["probability"], [1.0, 0.0, 0.0, 0.0])

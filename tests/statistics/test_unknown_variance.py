@@ -1,4 +1,5 @@
-"""UGapE where the arms' variances are unknown and unequal by a factor of 100: it errs at most delta of the time, and its intervals hold."""
+"""UGapE where the arms' variances are unknown and unequal by a factor of 100: it errs at most delta
+of the time, and its intervals hold."""
 
 import math
 
@@ -33,9 +34,13 @@ def test_the_root_is_a_quantile_or_a_little_more(freedom, level):
 
 @pytest.mark.parametrize("tests", [300, pytest.param(10_000, marks=thorough)])
 def test_it_errs_at_most_delta_of_the_time(tests):
-    """The best arm is the quiet one, the loudest is its rival; and told a noise that is too small it does err, so errors can be seen."""
+    """The best arm is the quiet one, the loudest is its rival; and told a noise that is too small
+    it does err, so errors can be seen."""
     delta, world = 0.1, Unequal([1.0, 0.0, 0.4], [0.3, 3.0, 1.0])
-    policies = {"unknown": tr.UGapE(delta=delta, noise=None), "told wrongly": tr.UGapE(delta=delta, noise=0.1)}
+    policies = {
+        "unknown": tr.UGapE(delta=delta, noise=None),
+        "told wrongly": tr.UGapE(delta=delta, noise=0.1),
+    }
     found = tr.identify(world, policies, replications=tests, seed=1, max_rounds=10**6)
     assert found.stopped["unknown"].all()
     bound = delta + 4 * math.sqrt(delta * (1 - delta) / tests)
@@ -53,7 +58,12 @@ def test_intervals_hold_at_all_times_and_would_not_with_a_normal_quantile():
     def failures(width):
         return float((np.abs(mean[:, 1:]) > width[:, 1:]).any(axis=1).mean())
 
-    student = np.array([[student_width(float(k), float(s), delta) for k, s in zip(n, row, strict=True)] for row in spread])
+    student = np.array(
+        [
+            [student_width(float(k), float(s), delta) for k, s in zip(n, row, strict=True)]
+            for row in spread
+        ]
+    )
     normal = stats.norm.isf(delta / 2) * np.sqrt(spread / np.maximum(n - 1, 1) / n)
     assert failures(student) <= delta + 4 * math.sqrt(delta * (1 - delta) / runs)
     assert failures(normal) > 0.5
@@ -66,5 +76,8 @@ def test_rewards_that_are_all_equal_certify_nothing_and_other_policies_refuse():
     assert not session.stopped
     assert session.recommend()["gap_bound"] == math.inf
     for make in (tr.LinGapE, tr.TopTwoThompson, tr.TrackAndStop, tr.RAGE):
-        with pytest.raises(ValueError, match="noise = None would be learned from the rewards, but the guarantee needs a bound"):
+        with pytest.raises(
+            ValueError,
+            match="noise = None would be learned from the rewards, but the guarantee needs a bound",
+        ):
             make(noise=None)

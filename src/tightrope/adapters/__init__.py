@@ -1,6 +1,8 @@
-"""Doors to other libraries; each is imported when it is first named and needs the extra of that name.
+"""Doors to other libraries; each is imported when it is first named and needs the extra of that
+name.
 
-gym: problems as Gymnasium environments. river: policies as River's. obp: logs as Open Bandit Pipeline's.
+gym: problems as Gymnasium environments. river: policies as River's. obp: logs as Open Bandit
+Pipeline's.
 """
 
 import importlib

@@ -1,4 +1,5 @@
-"""The command line: `main` listens for Ctrl-C and SIGTERM before anything that takes time is imported."""
+"""The command line: `main` listens for Ctrl-C and SIGTERM before anything that takes time is
+imported."""
 
 import multiprocessing
 import os
@@ -12,20 +13,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .application import app as app
 
-# How a command ends that Ctrl-C or SIGTERM stops: a sentence, the exit code of the signal, and nothing left behind.
+# How a command ends that Ctrl-C or SIGTERM stops: a sentence, the exit code of the signal, and
+# nothing left behind.
 
 
-PATIENCE_SECONDS = 10.0  # in which a stopped command may end by itself; a signal after that ends it at once
+PATIENCE_SECONDS = (
+    10.0  # in which a stopped command may end by itself; a signal after that ends it at once
+)
 AGAIN_SECONDS = 0.05  # after which a signal is raised once more whose exception was swallowed
 
 
 class CommandStopped(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM. Python itself ends by the signal, whatever exit code was asked for, where a plain KeyboardInterrupt passed
-    through `exec` of a string, which Numba calls; of a subclass it takes no notice."""
+    """Ctrl-C or SIGTERM. Python itself ends by the signal, whatever exit code was asked for, where
+    a plain KeyboardInterrupt passed through `exec` of a string, which Numba calls; of a subclass it
+    takes no notice."""
 
 
 class WayOut:
-    """The first signal raises `Stopped`; those that follow while the command ends are ignored, and one after PATIENCE_SECONDS ends it."""
+    """The first signal raises `Stopped`; those that follow while the command ends are ignored, and
+    one after PATIENCE_SECONDS ends it."""
 
     def __init__(self) -> None:
         self.number: int | None = None  # of the signal that came first
@@ -34,7 +40,10 @@ class WayOut:
 
     def open(self) -> None:
         """Take over signals that nobody else handles."""
-        for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        for number, usual in (
+            (signal.SIGINT, signal.default_int_handler),
+            (signal.SIGTERM, signal.SIG_DFL),
+        ):
             if signal.getsignal(number) is usual:
                 signal.signal(number, self._stop)
         sys.unraisablehook = self._raise_again
@@ -55,7 +64,8 @@ class WayOut:
             os._exit(self.code)
 
     def _raise_again(self, unraisable: "sys.UnraisableHookArgs") -> None:
-        """Where Python clears up, exceptions are printed and forgotten; this one is raised once more a moment later."""
+        """Where Python clears up, exceptions are printed and forgotten; this one is raised once
+        more a moment later."""
         if not issubclass(unraisable.exc_type, CommandStopped) or self.number is None:
             self._unraisable(unraisable)
             return
@@ -80,7 +90,8 @@ def __getattr__(name: str) -> object:
 
 
 def main() -> None:
-    """Entry point: errors are one line on stderr and exit code 2; Ctrl-C ends with 130, SIGTERM with 143, both with "Stopped."."""
+    """Entry point: errors are one line on stderr and exit code 2; Ctrl-C ends with 130, SIGTERM
+    with 143, both with "Stopped."."""
     way_out = WayOut()
     way_out.open()
     try:
@@ -88,11 +99,15 @@ def main() -> None:
 
         code = run_command()
     except BaseException as error:
-        if way_out.number is None and not isinstance(error, KeyboardInterrupt):  # `CommandStopped` and `Interrupted` are such
+        if way_out.number is None and not isinstance(
+            error, KeyboardInterrupt
+        ):  # `CommandStopped` and `Interrupted` are such
             raise
         code = way_out.code
     way_out.close()
-    if way_out.number is not None or code == way_out.code:  # whatever became of the exception on its way
+    if (
+        way_out.number is not None or code == way_out.code
+    ):  # whatever became of the exception on its way
         print("Stopped.", file=sys.stderr)
         code = way_out.code
     sys.exit(code)

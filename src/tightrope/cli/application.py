@@ -1,4 +1,5 @@
-"""All commands: those of the library, and of packages that are found by the entry points of `tightrope.commands`."""
+"""All commands: those of the library, and of packages that are found by the entry points of
+`tightrope.commands`."""
 
 from importlib.metadata import entry_points
 from typing import Annotated
@@ -11,9 +12,20 @@ from .options import INTERRUPTED_CODE, console, errors
 from .run import evaluate, report, run
 from .tools import bound, cite, policies
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
-                  help="Structured bandits: simulate, reproduce, report.")  # fmt: skip
-for _command in (run, report, policies, cite, evaluate, bound):  # in the order of `tightrope --help`
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Structured bandits: simulate, reproduce, report.",
+)
+for _command in (
+    run,
+    report,
+    policies,
+    cite,
+    evaluate,
+    bound,
+):  # in the order of `tightrope --help`
     app.command()(_command)
 for _point in entry_points(group="tightrope.commands"):
     _point.load()(app)
@@ -22,7 +34,9 @@ for _point in entry_points(group="tightrope.commands"):
 def run_command() -> int | None:
     """Carry out a command and return its exit code."""
     try:
-        code: int | None = app(standalone_mode=False)  # typer returns the code of an exit or of Ctrl-C instead of raising
+        code: int | None = app(
+            standalone_mode=False
+        )  # typer returns the code of an exit or of Ctrl-C instead of raising
     except (ValueError, OSError, MissingExtra) as error:
         errors.print(f"error: {error}", style="red", soft_wrap=True)
         return 2
@@ -47,6 +61,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Structured bandits: simulate, reproduce, report."""

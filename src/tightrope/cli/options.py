@@ -14,22 +14,48 @@ if TYPE_CHECKING:
     from ..pages import page
     from ..results.results import Identification, Result
 
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)  # tables in logs and pipes keep their columns
+console = Console(
+    highlight=False, width=None if sys.stdout.isatty() else 140
+)  # tables in logs and pipes keep their columns
 errors = Console(stderr=True, highlight=False)
-# Of commands of other packages: each prints what a folder says and returns its page, or None where the folder is not of its commands.
-folder_pages: list[Callable[[pathlib.Path, str | None, pathlib.Path | None], pathlib.Path | None]] = []
+# Of commands of other packages: each prints what a folder says and returns its page, or None where
+# the folder is not of its commands.
+folder_pages: list[
+    Callable[[pathlib.Path, str | None, pathlib.Path | None], pathlib.Path | None]
+] = []
 INTERRUPTED_CODE = 130  # exit code of a command that Ctrl-C ended
 
 Out = Annotated[pathlib.Path, typer.Option(help="Folder for results and the report.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random streams.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Threads or processes; default all cores. Results do not depend on it.")]
-Engine = Annotated[
-    str, typer.Option(help="threads; processes where rounds are Python (sets of arms); dask or ray. Results do not depend on it.")
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Threads or processes; default all cores. Results do not depend on it."
+    ),
 ]
-Address = Annotated[str | None, typer.Option(help="Of a running Dask scheduler or Ray cluster; default: --workers processes here.")]
-Data = Annotated[str | None, typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="threads; processes where rounds are Python (sets of arms); dask "
+        "or ray. "
+        "Results do "
+        "not depend on it."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a running Dask scheduler or Ray cluster; default: --workers processes here."
+    ),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(help="Folder of the data sets; then $TIGHTROPE_DATA, ./data, the user's cache."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables, and nothing else.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of tables, and nothing else.")
+]
 
 
 def _import(modules: list[str] | None) -> list[str] | None:
@@ -40,8 +66,14 @@ def _import(modules: list[str] | None) -> list[str] | None:
     return modules
 
 
-Import = Annotated[list[str] | None, typer.Option(
-    "--import", callback=_import, help="A module or .py file with policies and problems of your own; again for more.")]  # fmt: skip
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        callback=_import,
+        help="A module or .py file with policies and problems of your own; again for more.",
+    ),
+]
 
 
 class Meter:
@@ -63,7 +95,8 @@ class Meter:
             errors.print("Finished chunks are kept: the same command goes on from there.")
 
     def __call__(self, label: str, known: bool = True) -> Callable[[int, int], None] | None:
-        """A callback for one simulation. known: whether all of the rounds will be played, or at most so many."""
+        """A callback for one simulation. known: whether all of the rounds will be played, or at
+        most so many."""
         if self.quiet:
             return None
         bar = self.bars.run(label, known)
@@ -107,4 +140,6 @@ def numbers(name: str, text: str) -> list[float]:
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
-        raise ValueError(f"{name} = {text!r} is not a list of numbers separated by commas, such as 0.3,0.5,0.4.") from None
+        raise ValueError(
+            f"{name} = {text!r} is not a list of numbers separated by commas, such as 0.3,0.5,0.4."
+        ) from None

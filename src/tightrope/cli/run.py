@@ -36,42 +36,127 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    log: Annotated[pathlib.Path, typer.Argument(
-        help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played; a folder of Parquet files; a saved session; "
-        "a .journal.")],
-    policy: Annotated[list[pathlib.Path] | None, typer.Option(
-        help="YAML with policy: NAME, probabilities: [..] or {slot: [..]} or uniform, or arm: K; or a saved session. Several: compared.")
+    log: Annotated[
+        pathlib.Path,
+        typer.Argument(
+            help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm "
+            "that was "
+            "played; a "
+            "folder of Parquet "
+            "files; a saved session; "
+            "a .journal."
+        ),
+    ],
+    policy: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option(
+            help="YAML with policy: NAME, probabilities: [..] or {slot: [..]} or "
+            "uniform, "
+            "or arm: "
+            "K; or a saved "
+            "session. Several: compared."
+        ),
     ] = None,
-    arm: Annotated[list[str] | None, typer.Option(
-        help="Judge the policy that always plays this arm: its number or name. Several are compared.")] = None,
-    probabilities: Annotated[str | None, typer.Option(
-        help="Judge the policy whose probabilities are in the columns that begin so; an arm's number or name follows.")] = None,
+    arm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Judge the policy that always plays this arm: its number "
+            "or name. "
+            "Several are "
+            "compared."
+        ),
+    ] = None,
+    probabilities: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge the policy whose probabilities are in the columns that "
+            "begin so; "
+            "an arm's "
+            "number or name follows."
+        ),
+    ] = None,
     arm_column: Annotated[str, typer.Option(help="Column: the arm that was played.")] = "arm",
     reward: Annotated[str, typer.Option(help="Column: its reward.")] = "reward",
-    propensity: Annotated[str | None, typer.Option(
-        help="Column: the probability with which it was played; or a number. [default: propensity]")] = None,
-    features: Annotated[str | None, typer.Option(help="Columns of the round's features, separated by commas; x* for several.")] = None,
-    logger: Annotated[str | None, typer.Option(help="How the columns of the logger's probabilities of all arms begin.")] = None,
-    eligible: Annotated[str | None, typer.Option(help="How the columns begin that say which arms could be played.")] = None,
-    time: Annotated[str | None, typer.Option(help="Column: the time; rows are taken in its order.")] = None,
-    slot: Annotated[str | None, typer.Option(help="Column: the position in which the arm was shown.")] = None,
-    round: Annotated[str | None, typer.Option(help="Column: the round, the same for all arms of a set.")] = None,
-    arms: Annotated[str | None, typer.Option(help="K, or all names separated by commas. [default: those in the log]")] = None,
+    propensity: Annotated[
+        str | None,
+        typer.Option(
+            help="Column: the probability with which it was played; or a "
+            "number. "
+            "[default: "
+            "propensity]"
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="Columns of the round's features, separated by commas; x* for several."),
+    ] = None,
+    logger: Annotated[
+        str | None,
+        typer.Option(help="How the columns of the logger's probabilities of all arms begin."),
+    ] = None,
+    eligible: Annotated[
+        str | None, typer.Option(help="How the columns begin that say which arms could be played.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column: the time; rows are taken in its order.")
+    ] = None,
+    slot: Annotated[
+        str | None, typer.Option(help="Column: the position in which the arm was shown.")
+    ] = None,
+    round: Annotated[
+        str | None, typer.Option(help="Column: the round, the same for all arms of a set.")
+    ] = None,
+    arms: Annotated[
+        str | None,
+        typer.Option(help="K, or all names separated by commas. [default: those in the log]"),
+    ] = None,
     rewards: Annotated[str, typer.Option(help="Lowest and highest reward there can be.")] = "0,1",
-    floor: Annotated[float | None, typer.Option(help="A probability that every eligible arm had at least.")] = None,
-    estimator: Annotated[str, typer.Option(help="ips, clipped-ips, snips, dm, dr, switch-dr or aipw.")] = "dr",
-    unit: Annotated[str | None, typer.Option(help="Column: what an arm was drawn for, such as the user, if it has many rows.")] = None,
-    per: Annotated[str | None, typer.Option(help="Column: the denominator of a ratio, such as sessions; with --baseline none.")] = None,
-    baseline: Annotated[str | None, typer.Option(
-        help="What it would replace: logged, an arm, or none. [default: logged; none with --method]")] = None,
-    method: Annotated[str | None, typer.Option(help="How a policy that learns is judged: replay or simulate.")] = None,
+    floor: Annotated[
+        float | None, typer.Option(help="A probability that every eligible arm had at least.")
+    ] = None,
+    estimator: Annotated[
+        str, typer.Option(help="ips, clipped-ips, snips, dm, dr, switch-dr or aipw.")
+    ] = "dr",
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="Column: what an arm was drawn for, such as the user, if it has many rows."
+        ),
+    ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(
+            help="Column: the denominator of a ratio, such as sessions; with --baseline none."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="What it would replace: logged, an arm, or none. [default: "
+            "logged; "
+            "none with "
+            "--method]"
+        ),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="How a policy that learns is judged: replay or simulate.")
+    ] = None,
     alpha: Annotated[float, typer.Option(help="Error of the intervals and of the verdict.")] = 0.05,
     k: Annotated[float, typer.Option(help="Lower bound -k of the sequence's scores.")] = 1.0,
-    clip: Annotated[float, typer.Option(help="Weights above it are cut by clipped-ips and left to the model by switch-dr.")] = 10.0,
+    clip: Annotated[
+        float,
+        typer.Option(
+            help="Weights above it are cut by clipped-ips and left to the model by switch-dr."
+        ),
+    ] = 10.0,
     bootstraps: Annotated[int, typer.Option(help="Fitted worlds of --method simulate.")] = 200,
-    out: Out = pathlib.Path("runs/evaluate"), seed: Seed = 0, modules: Import = None, as_json: Json = False,
-) -> None:  # fmt: skip
-    """Estimate the value of a policy from a log, with bounds that hold however often one looks, and whether to promote it.
+    out: Out = pathlib.Path("runs/evaluate"),
+    seed: Seed = 0,
+    modules: Import = None,
+    as_json: Json = False,
+) -> None:
+    """Estimate the value of a policy from a log, with bounds that hold however often one looks, and
+    whether to promote it.
 
     Several policies are compared: which of them cannot be the best, and which may be promoted.
     """
@@ -79,34 +164,86 @@ def evaluate(
     from ..core.policy import is_policy, label
     from ..evaluation.evaluate import compare, evaluate_learner
     from ..evaluation.evaluate import evaluate as judge
-    from ..pages.page import comparison_table, evaluation_summary, write_comparison, write_evaluation
+    from ..pages.page import (
+        comparison_table,
+        evaluation_summary,
+        write_comparison,
+        write_evaluation,
+    )
     from ..simulation.store import command, versions
     from . import log_files
 
     with log_files.words_of_command() as translate:
         bounds = numbers("rewards", rewards)
         if len(bounds) != 2:
-            raise ValueError(f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such as 0,1.")
-        columns = log_files.ColumnWords(arm_column, reward, propensity, features, logger, eligible, probabilities, time, slot, round)
-        rows, target = log_files.read(log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor)
+            raise ValueError(
+                f"rewards = {rewards!r} must be two numbers, the lowest and the "
+                f"highest "
+                f"reward, "
+                f"such as 0,1."
+            )
+        columns = log_files.ColumnWords(
+            arm_column,
+            reward,
+            propensity,
+            features,
+            logger,
+            eligible,
+            probabilities,
+            time,
+            slot,
+            round,
+        )
+        rows, target = log_files.read(
+            log, columns, arms=arms, rewards=(bounds[0], bounds[1]), floor=floor
+        )
         policies = log_files.read_policies(policy or (), arm or (), probabilities, target, rows)
         learner = next((each for each in policies.values() if is_policy(each)), None)
         if learner is not None and (method is None or len(policies) > 1):
             raise ValueError(
-                f"{label(learner)} learns while it plays. Judge it by itself, with --method replay (logs whose arms were drawn uniformly) "
-                "or --method simulate (a fitted model), or give a saved session, which is judged at its present state."
+                f"{label(learner)} learns while it plays. Judge it by "
+                f"itself, with "
+                f"--method "
+                f"replay (logs whose "
+                f"arms were drawn "
+                f"uniformly) "
+                "or --method simulate (a fitted model), or give a saved "
+                "session, which "
+                "is judged "
+                "at its present state."
             )
         replaced = baseline or ("none" if method is not None or per is not None else "logged")
         against = None if replaced == "none" else log_files.arm_of(replaced, rows)
         options: Arguments = {"estimator": estimator, "alpha": alpha, "k": k, "clip": clip}
-        origin = {"command": command(), "log": str(log), "baseline": replaced, "seed": seed, "k": k} | versions()
+        origin = {
+            "command": command(),
+            "log": str(log),
+            "baseline": replaced,
+            "seed": seed,
+            "k": k,
+        } | versions()
         if len(policies) > 1:
             if against is None or method is not None:
-                raise ValueError("several policies are compared with a baseline and without --method; judge them one by one instead.")
+                raise ValueError(
+                    "several policies are compared with a baseline and "
+                    "without "
+                    "--method; judge "
+                    "them one by one instead."
+                )
             if per is not None:
-                raise ValueError("--per gives a ratio, which has no verdict; judge the policies one by one, with --baseline none.")
-            comparison = compare(rows, cast("dict[str, Judged]", policies), baseline=against, unit=unit, **options)
-            judged = {name: replace(each, notes=tuple(map(translate, each.notes))) for name, each in comparison.evaluations.items()}
+                raise ValueError(
+                    "--per gives a ratio, which has no verdict; judge the "
+                    "policies one "
+                    "by one, "
+                    "with --baseline none."
+                )
+            comparison = compare(
+                rows, cast("dict[str, Judged]", policies), baseline=against, unit=unit, **options
+            )
+            judged = {
+                name: replace(each, notes=tuple(map(translate, each.notes)))
+                for name, each in comparison.evaluations.items()
+            }
             comparison = replace(comparison, evaluations=judged)
             record = comparison.record()
             if not as_json:
@@ -117,13 +254,29 @@ def evaluate(
         else:
             name, one = next(iter(policies.items()))
             if method is None:
-                result = judge(rows, cast("Judged", one), baseline=against, unit=unit, per=per, **options)
+                result = judge(
+                    rows, cast("Judged", one), baseline=against, unit=unit, per=per, **options
+                )
             elif unit is not None or per is not None:
-                raise ValueError("--unit and --per are of policies at a fixed state; leave --method out.")
+                raise ValueError(
+                    "--unit and --per are of policies at a fixed state; leave --method out."
+                )
             elif against is not None:
-                raise ValueError("--baseline was given, but --method judges a policy by itself; evaluate the baseline in a run of its own.")
+                raise ValueError(
+                    "--baseline was given, but --method judges a policy by "
+                    "itself; "
+                    "evaluate the "
+                    "baseline in a run "
+                    "of its own."
+                )
             else:
-                options = {"method": method, "alpha": alpha, "k": k, "bootstraps": bootstraps, "seed": seed}
+                options = {
+                    "method": method,
+                    "alpha": alpha,
+                    "k": k,
+                    "bootstraps": bootstraps,
+                    "seed": seed,
+                }
                 result = evaluate_learner(rows, cast("Policy", one), **options)
             result = replace(result, policy=name, notes=tuple(map(translate, result.notes)))
             record = result.record()
@@ -155,8 +308,11 @@ class RewrittenPage(NamedTuple):
     lines: list[str]
 
 
-def page_again(folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None) -> RewrittenPage:
-    """Write the page of one folder, or of several with results. Raises ValueError where one holds nothing."""
+def page_again(
+    folders: Sequence[pathlib.Path], title: str | None, out: pathlib.Path | None
+) -> RewrittenPage:
+    """Write the page of one folder, or of several with results. Raises ValueError where one holds
+    nothing."""
     if len(folders) > 1:
         return compared_pages(folders, title, out or COMPARISON_PAGE)
     (folder,) = folders
@@ -176,11 +332,20 @@ def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> R
         record = json.loads(file.read_text())
         if file.name == EVALUATION:
             one = Evaluation.from_record(record)
-            return RewrittenPage(write_evaluation(one, path, record["made"], title or ""), {}, [sentence(one)])
+            return RewrittenPage(
+                write_evaluation(one, path, record["made"], title or ""), {}, [sentence(one)]
+            )
         several = Comparison.from_record(record)
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{file} is damaged or of another version ({type(error).__name__}: {error}); evaluate the log again.") from None
-    return RewrittenPage(write_comparison(several, path, record["made"], title or ""), {}, [several.conclusion])
+        raise ValueError(
+            f"{file} is damaged or of another version ({type(error).__name__}: "
+            f"{error}); "
+            f"evaluate "
+            f"the log again."
+        ) from None
+    return RewrittenPage(
+        write_comparison(several, path, record["made"], title or ""), {}, [several.conclusion]
+    )
 
 
 def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
@@ -192,20 +357,31 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
     inside = sorted(path.parent for path in folder.glob("*/result.json"))
     if not inside:
         begun = (
-            " It has parts of a run that was interrupted: the same command goes on from there." if any(folder.rglob("plan.json")) else ""
+            " It has parts of a run that was interrupted: the same command goes on from there."
+            if any(folder.rglob("plan.json"))
+            else ""
         )
-        raise ValueError(f"path = {str(folder)!r} holds no results; give a folder that one of {KNOWN_COMMANDS} wrote.{begun}")
+        raise ValueError(
+            f"path = {str(folder)!r} holds no results; give a folder "
+            f"that one of "
+            f"{KNOWN_COMMANDS} "
+            f"wrote.{begun}"
+        )
     return {path.name: load(path) for path in inside}
 
 
-def pages_of(results: "dict[str, Result | Identification]", title: str, path: pathlib.Path) -> RewrittenPage:
+def pages_of(
+    results: "dict[str, Result | Identification]", title: str, path: pathlib.Path
+) -> RewrittenPage:
     """A page of results."""
     from ..pages.page import write_report
 
     return RewrittenPage(write_report(results, path, title=title), results, [])
 
 
-def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path) -> RewrittenPage:
+def compared_pages(
+    folders: Sequence[pathlib.Path], title: str | None, path: pathlib.Path
+) -> RewrittenPage:
     """One page of several folders: results of the same question together, then each by itself."""
     from ..pages.page import join_same_questions
 
@@ -216,16 +392,37 @@ def compared_pages(folders: Sequence[pathlib.Path], title: str | None, path: pat
             label = str(folder) if len(inside) == 1 else f"{folder}/{name}"
             results[label] = result
     if len(results) < len(folders):
-        raise ValueError(f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with others.")
-    return pages_of(join_same_questions(results) | results, title or f"tightrope: {', '.join(folder.name for folder in folders)}", path)
+        raise ValueError(
+            f"DIR: {', '.join(map(str, folders))} names a folder twice; a "
+            f"folder is "
+            f"compared with "
+            f"others."
+        )
+    return pages_of(
+        join_same_questions(results) | results,
+        title or f"tightrope: {', '.join(folder.name for folder in folders)}",
+        path,
+    )
 
 
 def run(
-    spec: Annotated[pathlib.Path, typer.Argument(help="YAML: problem, policies, horizon or mode: identify, replications or until, seed.")],
-    out: Annotated[pathlib.Path | None, typer.Option(help="Folder for results and the report. [default: runs/NAME OF THE SPEC]")] = None,
-    workers: Workers = None, engine: Engine = "threads", address: Address = None, quiet: Quiet = False, modules: Import = None,
+    spec: Annotated[
+        pathlib.Path,
+        typer.Argument(
+            help="YAML: problem, policies, horizon or mode: identify, replications or until, seed."
+        ),
+    ],
+    out: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Folder for results and the report. [default: runs/NAME OF THE SPEC]"),
+    ] = None,
+    workers: Workers = None,
+    engine: Engine = "threads",
+    address: Address = None,
+    quiet: Quiet = False,
+    modules: Import = None,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Run an experiment described in a YAML file and write results and a report."""
     from ..pages.page import write_report
     from ..results.results import Identification, Result
@@ -236,34 +433,69 @@ def run(
     folder = out or pathlib.Path("runs") / spec.stem
     result: Result | Identification
     with Meter(quiet) as meter:
-        play = {"seed": described.seed, "workers": workers, "engine": engine, "address": address, "out": folder}
+        play = {
+            "seed": described.seed,
+            "workers": workers,
+            "engine": engine,
+            "address": address,
+            "out": folder,
+        }
         options = (
-            described.options() | play | {"progress": meter(described.title, described.mode != "identify" or described.budget is not None)}
+            described.options()
+            | play
+            | {
+                "progress": meter(
+                    described.title, described.mode != "identify" or described.budget is not None
+                )
+            }
         )
-        result = identify(problem, policies, **options) if described.mode == "identify" else simulate(problem, policies, **options)
+        result = (
+            identify(problem, policies, **options)
+            if described.mode == "identify"
+            else simulate(problem, policies, **options)
+        )
     path = write_report({described.title: result}, folder / "report.html", title=described.title)
     if as_json:
-        print_json({"kind": result.kind, "folder": str(folder), "report": str(path), "summary": [vars(row) for row in result.summary()]})
+        print_json(
+            {
+                "kind": result.kind,
+                "folder": str(folder),
+                "report": str(path),
+                "summary": [vars(row) for row in result.summary()],
+            }
+        )
         return
     print_summary(result)
     console.print(f"report: {path}", soft_wrap=True)
 
 
 def report(
-    folders: Annotated[list[pathlib.Path], typer.Argument(metavar="DIR...", help="Folders that commands wrote; several are compared.")],
+    folders: Annotated[
+        list[pathlib.Path],
+        typer.Argument(metavar="DIR...", help="Folders that commands wrote; several are compared."),
+    ],
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
     out: Annotated[
-        pathlib.Path | None, typer.Option(help="The page. [default: report.html in the folder; of several, runs/compared.html]")
+        pathlib.Path | None,
+        typer.Option(
+            help="The page. [default: report.html in the folder; of several, runs/compared.html]"
+        ),
     ] = None,
-) -> None:  # fmt: skip
-    """Write the page of folders again, from what demo, run, reproduce, evaluate or Result.save left there, and print what it says.
+) -> None:
+    """Write the page of folders again, from what demo, run, reproduce, evaluate or Result.save left
+    there, and print what it says.
 
     Several folders of simulations or identifications are compared on one page.
     """
 
     for folder in folders:
         if not folder.is_dir():
-            raise ValueError(f"DIR = {str(folder)!r} is not a folder; give one that a command of tightrope wrote.")
+            raise ValueError(
+                f"DIR = {str(folder)!r} is not a folder; give one that a "
+                f"command of "
+                f"tightrope "
+                f"wrote."
+            )
     if len(folders) == 1:
         for folder_page in folder_pages:
             path = folder_page(folders[0], title, out)

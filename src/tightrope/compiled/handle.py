@@ -1,10 +1,13 @@
-"""A handle: one pointer to a policy, its state and its random stream, which live in compiled code between calls.
+"""A handle: one pointer to a policy, its state and its random stream, which live in compiled code
+between calls.
 
-A call that takes a NamedTuple of arrays across the border from Python asks for the type of every array, wraps each one and, on the way
-back, makes new tuples: more work than a decision. A handle crosses as one pointer, and its type is known when it is made. What Python
-wants to see of the state it asks for (`Handle.state`).
+A call that takes a NamedTuple of arrays across the border from Python asks for the type of every
+array, wraps each one and, on the way back, makes new tuples: more work than a decision. A handle
+crosses as one pointer, and its type is known when it is made. What Python wants to see of the state
+it asks for (`Handle.state`).
 
-No Python runs while a handle or a number crosses, so a signal's exception cannot come in the middle.
+No Python runs while a handle or a number crosses, so a signal's exception cannot come in the
+middle.
 """
 
 import ctypes
@@ -29,12 +32,20 @@ if TYPE_CHECKING:
     from numba.core.typing.context import Context
     from numba.core.typing.templates import Signature
 
-    Intrinsic: TypeAlias = tuple[Signature, Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]]
+    Intrinsic: TypeAlias = tuple[
+        Signature, Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
+    ]
 
 WORDS = types.Array(types.uint64, 1, "C")
 NUMBERED = types.Array(types.int64, 1, "C")
 # of a context's fields
-KINDS = (types.Array(types.float64, 2, "C"), types.Array(types.boolean, 1, "C"), types.int64, types.float64, types.int64)
+KINDS = (
+    types.Array(types.float64, 2, "C"),
+    types.Array(types.boolean, 1, "C"),
+    types.int64,
+    types.float64,
+    types.int64,
+)
 new: Any = structref.new  # a struct whose fields are empty
 NUMBERS = (types.Integer, types.Float, types.Boolean)
 
@@ -45,7 +56,8 @@ class HandleType(types.StructRef):
 
     @property
     def key(self) -> object:
-        """The types of the fields, which know a policy's class; the name has only the class's name. Equal keys are one type."""
+        """The types of the fields, which know a policy's class; the name has only the class's name.
+        Equal keys are one type."""
         return self._fields
 
     def __hash__(self) -> int:  # of a policy's and its state's types: 60 us, so once
@@ -58,7 +70,9 @@ class HandleType(types.StructRef):
         return self is other or (isinstance(other, HandleType) and self._fields == other._fields)
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "hash"}  # another process hashes text otherwise
+        return {
+            name: value for name, value in vars(self).items() if name != "hash"
+        }  # another process hashes text otherwise
 
 
 @box(HandleType)
@@ -77,11 +91,20 @@ def _unbox_handle(typ: HandleType, obj: ir.Value, c: "_UnboxContext") -> NativeV
 
 
 @intrinsic
-def _generator(typing: "Context", state: types.Type, uint64: types.Type, uint32: types.Type, double: types.Type) -> "Intrinsic":
+def _generator(
+    typing: "Context", state: types.Type, uint64: types.Type, uint32: types.Type, double: types.Type
+) -> "Intrinsic":
     """The generator whose state and functions are at these addresses; its owner keeps it alive."""
 
-    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", args: Sequence[ir.Value]) -> ir.Value:
-        bits = cgutils.create_struct_proxy(types.NumPyRandomBitGeneratorType("NumPyRandomBitGeneratorType"))(context, builder)
+    def codegen(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        args: Sequence[ir.Value],
+    ) -> ir.Value:
+        bits = cgutils.create_struct_proxy(
+            types.NumPyRandomBitGeneratorType("NumPyRandomBitGeneratorType")
+        )(context, builder)
         bits.state_address = bits.state = args[0]
         bits.fnptr_next_uint64, bits.fnptr_next_uint32, bits.fnptr_next_double = args[1:]
         generator = cgutils.create_struct_proxy(GENERATOR)(context, builder)
@@ -91,18 +114,56 @@ def _generator(typing: "Context", state: types.Type, uint64: types.Type, uint32:
     return GENERATOR(types.uintp, types.uintp, types.uintp, types.uintp), codegen
 
 
-def _make_handle(policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object) -> object:
+def _make_handle(
+    policy: object,
+    state: object,
+    rng: object,
+    place: object,
+    half: object,
+    before: object,
+    tally: object,
+) -> object:
     raise TypeError("handles are made by compiled code")
 
 
 @overload(_make_handle)
-def _overload_make_handle(policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object) -> object:
-    kinds = {"policy": policy, "state": state, "rng": rng, "place": place, "half": half, "before": before, "tally": tally}
+def _overload_make_handle(
+    policy: object,
+    state: object,
+    rng: object,
+    place: object,
+    half: object,
+    before: object,
+    tally: object,
+) -> object:
+    kinds = {
+        "policy": policy,
+        "state": state,
+        "rng": rng,
+        "place": place,
+        "half": half,
+        "before": before,
+        "tally": tally,
+    }
     kind = HandleType(list(kinds.items()))
 
-    def make(policy: object, state: object, rng: object, place: object, half: object, before: object, tally: object) -> object:
+    def make(
+        policy: object,
+        state: object,
+        rng: object,
+        place: object,
+        half: object,
+        before: object,
+        tally: object,
+    ) -> object:
         handle = new(kind)
-        handle.policy, handle.state, handle.rng, handle.place, handle.half = policy, state, rng, place, half
+        handle.policy, handle.state, handle.rng, handle.place, handle.half = (
+            policy,
+            state,
+            rng,
+            place,
+            half,
+        )
         handle.before, handle.tally = before, tally
         return handle
 
@@ -110,15 +171,25 @@ def _overload_make_handle(policy: object, state: object, rng: object, place: obj
 
 
 @jit
-def _open(policy, state, place, half, before, tally, address, uint64, uint32, double):  # type: ignore[no-untyped-def]
-    return _make_handle(policy, state, _generator(address, uint64, uint32, double), place, half, before, tally)
+def _open(  # type: ignore[no-untyped-def]
+    policy, state, place, half, before, tally, address, uint64, uint32, double
+):
+    return _make_handle(
+        policy, state, _generator(address, uint64, uint32, double), place, half, before, tally
+    )
 
 
 @intrinsic
 def _write(typing: "Context", state: types.Type, out: types.Type) -> "Intrinsic":
-    """Writes every number of a state, and the address, sizes and strides of every array, one after the other as 64 bits."""
+    """Writes every number of a state, and the address, sizes and strides of every array, one after
+    the other as 64 bits."""
 
-    def codegen(context: "BaseContext", builder: ir.IRBuilder, signature: "Signature", args: Sequence[ir.Value]) -> ir.Value:
+    def codegen(
+        context: "BaseContext",
+        builder: ir.IRBuilder,
+        signature: "Signature",
+        args: Sequence[ir.Value],
+    ) -> ir.Value:
         target = cgutils.create_struct_proxy(WORDS)(context, builder, value=args[1]).data
         word, place = ir.IntType(64), 0
 
@@ -163,8 +234,11 @@ def _kinds(kind: types.Type) -> Iterator[types.Type]:
 
 
 def can_be_held(state: Iterable[object]) -> bool:
-    """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples. Arrays that run backwards are not held."""
-    plain_kinds = all(isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state)))
+    """Whether a handle can hold a state: a tuple of numbers, arrays, None and such tuples. Arrays
+    that run backwards are not held."""
+    plain_kinds = all(
+        isinstance(kind, (*NUMBERS, types.NoneType, types.Array)) for kind in _kinds(typeof(state))
+    )
     return plain_kinds and all(min(array.strides, default=0) >= 0 for array in _arrays(state))
 
 
@@ -179,19 +253,29 @@ def _arrays(state: Iterable[object]) -> Iterator[np.ndarray]:
 class Stream:
     """A random stream of PCG64 that can go back to where the last proposal found it.
 
-    Python and compiled code draw from it alike. `place` and `half` are views of all in the generator that a draw changes: its memory is
-    that of NumPy's `pcg64_state`, a pointer to the place, followed by the half of a number that waits. ValueError for another generator.
+    Python and compiled code draw from it alike. `place` and `half` are views of all in the
+    generator that a draw changes: its memory is that of NumPy's `pcg64_state`, a pointer to the
+    place, followed by the half of a number that waits. ValueError for another generator.
     """
 
     __slots__ = ("before", "half", "place", "rng")
 
     def __init__(self, rng: np.random.Generator) -> None:
         if type(rng.bit_generator) not in (np.random.PCG64, np.random.PCG64DXSM):
-            raise ValueError(f"rng draws from {type(rng.bit_generator).__name__}, but the memory of PCG64 and PCG64DXSM alone is known.")
+            raise ValueError(
+                f"rng draws from {type(rng.bit_generator).__name__}, but the "
+                f"memory of "
+                f"PCG64 and "
+                f"PCG64DXSM alone is known."
+            )
         address = cast(Any, rng.bit_generator).ctypes.state_address
         place = (ctypes.c_uint64 * 2).from_address(ctypes.c_uint64.from_address(address).value)
         half = (ctypes.c_uint64 * 1).from_address(address + ctypes.sizeof(ctypes.c_void_p))
-        self.rng, self.place, self.half = rng, np.ctypeslib.as_array(place), np.ctypeslib.as_array(half)
+        self.rng, self.place, self.half = (
+            rng,
+            np.ctypeslib.as_array(place),
+            np.ctypeslib.as_array(half),
+        )
         self.before = np.zeros(3, dtype=np.uint64)
 
     def mark(self) -> None:
@@ -207,35 +291,67 @@ class Stream:
 class Handle:
     """A policy, its state and a random stream in compiled code.
 
-    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (7,) int64, which kernels count in, see `session.agent`.
+    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (7,) int64, which kernels
+    count in, see `session.agent`.
     """
 
-    __slots__ = ("_arrays", "_last", "_out", "_read", "_state_type", "_stream", "_words", "pointer", "type")
+    __slots__ = (
+        "_arrays",
+        "_last",
+        "_out",
+        "_read",
+        "_state_type",
+        "_stream",
+        "_words",
+        "pointer",
+        "type",
+    )
 
-    def __init__(self, policy: Iterable[object], state: Iterable[object], stream: Stream, tally: np.ndarray) -> None:
+    def __init__(
+        self, policy: Iterable[object], state: Iterable[object], stream: Stream, tally: np.ndarray
+    ) -> None:
         self._stream = stream  # keeps the addresses valid
         bits = stream.rng.bit_generator
         interface = bits.ctypes
-        functions = [ctypes.cast(getattr(interface, name), ctypes.c_void_p).value for name in ("next_uint64", "next_uint32", "next_double")]
-        parts = (policy, state, stream.place, stream.half, stream.before, tally, interface.state_address, *functions)
+        functions = [
+            ctypes.cast(getattr(interface, name), ctypes.c_void_p).value
+            for name in ("next_uint64", "next_uint32", "next_double")
+        ]
+        parts = (
+            policy,
+            state,
+            stream.place,
+            stream.half,
+            stream.before,
+            tally,
+            interface.state_address,
+            *functions,
+        )
         kinds = (typeof(policy), typeof(state), WORDS, WORDS, WORDS, NUMBERED, *(types.uintp,) * 4)
         opening = compiled_for(_open, kinds)
         self.pointer: object = opening.entry_point(*parts)
         self.type = opening.signature.return_type
-        self._read: Callable[[object, np.ndarray], None] | None = None  # compiled when the state is first asked for
+        self._read: Callable[[object, np.ndarray], None] | None = (
+            None  # compiled when the state is first asked for
+        )
         self._state_type = kinds[1]
         self._arrays = {array.ctypes.data: array for array in _arrays(state)}
-        size = sum(1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1]))
+        size = sum(
+            1 + 2 * kind.ndim if isinstance(kind, types.Array) else 1 for kind in _kinds(kinds[1])
+        )
         self._out, self._words = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.uint64)
         self._last: object = None  # the state of _words
 
     @property
     def state(self) -> Any:
-        """The state as Python sees it. Arrays that were there from the start are the very ones that kernels write into, others copies."""
+        """The state as Python sees it. Arrays that were there from the start are the very ones that
+        kernels write into, others copies."""
         if self._read is None:
             self._read = compiled_for(_read, (self.type, WORDS)).entry_point
         self._read(self.pointer, self._out)
-        if self._last is not None and (self._out == self._words).all():  # the same numbers and the same arrays
+        if (
+            self._last is not None and (self._out == self._words).all()
+        ):  # the same numbers and the same arrays
             return self._last
         state = _python(self._state_type, iter(self._out.tolist()), self._arrays)
         if all(array.ctypes.data in self._arrays for array in _arrays(state)):
@@ -254,12 +370,18 @@ def _python(kind: types.Type, words: Iterator[int], known: Mapping[int, np.ndarr
     if isinstance(kind, types.Float):
         return struct.unpack("d", struct.pack("Q", word))[0]
     if not isinstance(kind, types.Array):
-        return (bool if isinstance(kind, types.Boolean) else int)(struct.unpack("q", struct.pack("Q", word))[0])
+        return (bool if isinstance(kind, types.Boolean) else int)(
+            struct.unpack("q", struct.pack("Q", word))[0]
+        )
     shape, strides = (tuple(next(words) for _ in range(kind.ndim)) for _ in range(2))
     array = known.get(word)
     if array is not None and (array.shape, array.strides) == (shape, strides):
         return array
     dtype = as_dtype(kind.dtype)
-    size = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize if all(shape) else 0
+    size = (
+        sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize
+        if all(shape)
+        else 0
+    )
     memory: Any = (ctypes.c_char * size).from_address(word) if size else bytearray()
     return np.ndarray(shape, dtype, memory, strides=strides).copy()

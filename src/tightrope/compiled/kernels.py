@@ -27,18 +27,22 @@ if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
     from numba.core.pythonapi import _BoxContext, _UnboxContext
 
-# Kernels that only other kernels call: lowered once, then optimised and turned into machine code as a part of each caller.
+# Kernels that only other kernels call: lowered once, then optimised and turned into machine code as
+# a part of each caller.
 
 
 F = TypeVar("F", bound=Callable[..., object])
-ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of the objects that a function's code refers to begin
+ENVIRONMENT = (
+    "_ZN08NumbaEnv"  # how Numba's names of the objects that a function's code refers to begin
+)
 
 
 class _Part(JITCodeLibrary):
     """Code that is there to be linked."""
 
     def _optimize_functions(self, ll_module: "ir.Module") -> None:
-        """Only what makes it small: each caller optimises it once more, with its own code around."""
+        """Only what makes it small: each caller optimises it once more, with its own code
+        around."""
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:
@@ -66,7 +70,12 @@ class _LowerPart(NativeLowering):
         NativeLowering.run_pass(self, state)
         compiled, name = state["cr"], state.func_id.func_name
         stand_in = _dynfunc.make_function(
-            compiled.fndesc.lookup_module(), name, "called by kernels only", 0, compiled.env, (state.library,)
+            compiled.fndesc.lookup_module(),
+            name,
+            "called by kernels only",
+            0,
+            compiled.env,
+            (state.library,),
         )
         state.targetctx.insert_user_function(stand_in, compiled.fndesc, [state.library])
         state["cr"] = compiled._replace(cfunc=stand_in)
@@ -108,14 +117,20 @@ class _RefuseArrays(AnalysisPass):
     def run_pass(self, state: "StateDict") -> bool:
         if not only_numbers(state.return_type):
             name = state.func_id.func_name
-            raise TypeError(f"{name} is lean but returns {state.return_type}, which nobody would count; use jit.")
+            raise TypeError(
+                f"{name} is lean but returns {state.return_type}, which "
+                f"nobody would "
+                f"count; use "
+                f"jit."
+            )
         return False
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _RefuseUncounted(AnalysisPass):
-    """A kernel that Python may call, too, is compiled once, with its first caller's way to count references. If it returns arrays and its
-    callers count in different ways, memory is freed that is in use; `returns_views` compiles such kernels for each way."""
+    """A kernel that Python may call, too, is compiled once, with its first caller's way to count
+    references. If it returns arrays and its callers count in different ways, memory is freed that
+    is in use; `returns_views` compiles such kernels for each way."""
 
     _name = "refuse_uncounted"
 
@@ -125,16 +140,27 @@ class _RefuseUncounted(AnalysisPass):
     def run_pass(self, state: "StateDict") -> bool:
         if not state.flags.nrt:
             for call, signature in state.calltypes.items():
-                called = state.typemap[call.func.name] if getattr(call, "op", None) == "call" else None
+                called = (
+                    state.typemap[call.func.name] if getattr(call, "op", None) == "call" else None
+                )
                 if isinstance(called, types.Dispatcher) and not only_numbers(signature.return_type):
                     name, inner = state.func_id.func_name, called.dispatcher.py_func.__name__
                     raise TypeError(
-                        f"{name} is (part of) a lean kernel but calls {inner}, which returns arrays; decorate {inner} with returns_views."
+                        f"{name} is (part of) a lean kernel but calls "
+                        f"{inner}, which "
+                        f"returns "
+                        f"arrays; decorate "
+                        f"{inner} with "
+                        f"returns_views."
                     )
         return False
 
 
-def _with(lowering: type[_LowerPart | _LowerWhole], checks: tuple[type, ...], pipelines: "list[PassManager]") -> "list[PassManager]":
+def _with(
+    lowering: type[_LowerPart | _LowerWhole],
+    checks: tuple[type, ...],
+    pipelines: "list[PassManager]",
+) -> "list[PassManager]":
     for pipeline in pipelines:
         for check in checks:
             pipeline.add_pass_after(check, NopythonTypeInference)
@@ -174,13 +200,18 @@ class LeanWholeCompiler(Compiler):
 
 
 def shared_overload(
-    function: Callable[..., object], options: Mapping[str, object], inline: str = "never", strict: bool = True
+    function: Callable[..., object],
+    options: Mapping[str, object],
+    inline: str = "never",
+    strict: bool = True,
 ) -> Callable[[F], F]:
-    """Decorator like Numba's `overload`: how compiled code calls `function`, once for all callers that give the same types.
+    """Decorator like Numba's `overload`: how compiled code calls `function`, once for all callers
+    that give the same types.
 
-    Numba compiles an implementation again for callers with other options, though these say all about it but whether references are
-    counted: a tenth to a third of the time to compile a policy. options: of the implementations; error_model and forceinline among them.
-    strict: whether implementations must name their arguments as `choose` does.
+    Numba compiles an implementation again for callers with other options, though these say all
+    about it but whether references are counted: a tenth to a third of the time to compile a policy.
+    options: of the implementations; error_model and forceinline among them. strict: whether
+    implementations must name their arguments as `choose` does.
     """
 
     def decorate(choose: F) -> F:
@@ -194,8 +225,11 @@ def shared_overload(
     return decorate
 
 
-def _shared(self: Any, args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Callable[..., object] | None:
-    """As Numba's own, with no more of the caller's options in the key than its implementation takes over."""
+def _shared(
+    self: Any, args: Sequence[types.Type], kws: Mapping[str, types.Type]
+) -> Callable[..., object] | None:
+    """As Numba's own, with no more of the caller's options in the key than its implementation takes
+    over."""
     caller = ConfigStack.top_or_none()
     counts = self._jit_options.get("_nrt", caller is None or bool(caller.nrt))
     key = self.context, tuple(args), tuple(kws.items()), counts
@@ -203,7 +237,8 @@ def _shared(self: Any, args: Sequence[types.Type], kws: Mapping[str, types.Type]
     return self._build_impl(key, args, kws) if template is None else template
 
 
-# How tuples, arrays and random generators cross between Python and compiled code: by C functions alone.
+# How tuples, arrays and random generators cross between Python and compiled code: by C functions
+# alone.
 
 
 GENERATOR = types.NumPyRandomGeneratorType("NumPyRandomGeneratorType")
@@ -211,37 +246,52 @@ UNSIGNED = ir.IntType(64)  # an address, as Numba's model of a bit generator hol
 
 
 def _constant(c: "_BoxContext", item: object) -> ir.Value:
-    """A Python object kept among the constants of the compiled function, also in its cached form (a borrowed reference)."""
+    """A Python object kept among the constants of the compiled function, also in its cached form (a
+    borrowed reference)."""
     return c.env_manager.read_const(c.env_manager.add_const(item))
 
 
 def box_array(typ: types.Array, val: ir.Value, c: "_BoxContext") -> ir.Value:
-    c.pyapi.serialize_object, c.pyapi.unserialize = lambda item: item, lambda item: _constant(c, item)
+    c.pyapi.serialize_object, c.pyapi.unserialize = (
+        lambda item: item,
+        lambda item: _constant(c, item),
+    )
     try:
         return boxing.box_array(typ, val, c)
     finally:
         del c.pyapi.serialize_object, c.pyapi.unserialize
 
 
-def box_named_tuple(typ: "types.NamedTuple | types.NamedUniTuple", val: ir.Value, c: "_BoxContext") -> ir.Value:
+def box_named_tuple(
+    typ: "types.NamedTuple | types.NamedUniTuple", val: ir.Value, c: "_BoxContext"
+) -> ir.Value:
     """A named tuple, made as its `_make` does: tuple.__new__(class, values)."""
     values = boxing.box_tuple(typ, val, c)
-    boxed = c.pyapi.call_function_objargs(_constant(c, tuple.__new__), (_constant(c, typ.instance_class), values))
+    boxed = c.pyapi.call_function_objargs(
+        _constant(c, tuple.__new__), (_constant(c, typ.instance_class), values)
+    )
     c.pyapi.decref(values)
     return boxed
 
 
-def unbox_bit_generator(typ: types.NumPyRandomBitGeneratorType, obj: ir.Value, c: "_UnboxContext") -> NativeValue:
-    """State and functions of a NumPy bit generator, from the C struct that its capsule holds (numpy/random/bitgen.h)."""
+def unbox_bit_generator(
+    typ: types.NumPyRandomBitGeneratorType, obj: ir.Value, c: "_UnboxContext"
+) -> NativeValue:
+    """State and functions of a NumPy bit generator, from the C struct that its capsule holds
+    (numpy/random/bitgen.h)."""
     builder, pyapi = c.builder, c.pyapi
     capsule = pyapi.object_getattr_string(obj, "capsule")
-    get = pyapi._get_function(ir.FunctionType(pyapi.voidptr, [pyapi.pyobj, pyapi.cstring]), name="PyCapsule_GetPointer")
+    get = pyapi._get_function(
+        ir.FunctionType(pyapi.voidptr, [pyapi.pyobj, pyapi.cstring]), name="PyCapsule_GetPointer"
+    )
     name = c.context.insert_const_string(builder.module, "BitGenerator")
     struct = builder.bitcast(builder.call(get, [capsule, name]), UNSIGNED.as_pointer())
     pyapi.decref(capsule)
     bits = cgutils.create_struct_proxy(typ)(c.context, builder)
     bits.parent = obj
-    for place, field in enumerate(("state", "fnptr_next_uint64", "fnptr_next_uint32", "fnptr_next_double")):
+    for place, field in enumerate(
+        ("state", "fnptr_next_uint64", "fnptr_next_uint32", "fnptr_next_double")
+    ):
         setattr(bits, field, builder.load(builder.gep(struct, [ir.IntType(32)(place)])))
     bits.state_address = bits.state
     return NativeValue(bits._getvalue())
@@ -258,16 +308,24 @@ def typeof_generator(value: np.random.Generator, context: object) -> types.Type:
     return GENERATOR
 
 
-OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}  # nobody calls kernels from C
+OPTIONS: Any = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}  # nobody calls kernels from C
 INTERPRETED = bool(config.DISABLE_JIT)
 
 
-PART: Any = OPTIONS | {"forceinline": True, "pipeline_class": PartCompiler}  # of what is compiled for its callers only
+PART: Any = OPTIONS | {
+    "forceinline": True,
+    "pipeline_class": PartCompiler,
+}  # of what is compiled for its callers only
 LEAN: Any = {"_nrt": False, "pipeline_class": LeanPartCompiler}
 
 
 def fingerprint(value: Any) -> object:
-    """The type of an argument, told apart: Numba's own fingerprint, with the classes of all tuples in it. None: ask `typeof` every time."""
+    """The type of an argument, told apart: Numba's own fingerprint, with the classes of all tuples
+    in it. None: ask `typeof` every time."""
     if isinstance(value, np.random.Generator):
         return np.random.Generator
     try:
@@ -289,8 +347,8 @@ def classes(value: object) -> list[type]:
 class Kernel(CPUDispatcher):
     """A compiled function that knows the classes of tuples by what they are.
 
-    Numba's C code knows the class of a NamedTuple by its name alone: two policy classes of one name, or one that was edited in a notebook,
-    would be the first of them.
+    Numba's C code knows the class of a NamedTuple by its name alone: two policy classes of one
+    name, or one that was edited in a notebook, would be the first of them.
     """
 
     def __call__(self, *arguments: object, **named: object) -> object:
@@ -312,14 +370,16 @@ class Kernel(CPUDispatcher):
 
 
 def compiled_for(kernel: Any, kinds: tuple[types.Type, ...]) -> Any:
-    """The machine code of a kernel for these types, compiled or read from disk at the first call; `entry_point` calls it unchecked."""
+    """The machine code of a kernel for these types, compiled or read from disk at the first call;
+    `entry_point` calls it unchecked."""
     if kinds not in kernel.overloads:
         kernel.compile(kinds)
     return kernel.overloads[kinds]
 
 
 class _LeanKernel(CPUDispatcher):
-    """Other kernels call it without a wrapper, whose boxing and unboxing takes a third of the time to compile; Python calls `outside`."""
+    """Other kernels call it without a wrapper, whose boxing and unboxing takes a third of the time
+    to compile; Python calls `outside`."""
 
     outside: Callable[..., object]
 
@@ -328,21 +388,29 @@ class _LeanKernel(CPUDispatcher):
 
 
 def lean(function: F) -> F:
-    """`jit` for kernels that return numbers or nothing and make no arrays: compiled without reference counts, as a part of every caller.
+    """`jit` for kernels that return numbers or nothing and make no arrays: compiled without
+    reference counts, as a part of every caller.
 
-    Counting references to every array of a policy and its state at every call costs 5 ns each, which is most of a round of 0.2 us.
-    An array that such a kernel returned would be freed too early, so that is refused (TypeError when it is compiled).
+    Counting references to every array of a policy and its state at every call costs 5 ns each,
+    which is most of a round of 0.2 us. An array that such a kernel returned would be freed too
+    early, so that is refused (TypeError when it is compiled).
     """
     if INTERPRETED:
         return function
-    options = OPTIONS | {"nopython": True, "_nrt": False, "no_cpython_wrapper": True, "forceinline": True}
+    options = OPTIONS | {
+        "nopython": True,
+        "_nrt": False,
+        "no_cpython_wrapper": True,
+        "forceinline": True,
+    }
     kernel: Any = _LeanKernel(function, targetoptions=options, pipeline_class=LeanPartCompiler)
     kernel.outside = jit(function, _nrt=False, pipeline_class=LeanWholeCompiler)
     return kernel
 
 
 def returns_views(function: F) -> F:
-    """For kernels that return arrays of their arguments and are called by other kernels only, whether these count references or not.
+    """For kernels that return arrays of their arguments and are called by other kernels only,
+    whether these count references or not.
 
     Each kind of caller gets code of its own. Python calls run uncompiled.
     """
@@ -357,11 +425,14 @@ def returns_views(function: F) -> F:
 
 
 def jit(function: F, **more: object) -> F:
-    """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is made of (see `_cache`)."""
+    """Compile `function` without the GIL, with C-like division, cached on disk by the sources it is
+    made of (see `_cache`)."""
     if INTERPRETED:
         return function
     options = OPTIONS | {"nopython": True} | more
-    kernel: Any = Kernel(function, targetoptions=options, pipeline_class=options.pop("pipeline_class", WholeCompiler))
+    kernel: Any = Kernel(
+        function, targetoptions=options, pipeline_class=options.pop("pipeline_class", WholeCompiler)
+    )
     kernel._cache = KernelCache(function)
     return kernel
 

@@ -10,11 +10,17 @@ class MissingExtra(ImportError):
 
 
 def required(module: str, extra: str, purpose: str) -> ModuleType:
-    """A module of an extra. Raises MissingExtra, with the command that installs it, where it cannot be imported."""
+    """A module of an extra. Raises MissingExtra, with the command that installs it, where it cannot
+    be imported."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(f"{purpose} needs {module.partition('.')[0]} ({error}); pip install 'tightrope[{extra}]'.") from error
+        raise MissingExtra(
+            f"{purpose} needs {module.partition('.')[0]} "
+            f"({error}); pip "
+            f"install "
+            f"'tightrope[{extra}]'."
+        ) from error
 
 
 # Lengths of time as people write them: 90s, 15m, 12h, 7d, 2w.
@@ -28,5 +34,7 @@ def seconds_of(text: str) -> float:
     """Seconds of a length of time. Raises ValueError for other text."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)\s*([smhdw])", text)
     if match is None:
-        raise ValueError(f'{text[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".')
+        raise ValueError(
+            f'{text[:40]!r} is not a time; write seconds or text such as "90s", "15m", "12h", "7d".'
+        )
     return float(match.group(1)) * UNITS[match.group(2)]

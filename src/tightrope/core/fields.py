@@ -1,9 +1,11 @@
-"""Fields: what a parameter of a policy, problem or monitor accepts, how it is checked and stored, and how it is shown again.
+"""Fields: what a parameter of a policy, problem or monitor accepts, how it is checked and stored,
+and how it is shown again.
 
-Values are stored as floats, ints, bools, arrays or other policies, which compiled code can take; every constructor coerces
-(`alpha=2` and `alpha=2.0` must not compile twice) and checks its range once, here. Strings and `None` are encoded as numbers and
-shown as what the user wrote. Fields take their default by name (`real(default=1.0)`), which is how type checkers know that a
-parameter may be left out.
+Values are stored as floats, ints, bools, arrays or other policies, which compiled code can take;
+every constructor coerces (`alpha=2` and `alpha=2.0` must not compile twice) and checks its range
+once, here. Strings and `None` are encoded as numbers and shown as what the user wrote. Fields take
+their default by name (`real(default=1.0)`), which is how type checkers know that a parameter may be
+left out.
 """
 
 import inspect
@@ -19,13 +21,18 @@ import numpy as np
 from . import checks
 from .types import Arms
 
-Vector = Annotated[list[float], "ArrayLike"]  # what a spec may hold, and the name of the type in Python
-Matrix = Annotated[list[list[float]] | str, "ArrayLike"]  # rows, or a .npy or .csv file beside the spec
+Vector = Annotated[
+    list[float], "ArrayLike"
+]  # what a spec may hold, and the name of the type in Python
+Matrix = Annotated[
+    list[list[float]] | str, "ArrayLike"
+]  # rows, or a .npy or .csv file beside the spec
 
 
 @dataclass(frozen=True)
 class Field:
-    """One parameter: its default, what it accepts (in words and as a type), how it is checked and stored, how it is shown again.
+    """One parameter: its default, what it accepts (in words and as a type), how it is checked and
+    stored, how it is shown again.
 
     kept: whether it is stored as it is; otherwise only `complete` sees it. named: keyword only.
     """
@@ -43,17 +50,21 @@ class Field:
 
 @dataclass(frozen=True)
 class DerivedField:
-    """A value that `complete` computes from the parameters. scratch: an array that `observe` writes into."""
+    """A value that `complete` computes from the parameters. scratch: an array that `observe` writes
+    into."""
 
     scratch: bool
 
 
 Bound = float | None
 Declared: TypeAlias = Any
-"""A `Field` or `Derived` value where a parameter is declared: to type checkers of the type that the annotation before it names."""
+"""A `Field` or `Derived` value where a parameter is declared: to type checkers of the type that the
+annotation before it names."""
 
 
-def _bounds(above: float | None, least: float | None, below: float | None, most: float | None) -> str:
+def _bounds(
+    above: float | None, least: float | None, below: float | None, most: float | None
+) -> str:
     low = f"({above:g}" if above is not None else "(-inf" if least is None else f"[{least:g}"
     high = f"{below:g})" if below is not None else "inf)" if most is None else f"{most:g}]"
     return f"{low}, {high}"
@@ -70,7 +81,8 @@ def real(
     words: tuple[str, ...] = (),
     kw_only: bool = False,
 ) -> Declared:
-    """Field: a float, or where the declaration says so None (stored as NaN) or one of a few words (stored as numbers no parameter has).
+    """Field: a float, or where the declaration says so None (stored as NaN) or one of a few words
+    (stored as numbers no parameter has).
 
     Parameters
     ----------
@@ -105,7 +117,9 @@ def real(
         except ValueError:
             if not words:
                 raise
-            raise ValueError(f"{name} = {checks.show(value)} is not a {accepted + _or_none(none)}.") from None
+            raise ValueError(
+                f"{name} = {checks.show(value)} is not a {accepted + _or_none(none)}."
+            ) from None
 
     def decode(stored: float) -> float | str | None:
         if none and math.isnan(stored):
@@ -113,8 +127,15 @@ def real(
         return words[round((-stored / 1e300 - 1) * 16)] if words and stored <= -1e300 else stored
 
     schema: Any = float | Literal[words] if words else float
-    return Field(default, accepted + _or_none(none), encode, decode, required=default is None and not none,
-                 schema=schema | None if none else schema, named=kw_only)  # fmt: skip
+    return Field(
+        default,
+        accepted + _or_none(none),
+        encode,
+        decode,
+        required=default is None and not none,
+        schema=schema | None if none else schema,
+        named=kw_only,
+    )
 
 
 def _or_none(none: str) -> str:
@@ -127,8 +148,16 @@ def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> 
     def encode(name: str, value: object) -> float:
         if value is None:
             raise ValueError(
-                f"{name} = None would be learned from the rewards, but the guarantee needs a bound on the noise beforehand; give its "
-                "sub-Gaussian scale (1/2 for rewards in [0, 1]), or take UGapE(noise=None), whose guarantee holds for unknown variances."
+                f"{name} = None would be learned from the rewards, but the "
+                f"guarantee "
+                f"needs a "
+                f"bound on the noise "
+                f"beforehand; give its "
+                "sub-Gaussian scale (1/2 for rewards in [0, 1]), "
+                "or take "
+                "UGapE(noise=None), whose "
+                "guarantee holds for "
+                "unknown variances."
             )
         return checks.real(name, value, above=above, least=least)
 
@@ -169,13 +198,25 @@ def integer(
     accepted = f"whole number from {'-inf' if least is None else least}"
     if most is not None or not none:
         accepted += f" to {'inf' if most is None else most}"
-    return Field(default, accepted + _or_none(none),
-                 lambda name, value: missing if none and value is None else checks.integer(name, value, least=least, most=most),
-                 lambda stored: None if none and stored == missing else stored, required=default is None and not none,
-                 schema=int | None if none else int, kept=kept, named=kw_only)  # fmt: skip
+    return Field(
+        default,
+        accepted + _or_none(none),
+        lambda name, value: (
+            missing
+            if none and value is None
+            else checks.integer(name, value, least=least, most=most)
+        ),
+        lambda stored: None if none and stored == missing else stored,
+        required=default is None and not none,
+        schema=int | None if none else int,
+        kept=kept,
+        named=kw_only,
+    )
 
 
-def choice(*options: str, default: str | None = None, kw_only: bool = False, none: str = "") -> Declared:
+def choice(
+    *options: str, default: str | None = None, kw_only: bool = False, none: str = ""
+) -> Declared:
     """Field: one of a few words, stored as its place.
 
     Parameters
@@ -197,10 +238,13 @@ def choice(*options: str, default: str | None = None, kw_only: bool = False, non
     if usual is not None and usual not in options:
         raise TypeError(f"default = {usual!r} is not one of {', '.join(map(repr, options))}.")
     return Field(
-        usual, " or ".join(map(repr, options)) + _or_none(none),
+        usual,
+        " or ".join(map(repr, options)) + _or_none(none),
         lambda name, value: -1 if none and value is None else checks.choice(name, value, options),
-        lambda stored: None if stored < 0 else options[stored], schema=Literal[options] | None if none else Literal[options], named=kw_only,
-    )  # fmt: skip
+        lambda stored: None if stored < 0 else options[stored],
+        schema=Literal[options] | None if none else Literal[options],
+        named=kw_only,
+    )
 
 
 def reward_ends(default: None = None, *, words: str) -> Declared:
@@ -223,13 +267,22 @@ def reward_ends(default: None = None, *, words: str) -> Declared:
             return -math.inf, math.inf
         ends = checks.floats(name, value)
         if ends.shape != (2,) or not -math.inf < ends[0] < ends[1] < math.inf:
-            raise ValueError(f"{name} = {checks.show(value)} is not the lowest and the highest reward, two finite numbers such as (0, 1).")
+            raise ValueError(
+                f"{name} = {checks.show(value)} is not the lowest and the "
+                f"highest "
+                f"reward, two "
+                f"finite numbers such "
+                f"as (0, 1)."
+            )
         return float(ends[0]), float(ends[1])
 
     return Field(
-        default, f"(lowest, highest), or None ({words})", encode, lambda stored: None if math.isinf(stored[0]) else stored,
+        default,
+        f"(lowest, highest), or None ({words})",
+        encode,
+        lambda stored: None if math.isinf(stored[0]) else stored,
         schema=tuple[float, float] | None,
-    )  # fmt: skip
+    )
 
 
 def flag(default: bool | None = None, *, none: str = "") -> Declared:
@@ -248,12 +301,22 @@ def flag(default: bool | None = None, *, none: str = "") -> Declared:
     """
     if not none:
         return Field(default, "True or False", checks.flag, required=default is None, schema=bool)
-    return Field(default, f"True, False{_or_none(none)}", lambda name, value: -1 if value is None else int(checks.flag(name, value)),
-                 lambda stored: None if stored < 0 else bool(stored), schema=bool | None)  # fmt: skip
+    return Field(
+        default,
+        f"True, False{_or_none(none)}",
+        lambda name, value: -1 if value is None else int(checks.flag(name, value)),
+        lambda stored: None if stored < 0 else bool(stored),
+        schema=bool | None,
+    )
 
 
 def vector(
-    default: object = ..., *, least: float | None = None, most: float | None = None, words: str = "numbers", kept: bool = True
+    default: object = ...,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    words: str = "numbers",
+    kept: bool = True,
 ) -> Declared:
     """Field: a float64 vector; without a default it is required.
 
@@ -274,16 +337,26 @@ def vector(
     """
 
     def encode(name: str, value: object) -> np.ndarray:
-        return np.empty(0) if value is None and default is None else checks.vector(name, value, least=least, most=most)
+        return (
+            np.empty(0)
+            if value is None and default is None
+            else checks.vector(name, value, least=least, most=most)
+        )
 
     return Field(
-        default, f"{words}, or None" if default is None else words, encode, lambda stored: stored.tolist() if stored.size else None,
-        required=default is ..., schema=Vector | None if default is None else Vector, kept=kept,
-    )  # fmt: skip
+        default,
+        f"{words}, or None" if default is None else words,
+        encode,
+        lambda stored: stored.tolist() if stored.size else None,
+        required=default is ...,
+        schema=Vector | None if default is None else Vector,
+        kept=kept,
+    )
 
 
 def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Declared:
-    """Field: a float64 matrix, C-contiguous, with at least one row and column; required. In a spec also a .npy or .csv file beside it.
+    """Field: a float64 matrix, C-contiguous, with at least one row and column; required. In a spec
+    also a .npy or .csv file beside it.
 
     Parameters
     ----------
@@ -296,10 +369,25 @@ def matrix(*, words: str = "rows of numbers", kept: bool = True) -> Declared:
     -------
     Field
     """
-    return Field(..., words, checks.matrix, lambda stored: stored.tolist(), required=True, schema=Matrix, kept=kept)
+    return Field(
+        ...,
+        words,
+        checks.matrix,
+        lambda stored: stored.tolist(),
+        required=True,
+        schema=Matrix,
+        kept=kept,
+    )
 
 
-def unchecked(default: object = ..., *, schema: object = Any, words: str = "", kept: bool = False, kw_only: bool = False) -> Declared:
+def unchecked(
+    default: object = ...,
+    *,
+    schema: object = Any,
+    words: str = "",
+    kept: bool = False,
+    kw_only: bool = False,
+) -> Declared:
     """Field: a parameter that only `complete` can check, because it depends on another one.
 
     Parameters
@@ -319,7 +407,15 @@ def unchecked(default: object = ..., *, schema: object = Any, words: str = "", k
     -------
     Field
     """
-    return Field(default, words, lambda name, value: value, required=default is ..., schema=schema, kept=kept, named=kw_only)
+    return Field(
+        default,
+        words,
+        lambda name, value: value,
+        required=default is ...,
+        schema=schema,
+        kept=kept,
+        named=kw_only,
+    )
 
 
 def checkpoints(default: int = 1) -> Declared:
@@ -339,13 +435,26 @@ def checkpoints(default: int = 1) -> Declared:
         return -int(stored[0]) if stored[0] < 0 else stored.tolist()
 
     words = "whole number T from 1 (every T rounds), or increasing rounds"
-    return Field(default, words, checks.checkpoints, decode, schema=int | Annotated[list[int], "Iterable[int]"])
+    return Field(
+        default,
+        words,
+        checks.checkpoints,
+        decode,
+        schema=int | Annotated[list[int], "Iterable[int]"],
+    )
 
 
 def arm_set(words: str = "distinct arms") -> Declared:
     """A set of arms, at least one (stored as an increasing int64 array)."""
 
-    return Field(..., words, checks.arm_set, lambda stored: stored.tolist(), required=True, schema=Annotated[list[int], "ArrayLike"])
+    return Field(
+        ...,
+        words,
+        checks.arm_set,
+        lambda stored: stored.tolist(),
+        required=True,
+        schema=Annotated[list[int], "ArrayLike"],
+    )
 
 
 def derived(*, init: Literal[False] = False) -> Declared:
@@ -364,7 +473,8 @@ def derived(*, init: Literal[False] = False) -> Declared:
 
 
 def scratch(*, init: Literal[False] = False) -> Declared:
-    """Field: no parameter, but an array from `complete` that `observe` writes this round into; every replication gets its own.
+    """Field: no parameter, but an array from `complete` that `observe` writes this round into;
+    every replication gets its own.
 
     Parameters
     ----------
@@ -402,8 +512,8 @@ class Kind:
     once : bool
         Whether the array holds each of 0, 1, .., its size - 1 once.
     rewards : str
-        The field that counts the rewards of which this one, of the same shape, holds the sums; they must then be possible for the policy's
-        `reward_range`. Empty: no such sums.
+        The field that counts the rewards of which this one, of the same shape, holds the sums; they
+        must then be possible for the policy's `reward_range`. Empty: no such sums.
     noun : str
         What messages call such a number.
 
@@ -428,7 +538,8 @@ class Kind:
 
 
 class Record:
-    """Kinds of the parts of an array of records; `Annotated[np.ndarray, Record(leader=ArmIndex)]`. Parts left out may hold any number.
+    """Kinds of the parts of an array of records; `Annotated[np.ndarray, Record(leader=ArmIndex)]`.
+    Parts left out may hold any number.
 
     Parameters
     ----------
@@ -440,12 +551,19 @@ class Record:
         self.kinds = {name: kind_in(hint) for name, hint in parts.items()}
         unknown = [name for name, kind in self.kinds.items() if not isinstance(kind, Kind)]
         if unknown:
-            raise TypeError(f"{unknown[0]} = {parts[unknown[0]]!r} is no kind; give Count, ArmIndex or another of tightrope.extend.")
+            raise TypeError(
+                f"{unknown[0]} = {parts[unknown[0]]!r} is no kind; "
+                f"give Count, "
+                f"ArmIndex or "
+                f"another of "
+                f"tightrope.extend."
+            )
 
 
 @dataclass(frozen=True)
 class StateOf:
-    """Mark of the state of a policy inside another, whose parameters its kinds are then about; `Annotated[Any, StateOf("inner")]`.
+    """Mark of the state of a policy inside another, whose parameters its kinds are then about;
+    `Annotated[Any, StateOf("inner")]`.
 
     Parameters
     ----------
@@ -479,7 +597,8 @@ NonNegative: TypeAlias = Annotated[np.ndarray, Kind(finite=True, least=0.0)]
 """Finite numbers that are not negative."""
 
 RewardSum: TypeAlias = Annotated[np.ndarray, Kind(finite=True, rewards="pulls")]
-"""Sums of as many rewards as the field `pulls` says, in the policy's range; declare sums that are weighted by importance as `Finite`."""
+"""Sums of as many rewards as the field `pulls` says, in the policy's range; declare sums that are
+weighted by importance as `Finite`."""
 
 ArmIndex: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=last_arm)]
 """Arms, 0 to K - 1."""
@@ -491,7 +610,8 @@ ArmOrder: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=last_
 """All arms, each once."""
 
 Derived: TypeAlias = Annotated[np.ndarray, Kind(derived=True)]
-"""An array that `init` makes of the parameters and the arms to the same bit on every machine, and nothing changes."""
+"""An array that `init` makes of the parameters and the arms to the same bit on every machine, and
+nothing changes."""
 
 
 def kind_in(hint: Any) -> Kind | Record | StateOf | None:
@@ -518,10 +638,18 @@ def kind_of(state_class: type, name: str) -> Kind | Record | StateOf | None:
         if hint is not None:
             names = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
             try:
-                hints = get_type_hints(SimpleNamespace(__annotations__={name: hint}), globalns=dict(names), include_extras=True)
+                hints = get_type_hints(
+                    SimpleNamespace(__annotations__={name: hint}),
+                    globalns=dict(names),
+                    include_extras=True,
+                )
             except (NameError, AttributeError) as error:
                 raise ValueError(
-                    f"{cls.__name__}.{name} is annotated as {hint!r}, but {error}; import what it names at the top of the module."
+                    f"{cls.__name__}.{name} is annotated as {hint!r}, but "
+                    f"{error}; import "
+                    f"what it "
+                    f"names at the top of "
+                    f"the module."
                 ) from None
             return kind_in(hints[name])
     return None

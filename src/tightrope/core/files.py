@@ -22,9 +22,11 @@ DAY = 24 * 3600.0
 
 
 @contextlib.contextmanager
-def atomically(path: pathlib.Path, *, once: bool = False, private: bool = False) -> Iterator[BinaryIO]:
-    """A file that appears under its name only when all of it is on disk. once: a file that has this name by then stays as it is. private:
-    nobody but its owner may read it."""
+def atomically(
+    path: pathlib.Path, *, once: bool = False, private: bool = False
+) -> Iterator[BinaryIO]:
+    """A file that appears under its name only when all of it is on disk. once: a file that has this
+    name by then stays as it is. private: nobody but its owner may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{_writer()}.")
     try:
@@ -42,7 +44,8 @@ def atomically(path: pathlib.Path, *, once: bool = False, private: bool = False)
 
 
 def _name_once(temporary: str, path: pathlib.Path) -> None:
-    """Give a file its name if no other has it, also where several machines try at once on a shared folder."""
+    """Give a file its name if no other has it, also where several machines try at once on a shared
+    folder."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -54,7 +57,8 @@ def _name_once(temporary: str, path: pathlib.Path) -> None:
 
 
 def remove_leftovers(folder: pathlib.Path) -> None:
-    """Remove what writers that were killed left behind: of processes of this machine that are gone, and what is older than a day.
+    """Remove what writers that were killed left behind: of processes of this machine that are gone,
+    and what is older than a day.
 
     A file of another machine that is younger may be one that is being written.
     """
@@ -62,7 +66,9 @@ def remove_leftovers(folder: pathlib.Path) -> None:
     for path in folder.glob(".*.????????"):
         machine, _, process = path.name.rpartition(".")[0].rpartition(".")[2].rpartition("-")
         with contextlib.suppress(FileNotFoundError):  # another driver removes them too
-            if (machine == here and process.isdigit() and not _lives(int(process))) or time.time() - path.stat().st_mtime > DAY:
+            if (
+                machine == here and process.isdigit() and not _lives(int(process))
+            ) or time.time() - path.stat().st_mtime > DAY:
                 path.unlink()
 
 
@@ -117,13 +123,16 @@ def arrays_to_bytes(document: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
 
     The document is an array of bytes, since safetensors' own header ends at 100 MB.
     """
-    tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}  # it would write the memory of others as it lies
+    tensors = {
+        name: np.asarray(array, order="C") for name, array in arrays.items()
+    }  # it would write the memory of others as it lies
     tensors[DOCUMENT] = np.frombuffer(document, np.uint8)
     return safetensors.numpy.save(tensors | {CHECKSUM: _checksum(tensors)})
 
 
 def read_arrays(data: bytes) -> tuple[bytes, dict[str, np.ndarray]]:
-    """Document and arrays of what `arrays_to_bytes` wrote. What it raises for anything else is of many kinds."""
+    """Document and arrays of what `arrays_to_bytes` wrote. What it raises for anything else is of
+    many kinds."""
     arrays = safetensors.numpy.load(data)
     if arrays.pop(CHECKSUM).tobytes() != _checksum(arrays).tobytes():
         raise ValueError("the checksum is not that of the contents.")
@@ -147,7 +156,8 @@ def _plain(value: object) -> object:
 
 
 def plain(item: object) -> Any:
-    """Data as JSON has it: dicts, lists, numbers, text; None in place of numbers that are not finite."""
+    """Data as JSON has it: dicts, lists, numbers, text; None in place of numbers that are not
+    finite."""
     if isinstance(item, Mapping):
         return {str(key): plain(value) for key, value in item.items()}
     if isinstance(item, np.ndarray | np.generic):
@@ -167,12 +177,18 @@ def cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def table(title: str, headers: Sequence[str], rows: Sequence[Sequence[object]], note: str = "") -> str:
-    """HTML of a table under its title; without headers only the title. note: a sentence below. All text is escaped."""
+def table(
+    title: str, headers: Sequence[str], rows: Sequence[Sequence[object]], note: str = ""
+) -> str:
+    """HTML of a table under its title; without headers only the title. note: a sentence below. All
+    text is escaped."""
     parts = [f"<p><b>{html.escape(title)}</b></p>"]
     if headers:
         head = "".join(f"<th>{html.escape(text)}</th>" for text in headers)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell(value))}</td>" for value in row) + "</tr>" for row in rows)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell(value))}</td>" for value in row) + "</tr>"
+            for row in rows
+        )
         parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
     if note:
         parts.append(f"<p>{html.escape(note)}</p>")

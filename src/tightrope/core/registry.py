@@ -1,7 +1,9 @@
-"""Names: which policies and problems there are, inside the package and outside, and how data names them.
+"""Names: which policies and problems there are, inside the package and outside, and how data names
+them.
 
-A class made by `@policy` or `@problem` registers itself when its module is imported. Installed packages are found by their entry
-points in the group `tightrope.policies`, each of which names a module; `load_module` imports one that the command line names.
+A class made by `@policy` or `@problem` registers itself when its module is imported. Installed
+packages are found by their entry points in the group `tightrope.policies`, each of which names a
+module; `load_module` imports one that the command line names.
 """
 
 import functools
@@ -19,7 +21,17 @@ from importlib.metadata import entry_points
 from typing import TypeVar
 
 from . import checks
-from .policy import RECIPES, REGISTRY, Policy, Problem, ProblemRecipe, accepts, add, is_policy, parameters
+from .policy import (
+    RECIPES,
+    REGISTRY,
+    Policy,
+    Problem,
+    ProblemRecipe,
+    accepts,
+    add,
+    is_policy,
+    parameters,
+)
 from .types import Arms
 from .verbs import reward_range
 
@@ -44,8 +56,14 @@ def recipe(kind: str) -> Callable[[Maker], Maker]:
 
     def register(make: Maker) -> Maker:
         hints = typing.get_type_hints(make, include_extras=True)
-        defaults = {name: parameter.default for name, parameter in inspect.signature(make).parameters.items()}
-        parameters = {name: (hints[name], ... if item is inspect.Parameter.empty else item) for name, item in defaults.items()}
+        defaults = {
+            name: parameter.default
+            for name, parameter in inspect.signature(make).parameters.items()
+        }
+        parameters = {
+            name: (hints[name], ... if item is inspect.Parameter.empty else item)
+            for name, item in defaults.items()
+        }
         add(RECIPES, kind, ProblemRecipe(kind, make, parameters))
         return make
 
@@ -53,27 +71,45 @@ def recipe(kind: str) -> Callable[[Maker], Maker]:
 
 
 def load_module(name: str, argument: str = "--import") -> None:
-    """Import a module, or a .py file, so that its policies and problems are registered. Raises ValueError in one sentence.
+    """Import a module, or a .py file, so that its policies and problems are registered. Raises
+    ValueError in one sentence.
 
     argument: how the user named it.
     """
     load_own()  # whose names are taken
     path = pathlib.Path(name)
-    folder, module = (path.parent.resolve(), path.stem) if name.endswith(".py") else (pathlib.Path.cwd(), name)
+    folder, module = (
+        (path.parent.resolve(), path.stem) if name.endswith(".py") else (pathlib.Path.cwd(), name)
+    )
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
         loaded = importlib.import_module(module)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and (error.name == module or module.startswith(f"{error.name}.")):
-            raise ValueError(f"{argument} {name} was not found; give a module that is installed or in {folder}, or a .py file.") from None
+        if isinstance(error, ModuleNotFoundError) and (
+            error.name == module or module.startswith(f"{error.name}.")
+        ):
+            raise ValueError(
+                f"{argument} {name} was not found; give a module "
+                f"that is "
+                f"installed or in "
+                f"{folder}, or a .py file."
+            ) from None
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise ValueError(
-            f"{argument} {name} failed: {type(error).__name__}: {error} ({pathlib.Path(last.filename).name}, line {last.lineno})."
+            f"{argument} {name} failed: "
+            f"{type(error).__name__}: "
+            f"{error} "
+            f"({pathlib.Path(last.filename).name}, line {last.lineno})."
         ) from None
     if name.endswith(".py") and pathlib.Path(loaded.__file__ or "").resolve() != path.resolve():
         raise ValueError(
-            f"{argument} {name} cannot be imported beside the module {module!r} of {loaded.__file__}; call the file something else."
+            f"{argument} {name} cannot be imported beside "
+            f"the module "
+            f"{module!r} of "
+            f"{loaded.__file__}; "
+            f"call the file "
+            f"something else."
         )
 
 
@@ -87,7 +123,8 @@ def load_own() -> None:
 
 @functools.cache
 def load_plugins() -> None:
-    """Import this package's own policies and problems, and the modules that installed packages name in the group `tightrope.policies`.
+    """Import this package's own policies and problems, and the modules that installed packages name
+    in the group `tightrope.policies`.
 
     One that fails is named in a warning.
     """
@@ -96,7 +133,13 @@ def load_plugins() -> None:
         try:
             point.load()
         except Exception as error:
-            warnings.warn(f"{point.value} of the entry-point group {GROUP} was not loaded ({type(error).__name__}: {error}).", stacklevel=2)
+            warnings.warn(
+                f"{point.value} of the entry-point group "
+                f"{GROUP} was "
+                f"not loaded "
+                f"({type(error).__name__}: {error}).",
+                stacklevel=2,
+            )
 
 
 def policy_to_spec(value: Policy) -> dict[str, object]:
@@ -105,13 +148,19 @@ def policy_to_spec(value: Policy) -> dict[str, object]:
     def plain(item: object) -> object:
         return policy_to_spec(item) if is_policy(item) else item
 
-    return {"policy": type(value).__name__, **{name: plain(item) for name, item in parameters(value).items()}}
+    return {
+        "policy": type(value).__name__,
+        **{name: plain(item) for name, item in parameters(value).items()},
+    }
 
 
 def policy_from_spec(data: Mapping[str, object]) -> Policy:
-    """The policy that `policy_to_spec` wrote down, or that a YAML file asks for: {"policy": name, parameter: value, ..}."""
+    """The policy that `policy_to_spec` wrote down, or that a YAML file asks for: {"policy": name,
+    parameter: value, ..}."""
     if not isinstance(data, dict) or "policy" not in data:
-        raise ValueError(f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}.")
+        raise ValueError(
+            f"{checks.show(data)} does not name a policy; write it as {{policy: UCB, alpha: 2}}."
+        )
     parameters = {
         name: policy_from_spec(item) if isinstance(item, dict) and "policy" in item else item
         for name, item in data.items()
@@ -124,13 +173,19 @@ def policy_from_spec(data: Mapping[str, object]) -> Policy:
 
 
 def find(name: object) -> type[Policy]:
-    """Registered policy class or preset of a name, from installed packages too; a misspelt one is refused with the nearest."""
+    """Registered policy class or preset of a name, from installed packages too; a misspelt one is
+    refused with the nearest."""
     if not isinstance(name, str) or name not in REGISTRY:
         load_plugins()
     if isinstance(name, str) and name in REGISTRY:
         policy_class: type[Policy] = REGISTRY[name]
         return policy_class
-    raise ValueError(f"policy = {checks.show(name)} is not one of {', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}")
+    raise ValueError(
+        f"policy = "
+        f"{checks.show(name)} is "
+        f"not one of "
+        f"{', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}"
+    )
 
 
 def named_policies() -> Iterator[tuple[str, type[Policy]]]:
@@ -140,39 +195,52 @@ def named_policies() -> Iterator[tuple[str, type[Policy]]]:
 
 
 def examples(package: str = "", problem: Problem | None = None) -> dict[str, Policy]:
-    """Ready instances of every policy (of a package), by their repr: what its module's `example` returns, or else the class with
-    its defaults. problem: for policies that know the truth, whose `example` takes a problem; they have none without it."""
+    """Ready instances of every policy (of a package), by their repr: what its module's `example`
+    returns, or else the class with its defaults. problem: for policies that know the truth, whose
+    `example` takes a problem; they have none without it."""
     if package:
         load_own()
     else:
         load_plugins()
     instances_by_name: dict[str, Policy] = {}
-    for module in dict.fromkeys(item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)):
+    for module in dict.fromkeys(
+        item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)
+    ):
         example = getattr(sys.modules[module], "example", None)
         if example is None:
             instances = _defaults(module)
         else:
-            instances = example(problem) if "problem" in inspect.signature(example).parameters else example()
+            instances = (
+                example(problem)
+                if "problem" in inspect.signature(example).parameters
+                else example()
+            )
         instances_by_name |= {repr(instance): instance for instance in instances}
     return instances_by_name
 
 
 def _defaults(module: str) -> list[Policy]:
-    classes = [item for item in REGISTRY.values() if item.__module__ == module and item.TRAITS.base is None]
+    classes = [
+        item for item in REGISTRY.values() if item.__module__ == module and item.TRAITS.base is None
+    ]
     return [cls() for cls in classes if not any(field.required for field in cls.FIELDS.values())]
 
 
 # Who is to be cited: the papers of the policies and the library itself, as BibTeX.
 
 
-POLICIES = re.compile(r"^% Policies: (?P<names>[^\n]+)\n(?P<entry>@\w+\{.+?^\}$)", flags=re.MULTILINE | re.DOTALL)
+POLICIES = re.compile(
+    r"^% Policies: (?P<names>[^\n]+)\n(?P<entry>@\w+\{.+?^\}$)", flags=re.MULTILINE | re.DOTALL
+)
 
 
 @functools.cache
 def entries() -> dict[str, tuple[str, ...]]:
     """BibTeX entries of every policy of the package, its own source first."""
     references: dict[str, tuple[str, ...]] = {}
-    for match in POLICIES.finditer(resources.files(__package__).joinpath("references.bib").read_text()):
+    for match in POLICIES.finditer(
+        resources.files(__package__).joinpath("references.bib").read_text()
+    ):
         for name in match["names"].split(", "):
             references[name] = (*references.get(name, ()), match["entry"])
     return references
@@ -183,7 +251,12 @@ YEAR = 2026  # of this version: BibTeX styles warn of an entry without one
 
 def library(version: str) -> str:
     return (
-        f"@software{{tightrope,\n  author = {{{{the tightrope authors}}}},\n  title = {{tightrope: structured bandits for Python}},\n"
+        f"@software{{tightrope,\n  author = {{{{the tightrope "
+        f"authors}}}},\n  "
+        f"title = "
+        f"{{tightrope: "
+        f"structured bandits "
+        f"for Python}},\n"
         f"  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"
     )
 
@@ -191,15 +264,25 @@ def library(version: str) -> str:
 # Which policy fits which arms.
 
 
-LARGEST_REWARD = 1e100  # that a regression takes in, so that squares of sums are numbers; rewards without bounds are no larger
+# that a regression takes in, so that squares of sums are numbers; rewards without bounds are no
+# larger
+LARGEST_REWARD = 1e100
 ORDERS = ("on arrival", "in order")  # of decisions: when rewards are learned that come late
 
 
 def offers(arms: Arms) -> tuple[str, ...]:
     if arms.oracle is not None:
-        return ("sets",) if arms.dimension and arms.features is None else ("sets", "sets of lasting arms")
+        return (
+            ("sets",)
+            if arms.dimension and arms.features is None
+            else ("sets", "sets of lasting arms")
+        )
     if arms.distances is not None:
-        return ("points", "line", "arms") if arms.points is not None and arms.points.ndim == 1 else ("points", "arms")
+        return (
+            ("points", "line", "arms")
+            if arms.points is not None and arms.points.ndim == 1
+            else ("points", "arms")
+        )
     if arms.features is not None:
         return ("features", "arms")
     return ("contexts",) if arms.dimension else ("arms",)
@@ -208,17 +291,30 @@ def offers(arms: Arms) -> tuple[str, ...]:
 def takes_rewards(policy: Policy, arms: Arms) -> bool:
     """Whether all rewards that these arms pay are in the policy's range."""
     low, high = reward_range(policy)
-    return arms.rewards is None or (max(arms.rewards[0], -LARGEST_REWARD) >= low and min(arms.rewards[1], LARGEST_REWARD) <= high)
+    return arms.rewards is None or (
+        max(arms.rewards[0], -LARGEST_REWARD) >= low
+        and min(arms.rewards[1], LARGEST_REWARD) <= high
+    )
 
 
 def check_fit(policy: Policy, arms: Arms) -> None:
     """Refuse a policy on arms it cannot play."""
     if not takes_rewards(policy, arms):
         low, high = reward_range(policy)
-        raise ValueError(f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in {arms.rewards}.")
+        raise ValueError(
+            f"{policy!r} takes rewards in [{low:g}, {high:g}], but this "
+            f"problem pays "
+            f"rewards in "
+            f"{arms.rewards}."
+        )
     fits, kinds = offers(arms), accepts(policy)
     if not set(fits) & set(kinds):
-        raise ValueError(f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer {' or '.join(fits)}.")
+        raise ValueError(
+            f"{type(policy).__name__} plays {' or '.join(kinds)}, "
+            f"but these "
+            f"arms offer "
+            f"{' or '.join(fits)}."
+        )
 
 
 def check_question(policy: Policy, arms: Arms) -> None:
@@ -226,5 +322,9 @@ def check_question(policy: Policy, arms: Arms) -> None:
     if arms.number < 2:
         name = type(policy).__name__
         raise ValueError(
-            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single arm is the best without a sample."
+            f"arms has {arms.number} row, but {name} needs at least 2 to "
+            f"choose from; "
+            f"a single "
+            f"arm is the best "
+            f"without a sample."
         )

@@ -1,4 +1,5 @@
-"""Random streams: one generator per (replication, role), so that nothing depends on workers, order or the other policies."""
+"""Random streams: one generator per (replication, role), so that nothing depends on workers, order
+or the other policies."""
 
 from collections.abc import Mapping
 from typing import Any, TypeGuard
@@ -10,21 +11,30 @@ from .types import JsonObject
 PROBLEM, NOISE, POLICY, AUDIT, DELAY, MODE = range(6)
 WORD = 2**32 - 1
 GENERATORS: dict[str, type[np.random.BitGenerator]] = {
-    cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
+    cls.__name__: cls
+    for cls in (
+        np.random.PCG64,
+        np.random.PCG64DXSM,
+        np.random.Philox,
+        np.random.SFC64,
+        np.random.MT19937,
+    )
 }  # those a file may name
 
 
 def stream(seed: int, replication: int, role: int) -> np.random.Generator:
     """The generator of one role in one replication.
 
-    `PROBLEM` draws contexts and `NOISE` draws rewards: every policy meets the same ones, which pairs the comparison.
-    `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte Carlo and never touches a decision. `DELAY` says how late
-    rewards come, so that a delay changes no other draw. `MODE` is the coin of a rollout: the policy's
-    choice or the baseline's.
+    `PROBLEM` draws contexts and `NOISE` draws rewards: every policy meets the same ones, which
+    pairs the comparison. `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte
+    Carlo and never touches a decision. `DELAY` says how late rewards come, so that a delay changes
+    no other draw. `MODE` is the coin of a rollout: the policy's choice or the baseline's.
     """
     if seed > WORD or replication > WORD:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))
-    words = np.array([seed, 0, 0, 0, replication, role], dtype=np.uint32)  # what that makes of its arguments, in a third of its time
+    words = np.array(
+        [seed, 0, 0, 0, replication, role], dtype=np.uint32
+    )  # what that makes of its arguments, in a third of its time
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
 
 
@@ -52,7 +62,8 @@ def same(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
 
 
 def unpack(state: object) -> np.random.Generator:
-    """The generator that `pack` described; it continues with the same numbers. ValueError for anything but one of GENERATORS."""
+    """The generator that `pack` described; it continues with the same numbers. ValueError for
+    anything but one of GENERATORS."""
     name = state.get("bit_generator") if isinstance(state, dict) else None
     if not isinstance(name, str) or name not in GENERATORS:
         raise ValueError(f"bit_generator = {name!r} is not one of {', '.join(GENERATORS)}.")
@@ -71,7 +82,11 @@ def _like(template: object, value: object, where: str) -> Any:
             raise ValueError(f"{where} must have {', '.join(template)}")
         return {key: _like(template[key], value[key], f"{where}.{key}") for key in template}
     if isinstance(template, np.ndarray):
-        if not isinstance(value, (list, np.ndarray)) or len(value) != template.size or not all(_whole(item) for item in value):
+        if (
+            not isinstance(value, (list, np.ndarray))
+            or len(value) != template.size
+            or not all(_whole(item) for item in value)
+        ):
             raise ValueError(f"{where} must be {template.size} whole numbers")
         return np.array(value, dtype=template.dtype)
     if isinstance(template, str):

@@ -22,10 +22,12 @@ class Fields(Protocol):
 
 
 State: TypeAlias = Fields
-"""The memory of a policy: arrays and numbers of a class of its own, made by `init`, which only its verbs take apart."""
+"""The memory of a policy: arrays and numbers of a class of its own, made by `init`, which only its
+verbs take apart."""
 
 Tally: TypeAlias = Fields
-"""The record of a monitor: arrays of a class of its own, made by `begin`, which only `watch` takes apart."""
+"""The record of a monitor: arrays of a class of its own, made by `begin`, which only `watch` takes
+apart."""
 
 JsonObject: TypeAlias = dict[str, Any]
 """An object of JSON: text, numbers, truths, None, lists and such objects by name."""
@@ -34,20 +36,24 @@ Arguments: TypeAlias = dict[str, Any]
 """Arguments of a call, by name: what stands behind two stars."""
 
 Stored: TypeAlias = dict[str, Any]
-"""Values of a policy's or problem's parameters by name, checked and encoded: what `complete` is given and gives."""
+"""Values of a policy's or problem's parameters by name, checked and encoded: what `complete` is
+given and gives."""
 
 Explanation: TypeAlias = dict[str, Any]
-"""Answer of `explain`: per-arm arrays (mean, width, lower, upper, index, probability), and the arrays and numbers of the family."""
+"""Answer of `explain`: per-arm arrays (mean, width, lower, upper, index, probability), and the
+arrays and numbers of the family."""
 
 Action: TypeAlias = int | np.ndarray
 """A choice that is played: an arm, or the arms of a set."""
 
 Oracle: TypeAlias = Callable[..., ArrayLike]
-"""Chooses a set: arms (or pairs) for scores and, if it takes one, a mask of those that are `eligible`."""
+"""Chooses a set: arms (or pairs) for scores and, if it takes one, a mask of those that are
+`eligible`."""
 
 
 class Given(Generic[G, S]):
-    """A parameter that a constructor takes as G and stores as S; type checkers read what a descriptor takes and gives.
+    """A parameter that a constructor takes as G and stores as S; type checkers read what a
+    descriptor takes and gives.
 
     For annotations only: no instance is ever made, so nothing below runs.
     """
@@ -94,7 +100,8 @@ class Context(NamedTuple):
     segment: int | None = None
 
     def __repr__(self) -> str:
-        return f"Context({', '.join(f'{name}={show(value)}' for name, value in self._asdict().items() if value is not None)})"
+        given = self._asdict().items()
+        return f"Context({', '.join(f'{k}={show(each)}' for k, each in given if each is not None)})"
 
 
 PLAIN = Context()  # a round like any other, which shows nothing of its own
@@ -108,7 +115,8 @@ class Arms(NamedTuple):
     number : int >= 1
         How many there are, K.
     features : (K / blocks, d) array or None
-        A row for each arm, or for each block of arms. None: the arms have no features, or new ones every round.
+        A row for each arm, or for each block of arms. None: the arms have no features, or new ones
+        every round.
     dimension : int >= 0
         Features of an arm, d; 0 where there are none.
     distances : (K, K) array or None
@@ -122,9 +130,11 @@ class Arms(NamedTuple):
     rewards : (float, float) or None
         Lowest and highest reward, where they are known.
     blocks : int >= 1
-        Arms that share a row of features: arm = row * blocks + block, with a regression for each block.
+        Arms that share a row of features: arm = row * blocks + block, with a regression for each
+        block.
     common : bool
-        Whether a round shows all arms one row of features, (d,), so that only a model for each arm tells them apart.
+        Whether a round shows all arms one row of features, (d,), so that only a model for each arm
+        tells them apart.
     """
 
     number: int
@@ -151,9 +161,11 @@ Chance: TypeAlias = float | np.ndarray  # of an arm, or of every arm of a set
 
 
 class Sampled(tuple[Chance, Chance]):
-    """The answer of `propensity` where it samples: (p, standard error), as for an exact chance, and the number of `draws`.
+    """The answer of `propensity` where it samples: (p, standard error), as for an exact chance, and
+    the number of `draws`.
 
-    A frequency of 0 or 1 has no standard error, and only its draws tell it from a chance that is exact.
+    A frequency of 0 or 1 has no standard error, and only its draws tell it from a chance that is
+    exact.
     """
 
     draws: int
@@ -165,5 +177,6 @@ class Sampled(tuple[Chance, Chance]):
 
 
 def draws_of(stated: tuple[Chance, Chance]) -> int | None:
-    """How many random draws stand behind what `propensity` answered; None: it is exact, or its policy does not say."""
+    """How many random draws stand behind what `propensity` answered; None: it is exact, or its
+    policy does not say."""
     return stated.draws if isinstance(stated, Sampled) else None

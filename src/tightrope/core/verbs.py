@@ -1,17 +1,19 @@
 """The vocabulary: generic functions dispatched on the class of their first argument.
 
-In plain Python a verb calls the class's method; in compiled code an overload finds the same method, so one loop serves every policy and
-problem, and the kernels it compiles to are the ones a service calls one decision at a time. `Policy`, `Problem` and `Monitor` say what
-each verb means and what answers where a class does not.
+In plain Python a verb calls the class's method; in compiled code an overload finds the same method,
+so one loop serves every policy and problem, and the kernels it compiles to are the ones a service
+calls one decision at a time. `Policy`, `Problem` and `Monitor` say what each verb means and what
+answers where a class does not.
 
 | who answers | must | may |
 | --- | --- | --- |
 | a policy | init, select, update | the other methods of `Policy` but those of the next line |
 | a policy that stops | and stopped, recommend, evidence | tolerance |
-| a problem | play, and describe, observe, mean, regret where it has no `means` | private, lower_bound |
+| a problem | play; without `means` describe, observe, mean, regret | private, lower_bound |
 | a monitor | begin, watch | admit |
 
-One round is select (propose), commit (the action is taken), play, update (its reward is learned from).
+One round is select (propose), commit (the action is taken), play, update (its reward is learned
+from).
 """
 
 import numpy as np
@@ -61,7 +63,7 @@ __all__ = [
     "withdraw",
 ]
 
-# What a policy answers -------------------------------------------------------------------------------------------------
+# What a policy answers ----------------------------------------------------------------------------
 
 init = verb(Policy.init, compiled=False)
 select = verb(Policy.select)
@@ -82,7 +84,7 @@ recommend = verb(Policy.recommend)
 evidence = verb(Policy.evidence, compiled=False)
 tolerance = verb(Policy.tolerance, compiled=False)
 
-# What a problem answers ------------------------------------------------------------------------------------------------
+# What a problem answers ---------------------------------------------------------------------------
 
 describe = verb(Problem.describe, compiled=False)
 private = verb(Problem.private, compiled=False)
@@ -90,7 +92,8 @@ _observed = verb(Problem.observe)
 
 
 def observe(problem: Problem, t: int, rng: np.random.Generator) -> Context:
-    """Context of round t, with all of its fields: compiled code, which knows no defaults, leaves out those that a problem does not give."""
+    """Context of round t, with all of its fields: compiled code, which knows no defaults, leaves
+    out those that a problem does not give."""
     return Context(*_observed(problem, t, rng))
 
 
@@ -121,7 +124,7 @@ mean = verb(Problem.mean)
 regret = verb(Problem.regret)
 lower_bound = verb(Problem.lower_bound, compiled=False)
 
-# What a monitor answers ------------------------------------------------------------------------------------------------
+# What a monitor answers ---------------------------------------------------------------------------
 
 begin = verb(Monitor.begin, compiled=False)
 watch = verb(Monitor.watch)
@@ -129,12 +132,38 @@ watch = verb(Monitor.watch)
 VERBS: dict[str, Verb] = {
     item.verb.name: item.verb
     for item in (
-        init, select, commit, withdraw, update, inform, event, explain, propensity, chances, grow, merge, reward_range, with_rewards,
-        admit, stopped, recommend, evidence, tolerance, describe, private, _observed, play, mean, regret, lower_bound, begin, watch,
+        init,
+        select,
+        commit,
+        withdraw,
+        update,
+        inform,
+        event,
+        explain,
+        propensity,
+        chances,
+        grow,
+        merge,
+        reward_range,
+        with_rewards,
+        admit,
+        stopped,
+        recommend,
+        evidence,
+        tolerance,
+        describe,
+        private,
+        _observed,
+        play,
+        mean,
+        regret,
+        lower_bound,
+        begin,
+        watch,
     )
-}  # fmt: skip
+}
 
-# Helpers of kernels ----------------------------------------------------------------------------------------------------
+# Helpers of kernels -------------------------------------------------------------------------------
 
 
 def allowed(eligible, arm):
@@ -171,4 +200,6 @@ def entry_or_none(values, i):
 def _entry_or_none(values, i):
     if isinstance(values, types.NoneType):
         return lambda values, i: None
-    return lambda values, i: values[i]  # a function with both would return a number that may be None, which is another type
+    return lambda values, i: values[
+        i
+    ]  # a function with both would return a number that may be None, which is another type

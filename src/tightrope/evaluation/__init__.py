@@ -1,1 +1,2 @@
-"""Off-policy evaluation: the value of another policy on a log, its uncertainty, and whether the policy may be promoted."""
+"""Off-policy evaluation: the value of another policy on a log, its uncertainty, and whether the
+policy may be promoted."""

@@ -11,33 +11,62 @@ from ..core import checks
 from ..logs.log import Log, Rows
 from ..numerics.counts import boundaries
 
-# Compiled passes over rows: what every estimator sums, the scores of the confidence sequences, the regression's sums.
+# Compiled passes over rows: what every estimator sums, the scores of the confidence sequences, the
+# regression's sums.
 
 
 # Places in `sums`.
-ROUNDS, ROWS, W, WW, WR, WWR, WWRR, LARGEST, MASS, H, HH, HG, HHG, HHGG, MATCHED, ABOVE, BELOW = range(17)
+ROUNDS, ROWS, W, WW, WR, WWR, WWRR, LARGEST, MASS, H, HH, HG, HHG, HHGG, MATCHED, ABOVE, BELOW = (
+    range(17)
+)
 SUMS = 17
-# Rows of `moments`, whose columns are the mean and the sum of squared deviations of a score by round.
+# Rows of `moments`, whose columns are the mean and the sum of squared deviations of a score by
+# round.
 IPS, CLIPPED, DM, DR, SWITCH = range(5)
 MOMENTS = 5
-LEAST = 1e-60  # a propensity below it counts as that much: squares of weights stay finite, and one such row is all there is to say
+# a propensity below it counts as that much: squares of weights stay finite, and one such row is all
+# there is to say
+LEAST = 1e-60
 LARGE_VARIANCE = 1000.0  # V + rho from which the mixture has a closed form to twelve digits
 
 
 @jit
 def score(
-    arm, reward, scaled, propensity, target, logged, model, bounded, least, known, starts, size, k, clip, ends, sums, moments, mass,
-    astray, lower, upper, weight, square,
-):  # fmt: skip
-    """Add rows to the sums of one target, fill the scores of its rounds, and return the number of rounds.
+    arm,
+    reward,
+    scaled,
+    propensity,
+    target,
+    logged,
+    model,
+    bounded,
+    least,
+    known,
+    starts,
+    size,
+    k,
+    clip,
+    ends,
+    sums,
+    moments,
+    mass,
+    astray,
+    lower,
+    upper,
+    weight,
+    square,
+):
+    """Add rows to the sums of one target, fill the scores of its rounds, and return the number of
+    rounds.
 
-    scaled: (m,) rewards in [0, 1]. target, model, bounded, least: (m, K) probabilities of the target, predicted rewards, the same in
-    [0, 1], and what the logger's probabilities were at least.
-    logged: the target is the logger itself; then `target` holds the propensity of the played arm, the other three are 0. known:
-    whether `least` is exactly the logger's probabilities. starts: (m,) whether a row begins a round. size: arms of the largest set.
-    k: lower bound -k of the scores. ends: the lowest and the highest reward that occurs. mass, astray: (K,) sums of the target's
-    probabilities, and of those where the logger's were 0.
-    lower, upper: (m,) out, phi^L and phi^U of the round over `size`. weight, square: (m,) out, sums of w and w^2 in the round.
+    scaled: (m,) rewards in [0, 1]. target, model, bounded, least: (m, K) probabilities of the
+    target, predicted rewards, the same in [0, 1], and what the logger's probabilities were at
+    least. logged: the target is the logger itself; then `target` holds the propensity of the played
+    arm, the other three are 0. known: whether `least` is exactly the logger's probabilities.
+    starts: (m,) whether a row begins a round. size: arms of the largest set. k: lower bound -k of
+    the scores. ends: the lowest and the highest reward that occurs. mass, astray: (K,) sums of the
+    target's probabilities, and of those where the logger's were 0. lower, upper: (m,) out, phi^L
+    and phi^U of the round over `size`. weight, square: (m,) out, sums of w and w^2 in the round.
     """
     m, K = target.shape
     i = rounds = 0
@@ -126,7 +155,8 @@ def add(moments, place, value, n):
 
 @jit
 def advance(scores, first, n, k, state, times, place, out):
-    """Add scores first .. n - 1 to a sequence's state (t, sum of xi, V), and copy it to `out` at the given times; returns the next place.
+    """Add scores first .. n - 1 to a sequence's state (t, sum of xi, V), and copy it to `out` at
+    the given times; returns the next place.
 
     times: (c,) increasing rounds. place: of the first that is still to come. out: (c, 3).
     """
@@ -149,10 +179,12 @@ def advance(scores, first, n, k, state, times, place, out):
 
 @jit
 def log_mixture(S, V, rho, constant):
-    """ln M of the gamma-exponential mixture as ln 1F1(1; a + 1; a + S) - ln a + constant, a = V + rho: a sum of positive terms.
+    """ln M of the gamma-exponential mixture as ln 1F1(1; a + 1; a + S) - ln a + constant, a = V +
+    rho: a sum of positive terms.
 
-    constant: rho ln rho - rho - ln gamma(rho, rho). Infinite beyond what a float holds. From a = LARGE_VARIANCE on by Temme's expansion
-    of the incomplete gamma function (DLMF 8.12.3, two terms), with S / a and the signed root of 2 (u - ln(1 + u)) as u and e. O(1).
+    constant: rho ln rho - rho - ln gamma(rho, rho). Infinite beyond what a float holds. From a =
+    LARGE_VARIANCE on by Temme's expansion of the incomplete gamma function (DLMF 8.12.3, two
+    terms), with S / a and the signed root of 2 (u - ln(1 + u)) as u and e. O(1).
     """
     a = V + rho
     x = a + S
@@ -169,7 +201,9 @@ def log_mixture(S, V, rho, constant):
             second = 1.0 / (e * e * e) - 1.0 / (u * u * u) - 1.0 / (u * u) - 1.0 / (12.0 * u)
         tail = math.exp(-half) / math.sqrt(2.0 * math.pi * a) * (first + second / a)
         below = 0.5 * math.erfc(-e * math.sqrt(0.5 * a)) - tail
-        return half + 0.5 * math.log(2.0 * math.pi / a) + 1.0 / (12.0 * a) + math.log(below) + constant
+        return (
+            half + 0.5 * math.log(2.0 * math.pi / a) + 1.0 / (12.0 * a) + math.log(below) + constant
+        )
     term = total = 1.0
     i = 1.0
     while term > 1e-17 * total or a + i <= x:
@@ -183,7 +217,8 @@ def log_mixture(S, V, rho, constant):
 
 @jit
 def boundary(V, rho, constant, threshold):
-    """The S at which ln M = threshold, by Newton's method on a convex function, from above. threshold > 0."""
+    """The S at which ln M = threshold, by Newton's method on a convex function, from above.
+    threshold > 0."""
     a = V + rho
     S = math.sqrt(2.0 * a * threshold) + threshold
     for _ in range(60):
@@ -201,12 +236,30 @@ def boundary(V, rho, constant, threshold):
 
 
 @jit
-def first_crossing(scores, n, k, level, rho, constant, threshold, state, least, enough, weight, square, other, others):
-    """Add n scores to a state (t, sum of xi, V, S that cannot be a crossing, round of the crossing or 0, sums of w and w^2 of two targets).
+def first_crossing(
+    scores,
+    n,
+    k,
+    level,
+    rho,
+    constant,
+    threshold,
+    state,
+    least,
+    enough,
+    weight,
+    square,
+    other,
+    others,
+):
+    """Add n scores to a state (t, sum of xi, V, S that cannot be a crossing, round of the crossing
+    or 0, sums of w and w^2 of two targets).
 
-    A round is a crossing when M(level) >= exp(threshold) there: the value is above `level` at that confidence. Only rounds count in
-    which the effective sample size of both targets is at least `least` and a share `enough` of the rounds, so never one before both
-    have a weight. O(1) a round, and mostly nothing: ln M falls in V and grows in S, so below the last boundary no new one is needed.
+    A round is a crossing when M(level) >= exp(threshold) there: the value is above `level` at that
+    confidence. Only rounds count in which the effective sample size of both targets is at least
+    `least` and a share `enough` of the rounds, so never one before both have a weight. O(1) a
+    round, and mostly nothing: ln M falls in V and grows in S, so below the last boundary no new one
+    is needed.
     """
     scale, most = 1.0 / (1.0 + k), 1.0 / (1.0 + k)
     for i in range(n):
@@ -237,7 +290,8 @@ def first_crossing(scores, n, k, level, rho, constant, threshold, state, least, 
 
 @jit
 def add_products(arm, reward, features, begin, end, grams, products):
-    """grams (K, q, q) += x x', products (K, q) += reward x, by arm, with x = (1, features of the row)."""
+    """grams (K, q, q) += x x', products (K, q) += reward x, by arm, with x = (1, features of the
+    row)."""
     q = grams.shape[1]
     for i in range(begin, end):
         a, r = arm[i], reward[i]
@@ -283,14 +337,16 @@ PLACES = {"ips": IPS, "clipped-ips": CLIPPED, "dm": DM, "dr": DR, "switch-dr": S
 
 
 class ValueEstimate(NamedTuple):
-    """A value and its standard error (NaN where a single round gives none, or where the estimator does not apply)."""
+    """A value and its standard error (NaN where a single round gives none, or where the estimator
+    does not apply)."""
 
     value: float
     se: float
 
 
 class Sums:
-    """The running sums of one target. rewards: lowest and highest, between which those of SNIPS are scaled to [0, 1]."""
+    """The running sums of one target. rewards: lowest and highest, between which those of SNIPS are
+    scaled to [0, 1]."""
 
     def __init__(self, arms: int, rewards: tuple[float, float]) -> None:
         self.rewards = rewards
@@ -320,7 +376,8 @@ class Sums:
 
     @property
     def exceptions(self) -> int:
-        """Rows with a weight whose reward is not the lowest, or not the highest, whichever are fewer."""
+        """Rows with a weight whose reward is not the lowest, or not the highest, whichever are
+        fewer."""
         return int(min(self.sums[ABOVE], self.sums[BELOW]))
 
     def estimate(self, name: str) -> ValueEstimate:
@@ -334,7 +391,8 @@ class Sums:
         return ValueEstimate(mean, math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan)
 
     def _snips(self) -> ValueEstimate:
-        """Normalised by the weights; of a set, times the mean number of arms that the target plays."""
+        """Normalised by the weights; of a set, times the mean number of arms that the target
+        plays."""
         s = self.sums
         if s[W] <= 0.0:
             return ValueEstimate(math.nan, math.nan)
@@ -356,8 +414,11 @@ def aipw_weights(e: np.ndarray) -> np.ndarray:
     return h
 
 
-def aipw_estimate(total: float, squares: float, scores: float, square_scores: float, squared_scores: float) -> tuple[float, float]:
-    """(value, standard error) of AIPW from the sums of h, h^2, h Gamma, h^2 Gamma and h^2 Gamma^2; NaN without rounds."""
+def aipw_estimate(
+    total: float, squares: float, scores: float, square_scores: float, squared_scores: float
+) -> tuple[float, float]:
+    """(value, standard error) of AIPW from the sums of h, h^2, h Gamma, h^2 Gamma and h^2 Gamma^2;
+    NaN without rounds."""
     if not total > 0.0:
         return math.nan, math.nan
     value = scores / total
@@ -365,17 +426,24 @@ def aipw_estimate(total: float, squares: float, scores: float, square_scores: fl
     return float(value), math.sqrt(max(spread, 0.0)) / float(total)
 
 
-# Confidence sequences: bounds on a policy's mean value that hold at all times at once, however often they are looked at.
+# Confidence sequences: bounds on a policy's mean value that hold at all times at once, however
+# often they are looked at.
 
 
 SPACING = 1.05  # ratio of two times that are shown
 ROUNDED = -(1.0 + 1e-9)  # times k: the least score, with room for rounding
-NO_TIMES, NO_COPIES = np.zeros(0), np.zeros((0, 3))  # no times at which a state is copied, and no place for copies
-_advance_one = python_of(advance)  # for one round a call, plain Python is quicker than crossing into compiled code
+NO_TIMES, NO_COPIES = (
+    np.zeros(0),
+    np.zeros((0, 3)),
+)  # no times at which a state is copied, and no place for copies
+_advance_one = python_of(
+    advance
+)  # for one round a call, plain Python is quicker than crossing into compiled code
 
 
 class Sequence(NamedTuple):
-    """Bounds over time. t: (c,) rounds. lower, upper: (c,) bounds on the mean value of rounds 1 .. t, in units of the reward."""
+    """Bounds over time. t: (c,) rounds. lower, upper: (c,) bounds on the mean value of rounds 1 ..
+    t, in units of the reward."""
 
     t: np.ndarray
     lower: np.ndarray
@@ -383,7 +451,8 @@ class Sequence(NamedTuple):
 
 
 def shown_times(rounds: int) -> np.ndarray:
-    """Rounds at which bounds are kept: 1, 2, 3, .., about SPACING^j, and the last. A longer log has the same ones and more."""
+    """Rounds at which bounds are kept: 1, 2, 3, .., about SPACING^j, and the last. A longer log has
+    the same ones and more."""
     count = 1 + math.floor(math.log(rounds) / math.log(SPACING))
     grid = np.ceil(SPACING ** np.arange(count + 1)).astype(np.int64)
     return np.unique(np.append(grid[grid < rounds], rounds))
@@ -398,13 +467,17 @@ def lower_bounds(states: np.ndarray, alpha: float, k: float = 1.0, rho: float = 
 
 
 def running(bounds: Sequence) -> Sequence:
-    """Bounds that never widen: the intersection of all so far. Only where the value is the same in every round; with drift the
-    bounds at a time speak of the rounds up to it, and earlier ones of something else."""
-    return Sequence(bounds.t, np.maximum.accumulate(bounds.lower), np.minimum.accumulate(bounds.upper))
+    """Bounds that never widen: the intersection of all so far. Only where the value is the same in
+    every round; with drift the bounds at a time speak of the rounds up to it, and earlier ones of
+    something else."""
+    return Sequence(
+        bounds.t, np.maximum.accumulate(bounds.lower), np.minimum.accumulate(bounds.upper)
+    )
 
 
 class ConfidenceSequence:
-    """Bounds on the mean of a value, fed one round at a time, that hold at all times at once. O(1) a round, and so is what is kept.
+    """Bounds on the mean of a value, fed one round at a time, that hold at all times at once. O(1)
+    a round, and so is what is kept.
 
     Parameters
     ----------
@@ -437,16 +510,29 @@ class ConfidenceSequence:
     4
     """
 
-    def __init__(self, alpha: float = 0.05, *, k: float = 1.0, rho: float = 1.0, state: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        alpha: float = 0.05,
+        *,
+        k: float = 1.0,
+        rho: float = 1.0,
+        state: ArrayLike | None = None,
+    ) -> None:
         self.alpha = checks.real("alpha", alpha, above=0, below=1)
         self.k, self.rho = checks.real("k", k, least=0), checks.real("rho", rho, above=0)
         start = np.zeros((2, 3)) if state is None else checks.matrix("state", state, shape=(2, 3))
         if (start[:, [0, 2]] < 0.0).any() or start[0, 0] != start[1, 0]:
-            raise ValueError(f"state = {checks.show(start)} is not two rows (t, sum, V) of the same t >= 0 with V >= 0.")
+            raise ValueError(
+                f"state = {checks.show(start)} is not two rows (t, sum, "
+                f"V) of the "
+                f"same t >= 0 "
+                f"with V >= 0."
+            )
         self.state: list[list[float]] = start.tolist()
 
     def add(self, lower: float, upper: float) -> None:
-        """Take in one round: phi^L and phi^U, which a reward in [0, 1] and the weight of its arm give."""
+        """Take in one round: phi^L and phi^U, which a reward in [0, 1] and the weight of its arm
+        give."""
         least = self.k * ROUNDED
         if not (least <= lower < math.inf and least <= upper < math.inf):
             raise self._too_low(lower, upper)
@@ -455,20 +541,35 @@ class ConfidenceSequence:
 
     def update(self, lower: ArrayLike, upper: ArrayLike) -> None:
         """Take in the scores of several rounds, (n,) each, by compiled code."""
-        pair = [np.atleast_1d(checks.floats(name, value)) for name, value in (("lower", lower), ("upper", upper))]
+        pair = [
+            np.atleast_1d(checks.floats(name, value))
+            for name, value in (("lower", lower), ("upper", upper))
+        ]
         if pair[0].shape != pair[1].shape or pair[0].ndim != 1:
-            raise ValueError(f"lower and upper have shapes {pair[0].shape} and {pair[1].shape}, but must have one score for each round.")
+            raise ValueError(
+                f"lower and upper have shapes {pair[0].shape} and "
+                f"{pair[1].shape}, but "
+                f"must have "
+                f"one score for each round."
+            )
         for scores in pair:
             if not (scores >= self.k * ROUNDED).all() or not np.isfinite(scores).all():
                 raise self._too_low(*pair)
         states = np.array(self.state)
         for state, scores in zip(states, pair, strict=True):
-            advance(np.ascontiguousarray(scores), 0, scores.size, self.k, state, NO_TIMES, 0, NO_COPIES)
+            advance(
+                np.ascontiguousarray(scores), 0, scores.size, self.k, state, NO_TIMES, 0, NO_COPIES
+            )
         self.state = states.tolist()
 
     def _too_low(self, lower: object, upper: object) -> ValueError:
         bounds = f"lower = {checks.show(lower)} and upper = {checks.show(upper)}"
-        return ValueError(f"{bounds} must be finite and at least -k = {-self.k:g}; scores below it break the bound.")
+        return ValueError(
+            f"{bounds} must be finite and at least -k = {-self.k:g}; scores "
+            f"below it "
+            f"break the "
+            f"bound."
+        )
 
     @property
     def rounds(self) -> int:
@@ -482,15 +583,19 @@ class ConfidenceSequence:
 
 
 def bounds_of(sequences: list[ConfidenceSequence], alpha: float) -> list[tuple[float, float]]:
-    """(lower, upper) of several sequences with the same k and rho, each with error alpha: computed together, which is quicker."""
+    """(lower, upper) of several sequences with the same k and rho, each with error alpha: computed
+    together, which is quicker."""
     if not sequences:
         return []
     states = np.concatenate([each.state for each in sequences])
-    pairs = lower_bounds(states, alpha / 2.0, sequences[0].k, sequences[0].rho).reshape(-1, 2).tolist()
+    pairs = (
+        lower_bounds(states, alpha / 2.0, sequences[0].k, sequences[0].rho).reshape(-1, 2).tolist()
+    )
     return [(low, 1.0 - high) for low, high in pairs]
 
 
-# Reward models that are fitted while a log is read: what they predict for a round was learned from earlier rounds only.
+# Reward models that are fitted while a log is read: what they predict for a round was learned from
+# earlier rounds only.
 
 
 Model: TypeAlias = Literal["ridge"] | ArrayLike | None
@@ -504,11 +609,12 @@ EDGE = 1e-6  # predictions closer to 0 or 1 than this share a bin
 class Ridge:
     """Ridge regression of rewards, refitted after 1, 2, 3, .., about GROWTH^j rows.
 
-    Without features: the mean of every arm, drawn towards that of all arms as if by LAM rows. With features of the round (n, d):
-    one regression for every arm. With features of every arm (n, K, d), or (K, d) that never change: one regression for all arms.
-    Each has an intercept, drawn towards the mean of all rewards; the other coefficients are drawn towards 0. Predictions are kept
-    within the rewards learned so far, whatever range is declared, and are 0 before the first. O(d^2) a row, O(K d^3) a fit, O(K d) a
-    prediction.
+    Without features: the mean of every arm, drawn towards that of all arms as if by LAM rows. With
+    features of the round (n, d): one regression for every arm. With features of every arm (n, K,
+    d), or (K, d) that never change: one regression for all arms. Each has an intercept, drawn
+    towards the mean of all rewards; the other coefficients are drawn towards 0. Predictions are
+    kept within the rewards learned so far, whatever range is declared, and are 0 before the first.
+    O(d^2) a row, O(K d^3) a fit, O(K d) a prediction.
     """
 
     def __init__(self, log: Log) -> None:
@@ -536,16 +642,19 @@ class Ridge:
         self.ready = True
 
     def score(self, rows: Rows, starts: np.ndarray, out: np.ndarray) -> int:
-        """Fill out (m, K) with predictions for these rows, each from earlier rounds, and learn their rewards.
+        """Fill out (m, K) with predictions for these rows, each from earlier rounds, and learn
+        their rewards.
 
-        starts: (m,) whether a row begins a round; a fit falls between two rounds. Returns the number of rows before which nothing was
-        learned.
+        starts: (m,) whether a row begins a round; a fit falls between two rounds. Returns the
+        number of rows before which nothing was learned.
         """
         if not self.ready:
             self._start(rows)
         m, begin, unlearned = rows.arm.size, 0, 0
         q = self.grams.shape[1]
-        piece = max(1, MOST_PRODUCTS // (q * (q + self.log.arms)))  # so that no compiled loop outlasts a Ctrl-C
+        piece = max(
+            1, MOST_PRODUCTS // (q * (q + self.log.arms))
+        )  # so that no compiled loop outlasts a Ctrl-C
         while begin < m:
             end = min(m, begin + max(self.next_fit - self.rows, 1), begin + piece)
             while end < m and not starts[end]:
@@ -573,7 +682,9 @@ class Ridge:
         elif self.theta.shape[1] == 1:
             out[begin:end] = np.clip(self.theta[:, 0], low, high)
         else:
-            predict_by_arm(_features_or_none(rows.features, m), begin, end, self.theta, low, high, out)
+            predict_by_arm(
+                _features_or_none(rows.features, m), begin, end, self.theta, low, high, out
+            )
 
     def _learn(self, rows: Rows, reward: np.ndarray, begin: int, end: int) -> None:
         arm = rows.arm
@@ -583,11 +694,30 @@ class Ridge:
             else:
                 assert self.fixed is not None
                 shown = self.fixed[arm[begin:end]]
-            add_products(np.zeros(end - begin, dtype=np.int64), reward[begin:end], shown, 0, end - begin, self.grams, self.products)
+            add_products(
+                np.zeros(end - begin, dtype=np.int64),
+                reward[begin:end],
+                shown,
+                0,
+                end - begin,
+                self.grams,
+                self.products,
+            )
         else:
-            add_products(arm, reward, _features_or_none(rows.features, arm.size), begin, end, self.grams, self.products)
+            add_products(
+                arm,
+                reward,
+                _features_or_none(rows.features, arm.size),
+                begin,
+                end,
+                self.grams,
+                self.products,
+            )
         self.total += float(reward[begin:end].sum())
-        self.least, self.most = min(self.least, float(reward[begin:end].min())), max(self.most, float(reward[begin:end].max()))
+        self.least, self.most = (
+            min(self.least, float(reward[begin:end].min())),
+            max(self.most, float(reward[begin:end].max())),
+        )
         self.rows += end - begin
         if self.rows >= self.next_fit:
             self.fit(self.grams, self.products)
@@ -599,24 +729,31 @@ class Ridge:
         d = grams.shape[1]
         whole = np.tril(grams) + np.transpose(np.tril(grams, -1), (0, 2, 1))
         rest = products - mean * whole[:, :, 0]
-        self.theta = np.ascontiguousarray(np.linalg.solve(whole + LAM * np.eye(d), rest[:, :, None])[:, :, 0])
+        self.theta = np.ascontiguousarray(
+            np.linalg.solve(whole + LAM * np.eye(d), rest[:, :, None])[:, :, 0]
+        )
         self.theta[:, 0] += mean
 
     def _note(self, predicted: np.ndarray, reward: np.ndarray) -> None:
         low, high = self.log.rewards
         inside = np.clip((predicted - low) / (high - low), EDGE, 1.0 - EDGE)
         span = math.log((1.0 - EDGE) / EDGE)
-        place = np.minimum(((np.log(inside / (1.0 - inside)) + span) * (BINS / (2.0 * span))).astype(np.int64), BINS - 1)
+        place = np.minimum(
+            ((np.log(inside / (1.0 - inside)) + span) * (BINS / (2.0 * span))).astype(np.int64),
+            BINS - 1,
+        )
         for row, weights in enumerate((None, predicted, reward)):
             self.weights[row] += np.bincount(place, weights=weights, minlength=BINS)
 
     def calibration(self) -> np.ndarray:
-        """(c, 3) rows, mean prediction and mean reward by tenths of the played arms' predictions, the lowest first; c <= 10."""
+        """(c, 3) rows, mean prediction and mean reward by tenths of the played arms' predictions,
+        the lowest first; c <= 10."""
         return deciles(self.weights)
 
 
 def deciles(weights: np.ndarray) -> np.ndarray:
-    """(c, 3) rows, mean prediction, mean reward: bins joined to about tenths of the rows. weights: (3, bins)."""
+    """(c, 3) rows, mean prediction, mean reward: bins joined to about tenths of the rows. weights:
+    (3, bins)."""
     count = weights[0].sum()
     if count == 0.0:
         return np.zeros((0, 3))

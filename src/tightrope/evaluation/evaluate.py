@@ -1,4 +1,5 @@
-"""`evaluate`: what a policy would have earned on a log, with bounds that hold however often they are looked at."""
+"""`evaluate`: what a policy would have earned on a log, with bounds that hold however often they
+are looked at."""
 
 from __future__ import annotations
 
@@ -20,18 +21,45 @@ from ..core.verbs import Arms, Context, admit, init
 from ..logs.log import Log, Rows, RowsInMemory, by_unit, new_log, whole
 from ..simulation.loops import Play, Slices, prepare, to_horizon
 from ..simulation.monitors import NoMonitor
-from .estimators import LAM, Estimator, Model, Sequence, ValueEstimate, advance, lower_bounds, shown_times
+from .estimators import (
+    LAM,
+    Estimator,
+    Model,
+    Sequence,
+    ValueEstimate,
+    advance,
+    lower_bounds,
+    shown_times,
+)
 from .results import Comparison, Evaluation, Support, fixed_interval
-from .scoring import EvaluationOptions, Pass, check_log, check_support, evaluation_of, few_exceptions, overlap
+from .scoring import (
+    EvaluationOptions,
+    Pass,
+    check_log,
+    check_support,
+    evaluation_of,
+    few_exceptions,
+    overlap,
+)
 from .targets import LOGGED_POLICY, Judged, Target, target_name
 from .world import LoggedWorld, replay_rows
 
 
 def evaluate(
-    log: Log, policy: Judged, *, estimator: Estimator = "dr", model: Model = "ridge", alpha: float = 0.05, anytime: bool = True,
-    baseline: Judged | None = None, clip: float = 10.0, k: float = 1.0, rho: float = 1.0, unit: str | ArrayLike | None = None,
+    log: Log,
+    policy: Judged,
+    *,
+    estimator: Estimator = "dr",
+    model: Model = "ridge",
+    alpha: float = 0.05,
+    anytime: bool = True,
+    baseline: Judged | None = None,
+    clip: float = 10.0,
+    k: float = 1.0,
+    rho: float = 1.0,
+    unit: str | ArrayLike | None = None,
     per: str | ArrayLike | None = None,
-) -> Evaluation:  # fmt: skip
+) -> Evaluation:
     """Estimate the value of a policy from a log that another policy made.
 
     Parameters
@@ -39,33 +67,37 @@ def evaluate(
     log : Log
         From a function of `tr.logs`.
     policy : array, arm, dict, function, Session or "logged"
-        Probabilities of the arms: (n, K), a row for each row of the table the log was made from, (K,) for all rows, {slot: (K,)}, or a
-        function of (context, eligible) that returns (K,). An arm by its name or number. A session, at its present state. "logged": the
-        logger itself. A policy that learns is judged by `evaluate_learner`.
+        Probabilities of the arms: (n, K), a row for each row of the table the log was made from,
+        (K,) for all rows, {slot: (K,)}, or a function of (context, eligible) that returns (K,). An
+        arm by its name or number. A session, at its present state. "logged": the logger itself. A
+        policy that learns is judged by `evaluate_learner`.
     estimator : str
         Of the value; the sequence does not depend on it.
     model : "ridge", None or (n, K) array
-        Predicted rewards: fitted on earlier rounds only; none; or given, not made from these rewards.
+        Predicted rewards: fitted on earlier rounds only; none; or given, not made from these
+        rewards.
     alpha : float in (0, 1)
         Error of the interval and of the verdict.
     anytime : bool
-        Bounds that hold at all times at once; False: a normal interval for this number of rounds, where the estimator has no bias
-        ("dm" has, and so have "clipped-ips" and "switch-dr" where a weight is above clip). With fewer than some 100 effective rows it is
-        too short.
+        Bounds that hold at all times at once; False: a normal interval for this number of rounds,
+        where the estimator has no bias ("dm" has, and so have "clipped-ips" and "switch-dr" where a
+        weight is above clip). With fewer than some 100 effective rows it is too short.
     baseline : as policy
         What the policy would replace; then the verdict says whether to.
     clip : float > 0
         Weights above it are cut by "clipped-ips" and left to the model by "switch-dr".
     k, rho : float
-        Of the sequence, see `ConfidenceSequence`. k = 0 makes no use of the model; where rewards are rare and weights are known to reach
-        w, k near w gives the tightest upper bound.
+        Of the sequence, see `ConfidenceSequence`. k = 0 makes no use of the model; where rewards
+        are rare and weights are known to reach w, k near w gives the tightest upper bound.
 
     unit : str or (n,) array
-        What an arm was drawn for, such as the user, where it has many rows: a column of the table, or an entry for each of its rows. Then
-        the value is that of the sum of rewards of a unit, and the rows of the answer are units.
+        What an arm was drawn for, such as the user, where it has many rows: a column of the table,
+        or an entry for each of its rows. Then the value is that of the sum of rewards of a unit,
+        and the rows of the answer are units.
     per : str, (n,) array or float
-        Of a ratio, such as revenue per session: what its denominator counts in every row. The value is the sum of w R over that of w
-        times the denominator, both by unit, with a normal interval by the delta method, and without a baseline.
+        Of a ratio, such as revenue per session: what its denominator counts in every row. The value
+        is the sum of w R over that of w times the denominator, both by unit, with a normal interval
+        by the delta method, and without a baseline.
 
     Returns
     -------
@@ -74,18 +106,19 @@ def evaluate(
     Raises
     ------
     ValueError
-        Where the log cannot answer: no randomness, a policy that plays what the logger could not. With too little overlap the numbers
-        are given and the verdict says so.
+        Where the log cannot answer: no randomness, a policy that plays what the logger could not.
+        With too little overlap the numbers are given and the verdict says so.
 
     References
-    ----------
-    "dr": Dudík, Langford, Li 2011. "snips": Swaminathan, Joachims 2015. "switch-dr": Wang, Agarwal, Dudík 2017. Intervals at all times:
-    Waudby-Smith, Wu, Ramdas, Karampatziakis, Mineiro 2024.
+    ---------- "dr": Dudík, Langford, Li 2011. "snips": Swaminathan, Joachims 2015. "switch-dr":
+    Wang, Agarwal, Dudík 2017. Intervals at all times: Waudby-Smith, Wu, Ramdas, Karampatziakis,
+    Mineiro 2024.
 
     Examples
     --------
     >>> import tightrope as tr
-    >>> log = tr.logs.from_frame({"arm": [0, 1, 1, 0], "reward": [0.0, 1.0, 1.0, 0.0], "propensity": [0.5] * 4})
+    >>> rows = {"arm": [0, 1, 1, 0], "reward": [0.0, 1.0, 1.0, 0.0], "propensity": [0.5] * 4}
+    >>> log = tr.logs.from_frame(rows)
     >>> tr.evaluate(log, 1, model=None).value
     1.0
     """
@@ -94,7 +127,11 @@ def evaluate(
     if per is not None:
         if baseline is not None:
             raise ValueError(
-                "per gives a ratio, which has no bounds at all times and no verdict; leave baseline out, and judge each policy."
+                "per gives a ratio, which has no bounds at all "
+                "times and no "
+                "verdict; leave "
+                "baseline out, and "
+                "judge each policy."
             )
         return _ratio(log, policy, options, unit, per)
     if unit is not None:
@@ -105,40 +142,81 @@ def evaluate(
         check_support(log, read.baseline)
     duel = read.duels[0] if read.duels else None
     return evaluation_of(
-        read, read.targets[0], duel, anytime=checks.flag("anytime", anytime), alpha=options.alpha, name=target_name(policy)
+        read,
+        read.targets[0],
+        duel,
+        anytime=checks.flag("anytime", anytime),
+        alpha=options.alpha,
+        name=target_name(policy),
     )
 
 
-def _ratio(log: Log, policy: Judged, options: EvaluationOptions, unit: object, per: object) -> Evaluation:
-    """Value of rewards over value of the denominator; its error is that of their difference at this ratio (delta method)."""
+def _ratio(
+    log: Log, policy: Judged, options: EvaluationOptions, unit: object, per: object
+) -> Evaluation:
+    """Value of rewards over value of the denominator; its error is that of their difference at this
+    ratio (delta method)."""
     summed, amounts = by_unit(log, unit, per)
     rows = whole(summed)
 
     def judge(rewards: np.ndarray) -> Evaluation:
         low, high = float(rewards.min()), float(rewards.max())
         other = new_log(
-            RowsInMemory(rows._replace(reward=rewards)), summed.arms, summed.names, rewards=(low, high if high > low else low + 1.0),
-            floor=summed.floor, arm_features=summed.arm_features, left_out=summed.left_out,
-        )  # fmt: skip
+            RowsInMemory(rows._replace(reward=rewards)),
+            summed.arms,
+            summed.names,
+            rewards=(low, high if high > low else low + 1.0),
+            floor=summed.floor,
+            arm_features=summed.arm_features,
+            left_out=summed.left_out,
+        )
         judged = replace(other, given=summed.given)
-        return evaluate(judged, policy, estimator="ips", model=None, alpha=options.alpha, anytime=False)
+        return evaluate(
+            judged, policy, estimator="ips", model=None, alpha=options.alpha, anytime=False
+        )
 
     top, bottom = judge(rows.reward), judge(amounts).value
     if not bottom > 0.0:
-        raise ValueError(f"per: the mean of the denominator is {bottom:.3g} where the policy plays, but must be above 0.")
+        raise ValueError(
+            f"per: the mean of the denominator is {bottom:.3g} where the "
+            f"policy plays, "
+            f"but must "
+            f"be above 0."
+        )
     ratio = top.value / bottom
     one = ValueEstimate(ratio, judge(rows.reward - ratio * amounts).se / bottom)
-    interval = (math.nan, math.nan) if math.isnan(top.interval[0]) else fixed_interval(one, options.alpha, top.ess, None)
-    return replace(top, value=ratio, se=one.se, interval=interval, estimator="ratio", estimates={"ratio": one}, few=None)
+    interval = (
+        (math.nan, math.nan)
+        if math.isnan(top.interval[0])
+        else fixed_interval(one, options.alpha, top.ess, None)
+    )
+    return replace(
+        top,
+        value=ratio,
+        se=one.se,
+        interval=interval,
+        estimator="ratio",
+        estimates={"ratio": one},
+        few=None,
+    )
 
 
 # `compare`: several policies on one log, which of them may be promoted, and which can be given up.
 
 
 def compare(
-    log: Log, policies: Mapping[str, Judged], *, baseline: Judged = LOGGED_POLICY, estimator: Estimator = "dr", model: Model = "ridge",
-    alpha: float = 0.05, clip: float = 10.0, k: float = 1.0, rho: float = 1.0, unit: str | ArrayLike | None = None,
-) -> Comparison:  # fmt: skip
+    log: Log,
+    policies: Mapping[str, Judged],
+    *,
+    baseline: Judged = LOGGED_POLICY,
+    estimator: Estimator = "dr",
+    model: Model = "ridge",
+    alpha: float = 0.05,
+    clip: float = 10.0,
+    k: float = 1.0,
+    rho: float = 1.0,
+    unit: str | ArrayLike | None = None,
+) -> Comparison:
     """Judge several policies on a log at once, against a baseline.
 
     Parameters
@@ -150,8 +228,8 @@ def compare(
     baseline : as a policy
         What they would replace; default: the logger.
     alpha : float in (0, 1)
-        Error, which is shared: each of m policies has intervals and a gate at level alpha / m, so with probability 1 - alpha nothing
-        that is said of any of them, at any round, is wrong.
+        Error, which is shared: each of m policies has intervals and a gate at level alpha / m, so
+        with probability 1 - alpha nothing that is said of any of them, at any round, is wrong.
     estimator, model, clip, k, rho, unit
         As in `evaluate`.
 
@@ -167,7 +245,8 @@ def compare(
     Examples
     --------
     >>> import tightrope as tr
-    >>> log = tr.logs.from_frame({"arm": [0, 1] * 500, "reward": [0.0, 1.0] * 500, "propensity": [0.5] * 1000})
+    >>> rows = {"arm": [0, 1] * 500, "reward": [0.0, 1.0] * 500, "propensity": [0.5] * 1000}
+    >>> log = tr.logs.from_frame(rows)
     >>> tr.compare(log, {"first": 0, "second": 1}).winner
     'second'
     """
@@ -176,7 +255,12 @@ def compare(
     if unit is not None:
         log, _ = by_unit(log, unit)
     if not isinstance(policies, Mapping) or not policies:
-        raise ValueError(f"policies = {checks.show(policies)} must be a dict of name -> policy with at least one entry.")
+        raise ValueError(
+            f"policies = {checks.show(policies)} must be a dict of name -> "
+            f"policy with "
+            f"at least "
+            f"one entry."
+        )
     m = len(policies)
     targets = [Target(log, policy, f"policies[{name!r}]") for name, policy in policies.items()]
     read = Pass(log, targets, Target(log, baseline, "baseline"), model, options, share=m)
@@ -186,11 +270,20 @@ def compare(
         name: evaluation_of(read, item, duel, anytime=True, alpha=options.alpha / m, name=name)
         for name, item, duel in zip(policies, read.targets, read.duels, strict=True)
     }
-    against = evaluation_of(read, read.baseline, None, anytime=True, alpha=options.alpha, name="baseline")
+    against = evaluation_of(
+        read, read.baseline, None, anytime=True, alpha=options.alpha, name="baseline"
+    )
     bounds = [each.sequence for each in evaluations.values()]
-    best = np.max([np.full(read.times.size, -np.inf), *(each.lower for each in bounds if each is not None)], axis=0)
+    best = np.max(
+        [np.full(read.times.size, -np.inf), *(each.lower for each in bounds if each is not None)],
+        axis=0,
+    )
     looked = np.isin(read.times, shown_times(log.rounds + 1))
-    alive = tuple(name for name, each in zip(evaluations, bounds, strict=True) if each is None or (each.upper >= best)[looked].all())
+    alive = tuple(
+        name
+        for name, each in zip(evaluations, bounds, strict=True)
+        if each is None or (each.upper >= best)[looked].all()
+    )
     winner = alive[0] if len(alive) == 1 and evaluations[alive[0]].verdict == "promote" else None
     return Comparison(evaluations, against, alive, winner, options.alpha)
 
@@ -199,15 +292,23 @@ def compare(
 
 
 FOLDS = 5  # of the cross-fitted regression
-MISFIT = 4.0  # standard errors by which a tenth of the predictions may miss the rewards without being mentioned
+# standard errors by which a tenth of the predictions may miss the rewards without being mentioned
+MISFIT = 4.0
 OPTIMISM = 0.5  # of a standard error: bias of the fitted worlds from which it is named
 Method: TypeAlias = Literal["replay", "simulate"]
 
 
 def evaluate_learner(
-    log: Log, policy: Policy, *, method: Method, alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, bootstraps: int = 200,
+    log: Log,
+    policy: Policy,
+    *,
+    method: Method,
+    alpha: float = 0.05,
+    k: float = 1.0,
+    rho: float = 1.0,
+    bootstraps: int = 200,
     seed: int = 0,
-) -> Evaluation:  # fmt: skip
+) -> Evaluation:
     """Estimate what a policy that learns while it plays would have earned in the rounds of a log.
 
     Parameters
@@ -217,9 +318,10 @@ def evaluate_learner(
     policy : Policy
         One that has learned nothing yet, such as LinTS().
     method : "replay" or "simulate"
-        "replay" goes through a log whose arms were drawn uniformly and keeps the rounds in which the policy would have played what was
-        played: exact, but about one round in K is used. "simulate" plays it in worlds fitted to the log, which may be any, and is as
-        good as that model.
+        "replay" goes through a log whose arms were drawn uniformly and keeps the rounds in which
+        the policy would have played what was played: exact, but about one round in K is used.
+        "simulate" plays it in worlds fitted to the log, which may be any, and is as good as that
+        model.
     alpha : float in (0, 1)
         Error of the interval.
     k, rho : float
@@ -237,16 +339,18 @@ def evaluate_learner(
     Raises
     ------
     ValueError
-        For "replay" of a log that was not uniform, for logs of sets, and for policies that do not learn.
+        For "replay" of a log that was not uniform, for logs of sets, and for policies that do not
+        learn.
 
     References
-    ----------
-    Li, Chu, Langford, Wang 2011, "Unbiased offline evaluation of contextual-bandit-based news article recommendation algorithms".
+    ---------- Li, Chu, Langford, Wang 2011, "Unbiased offline evaluation of contextual-bandit-based
+    news article recommendation algorithms".
 
     Examples
     --------
     >>> import tightrope as tr
-    >>> log = tr.logs.from_frame({"arm": [0, 1, 1, 0] * 50, "reward": [0.0, 1.0, 1.0, 0.0] * 50, "propensity": [0.5] * 200})
+    >>> rows = {"arm": [0, 1, 1, 0], "reward": [0.0, 1.0, 1.0, 0.0], "propensity": [0.5] * 4}
+    >>> log = tr.logs.from_frame({name: 50 * column for name, column in rows.items()})
     >>> tr.evaluate_learner(log, tr.UCB(), method="replay").estimator
     'replay'
     """
@@ -254,20 +358,33 @@ def evaluate_learner(
     check_log(log)
     checks.choice("method", method, get_args(Method))
     if not is_policy(policy):
-        raise ValueError(f"policy = {checks.show(policy)} does not learn; judge it by tr.evaluate, or give a policy such as LinTS().")
+        raise ValueError(
+            f"policy = {checks.show(policy)} does not learn; judge it by "
+            f"tr.evaluate, "
+            f"or give a "
+            f"policy such as LinTS()."
+        )
     if log.size > 1:
-        raise ValueError("this log has sets, and learners are judged on logs of single arms; judge a policy at a fixed state instead.")
+        raise ValueError(
+            "this log has sets, and learners are judged on logs of single arms; "
+            "judge a "
+            "policy at "
+            "a fixed state instead."
+        )
     seed = checks.integer("seed", seed, least=0)
     if method == "replay":
         return replay(log, policy, options, seed)
-    return simulate_in_worlds(log, policy, options, checks.integer("bootstraps", bootstraps, least=20), seed)
+    return simulate_in_worlds(
+        log, policy, options, checks.integer("bootstraps", bootstraps, least=20), seed
+    )
 
 
-# What the policy sees ----------------------------------------------------------------------------------------------------
+# What the policy sees -----------------------------------------------------------------------------
 
 
 class View:
-    """The rows of a log as a policy sees them: features of the arms, of the round (a block for each arm), fixed ones, or none."""
+    """The rows of a log as a policy sees them: features of the arms, of the round (a block for each
+    arm), fixed ones, or none."""
 
     def __init__(self, log: Log, policy: Policy, rows: Rows) -> None:
         kinds, K = accepts(policy), log.arms
@@ -281,17 +398,30 @@ class View:
         elif log.arm_features is not None and "features" in kinds:
             self.fixed = log.arm_features
         self.eligible = rows.eligible
-        d = next((int(item.shape[-1]) for item in (self.features, self.shown, self.fixed) if item is not None), 0)
+        d = next(
+            (
+                int(item.shape[-1])
+                for item in (self.features, self.shown, self.fixed)
+                if item is not None
+            ),
+            0,
+        )
         self.arms = Arms(K, features=self.fixed, dimension=d, rewards=log.rewards)
         check_fit(policy, self.arms)
 
-    def arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    def arrays(
+        self,
+    ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         return self.features, self.contexts, self.shown, self.eligible
 
     def admit(self, policy: Policy, state: State) -> None:
         """Refuse what the policy cannot take, judged by the first round."""
         first = self.features[0] if self.features is not None else self.shown
-        admit(policy, state, Context(features=first, eligible=None if self.eligible is None else self.eligible[0]))
+        admit(
+            policy,
+            state,
+            Context(features=first, eligible=None if self.eligible is None else self.eligible[0]),
+        )
 
 
 def _by_slices(play: Play, rounds: int) -> None:
@@ -299,20 +429,31 @@ def _by_slices(play: Play, rounds: int) -> None:
     Slices(lambda: False, lambda played: None).run(play, rounds)
 
 
-# Replay ------------------------------------------------------------------------------------------------------------------
+# Replay -------------------------------------------------------------------------------------------
 
 
 def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> Evaluation:
     """The rounds of a uniform log in which the policy would have played what was played."""
     if not log.uniform:
         raise ValueError(
-            "method = 'replay' needs a log whose arms were drawn uniformly, each with propensity 1 / (number of eligible arms); this one "
+            "method = 'replay' needs a log whose arms were drawn uniformly, "
+            "each with "
+            "propensity "
+            "1 / (number of "
+            "eligible arms); this one "
             "was not. Use method='simulate', or log a share of the traffic uniformly."
         )
     if not log.as_drawn:
         raise ValueError(
-            "method = 'replay' needs the rows in the order in which their arms were drawn, which this log's are not: its arms come in "
-            "blocks, or not as often as their propensities say; give from_frame(..., time=...), or use method='simulate'."
+            "method = 'replay' needs the rows in the order in which their "
+            "arms were "
+            "drawn, which "
+            "this log's are not: "
+            "its arms come in "
+            "blocks, or not as often as their propensities say; give "
+            "from_frame(..., "
+            "time=...), "
+            "or use method='simulate'."
         )
     rng = stream(seed, 0, POLICY)
     run = replay_rows if compiled(policy) else python_of(replay_rows)
@@ -328,7 +469,10 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
 
         def play(first: int, last: int) -> int:
             nonlocal state
-            part = (None if item is None else item if item is view.shown else item[first:last] for item in columns)  # noqa: B023
+            part = (
+                item if item is None or item is view.shown else item[first:last]  # noqa: B023
+                for item in columns  # noqa: B023
+            )
             state = run(policy, state, *part, rng)  # type: ignore[call-arg]
             return last
 
@@ -338,25 +482,54 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
     rewards = np.concatenate(kept_rewards)
     m = rewards.size
     if m == 0:
-        raise ValueError(f"{label(policy)} would have played what was played in none of {log.n} rounds; log more rounds.")
+        raise ValueError(
+            f"{label(policy)} would have played what was played in none of "
+            f"{log.n} "
+            f"rounds; log "
+            f"more rounds."
+        )
     low, high = log.rewards
     times, scaled = shown_times(m), (rewards - low) / (high - low)
     states = np.zeros((2, times.size, 3))
     for side, scores in enumerate((scaled, 1.0 - scaled)):
         advance(scores, 0, m, options.k, np.zeros(3), times, 0, states[side])
-    below, above = (lower_bounds(each, options.alpha / 2.0, options.k, options.rho) for each in states)
+    below, above = (
+        lower_bounds(each, options.alpha / 2.0, options.k, options.rho) for each in states
+    )
     bounds = Sequence(times, low + (high - low) * below, high - (high - low) * above)
-    value, se = float(rewards.mean()), float(rewards.std(ddof=1) / np.sqrt(m)) if m > 1 else float("nan")
+    value, se = (
+        float(rewards.mean()),
+        float(rewards.std(ddof=1) / np.sqrt(m)) if m > 1 else float("nan"),
+    )
     return Evaluation(
-        value=value, se=se, interval=(float(bounds.lower[-1]), float(bounds.upper[-1])), sequence=bounds, ess=float(m), max_weight=1.0,
-        support=Support(played / m, log.plays, 0.0, log.names), verdict=overlap(m, log.n, 0.0) or "enough overlap", estimator="replay",
-        alpha=options.alpha, n=log.n, rounds=m, estimates={"replay": ValueEstimate(value, se)}, policy=label(policy), rewards=log.rewards,
-        few=few_exceptions(log, int(min((rewards > rewards.min()).sum(), (rewards < rewards.max()).sum()))),
-        notes=(f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} rounds.",),
-    )  # fmt: skip
+        value=value,
+        se=se,
+        interval=(float(bounds.lower[-1]), float(bounds.upper[-1])),
+        sequence=bounds,
+        ess=float(m),
+        max_weight=1.0,
+        support=Support(played / m, log.plays, 0.0, log.names),
+        verdict=overlap(m, log.n, 0.0) or "enough overlap",
+        estimator="replay",
+        alpha=options.alpha,
+        n=log.n,
+        rounds=m,
+        estimates={"replay": ValueEstimate(value, se)},
+        policy=label(policy),
+        rewards=log.rewards,
+        few=few_exceptions(
+            log, int(min((rewards > rewards.min()).sum(), (rewards < rewards.max()).sum()))
+        ),
+        notes=(
+            f"Replay kept {m:,} of {log.n:,} rows; the value is that of the "
+            f"policy's "
+            f"first {m:,} "
+            f"rounds.",
+        ),
+    )
 
 
-# Simulation --------------------------------------------------------------------------------------------------------------
+# Simulation ---------------------------------------------------------------------------------------
 
 
 class Fit:
@@ -376,10 +549,16 @@ class Fit:
         K, arm = log.arms, rows.arm
         self.arm, self.reward, self.arms = arm, rows.reward, K
         if self.shared:
-            self.own = self.all[np.arange(m) if self.all.shape[0] > 1 else np.zeros(m, dtype=np.int64), arm]
+            self.own = self.all[
+                np.arange(m) if self.all.shape[0] > 1 else np.zeros(m, dtype=np.int64), arm
+            ]
             self.groups = [np.arange(m)]
         else:
-            self.own = np.ones((m, 1)) if features is None else np.concatenate([np.ones((m, 1)), features], axis=1)
+            self.own = (
+                np.ones((m, 1))
+                if features is None
+                else np.concatenate([np.ones((m, 1)), features], axis=1)
+            )
             self.groups = [np.flatnonzero(arm == k) for k in range(K)]
 
     def theta(self, weights: np.ndarray) -> np.ndarray:
@@ -390,13 +569,17 @@ class Fit:
         for place, rows in enumerate(self.groups):
             X, w = self.own[rows], weights[rows]
             gram = (X * w[:, None]).T @ X + LAM * np.eye(q)
-            coefficients[place] = np.linalg.solve(gram, (X * w[:, None]).T @ (self.reward[rows] - average))
+            coefficients[place] = np.linalg.solve(
+                gram, (X * w[:, None]).T @ (self.reward[rows] - average)
+            )
         coefficients[:, 0] += average
         return coefficients
 
     def own_means(self, theta: np.ndarray) -> np.ndarray:
         """(m,) predictions for the arms that were played."""
-        return np.asarray((self.own * theta[self.arm if not self.shared else np.zeros_like(self.arm)]).sum(axis=1))
+        return np.asarray(
+            (self.own * theta[self.arm if not self.shared else np.zeros_like(self.arm)]).sum(axis=1)
+        )
 
     def means(self, theta: np.ndarray) -> np.ndarray:
         """(m, K) predictions for all arms."""
@@ -405,10 +588,14 @@ class Fit:
         return self.own @ theta.T
 
 
-def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, bootstraps: int, seed: int) -> Evaluation:
-    """The policy in the fitted world, and in one for every bootstrap sample of the log's rows, all of them in memory.
+def simulate_in_worlds(
+    log: Log, policy: Policy, options: EvaluationOptions, bootstraps: int, seed: int
+) -> Evaluation:
+    """The policy in the fitted world, and in one for every bootstrap sample of the log's rows, all
+    of them in memory.
 
-    The interval holds the mean reward of one run: the fit's error and the run's own chance. O(bootstraps rows) rounds of the engine.
+    The interval holds the mean reward of one run: the fit's error and the run's own chance.
+    O(bootstraps rows) rounds of the engine.
     """
     rows = whole(log)
     view, fit = View(log, policy, rows), Fit(log, rows)
@@ -424,9 +611,23 @@ def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, boo
 
     def run(theta: np.ndarray, replication: int) -> tuple[float, np.ndarray]:
         means = np.ascontiguousarray(np.clip(fit.means(theta), low, high))
-        best = (means if rows.eligible is None else np.where(rows.eligible, means, -np.inf)).max(axis=1)
+        best = (means if rows.eligible is None else np.where(rows.eligible, means, -np.inf)).max(
+            axis=1
+        )
         features, contexts, shown, eligible = view.arrays()
-        world = LoggedWorld(means, best, residuals, low, high, np.zeros(1, dtype=np.int64), features, contexts, shown, view.fixed, eligible)
+        world = LoggedWorld(
+            means,
+            best,
+            residuals,
+            low,
+            high,
+            np.zeros(1, dtype=np.int64),
+            features,
+            contexts,
+            shown,
+            view.fixed,
+            eligible,
+        )
         started = prepare(policy, cast(Problem, world), seed, replication, m)
         record, _, play = to_horizon(started, NoMonitor(), np.array([m]))
         _by_slices(play, m)
@@ -445,31 +646,75 @@ def simulate_in_worlds(log: Log, policy: Policy, options: EvaluationOptions, boo
     unseen = float(pulls[log.plays == 0].sum())
     optimism = float(spread.mean()) - value
     order = np.array_split(np.argsort(crossed, kind="stable"), 10)
-    calibration = np.array([[part.size, crossed[part].mean(), rows.reward[part].mean()] for part in order if part.size])
+    calibration = np.array(
+        [[part.size, crossed[part].mean(), rows.reward[part].mean()] for part in order if part.size]
+    )
     apart = np.abs(calibration[:, 1] - calibration[:, 2])
     worst = float(apart.max())
-    errors = np.array([(rows.reward - crossed)[part].std() for part in order if part.size]) / np.sqrt(calibration[:, 0])
-    model = "one ridge regression for all arms" if fit.shared else f"a ridge regression for each of {log.arms} arms"
+    errors = np.array(
+        [(rows.reward - crossed)[part].std() for part in order if part.size]
+    ) / np.sqrt(calibration[:, 0])
+    model = (
+        "one ridge regression for all arms"
+        if fit.shared
+        else f"a ridge regression for each of {log.arms} arms"
+    )
     notes = [
-        f"Simulated with {model}, {'rewards of two values' if binary else 'resampled residuals as noise'}, {bootstraps} bootstrap fits; "
-        f"the answer is as good as this model. By tenths of its predictions the mean reward differs by at most {worst:.3g}."
+        f"Simulated with {model}, "
+        f"{'rewards of two values' if binary else 'resampled residuals as noise'}, "
+        f"{bootstraps} "
+        f"bootstrap fits; "
+        f"the answer is as good as this model. By tenths of its "
+        f"predictions the "
+        f"mean reward "
+        f"differs by at most "
+        f"{worst:.3g}."
     ]
     if (apart > MISFIT * errors + 1e-9).any():
         notes.append(
-            f"In a tenth of its predictions it is wrong by more than {MISFIT:g} standard errors: the model does not fit this log, and the "
+            f"In a tenth of its predictions it is wrong by more than {MISFIT:g} "
+            f"standard "
+            f"errors: "
+            f"the model does not "
+            f"fit this log, and the "
             "value should not be trusted. Give features that tell the arms and contexts apart."
         )
     if optimism > OPTIMISM * se:
         notes.append(
-            f"Worlds fitted to resampled logs promise {optimism:.3g} more than the one fitted to the log: the policy finds what a fit "
-            "overstates. The value is probably too high by as much; a longer log, or fewer coefficients, helps."
+            f"Worlds fitted to resampled logs promise {optimism:.3g} more than "
+            f"the one "
+            f"fitted to "
+            f"the log: the policy "
+            f"finds what a fit "
+            "overstates. The value is probably too high by as much; a "
+            "longer log, "
+            "or fewer "
+            "coefficients, helps."
         )
     verdict = "simulated: as good as its model"
     if unseen > 0.05:
-        verdict = f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never played; log with Explore"
+        verdict = (
+            f"not enough overlap: {unseen:.1%} of its plays are on arms "
+            f"that the "
+            f"log never "
+            f"played; log with Explore"
+        )
     return Evaluation(
-        value=value, se=se, interval=interval, sequence=None, ess=float("nan"), max_weight=float("nan"),
-        support=Support(pulls, log.plays, unseen, log.names), verdict=verdict, estimator="simulate", alpha=options.alpha, n=log.n, rounds=m,
-        estimates={"simulate": ValueEstimate(value, se)}, calibration=calibration, policy=label(policy), rewards=log.rewards,
+        value=value,
+        se=se,
+        interval=interval,
+        sequence=None,
+        ess=float("nan"),
+        max_weight=float("nan"),
+        support=Support(pulls, log.plays, unseen, log.names),
+        verdict=verdict,
+        estimator="simulate",
+        alpha=options.alpha,
+        n=log.n,
+        rounds=m,
+        estimates={"simulate": ValueEstimate(value, se)},
+        calibration=calibration,
+        policy=label(policy),
+        rewards=log.rewards,
         notes=tuple(notes),
-    )  # fmt: skip
+    )

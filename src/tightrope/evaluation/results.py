@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def fixed_interval(estimate: ValueEstimate, alpha: float, ess: float, few: tuple[float, float] | None) -> tuple[float, float]:
-    """The normal interval for this number of rounds, which too few exceptions widen to that of Wilson for a share of `ess` rows.
+def fixed_interval(
+    estimate: ValueEstimate, alpha: float, ess: float, few: tuple[float, float] | None
+) -> tuple[float, float]:
+    """The normal interval for this number of rounds, which too few exceptions widen to that of
+    Wilson for a share of `ess` rows.
 
-    few: the two rewards of which the value is a mixture. Source: Wilson 1927, "Probable inference, the law of succession, and
-    statistical inference".
+    few: the two rewards of which the value is a mixture. Source: Wilson 1927, "Probable inference,
+    the law of succession, and statistical inference".
     """
     z, (value, se) = float(special.ndtri(1.0 - alpha / 2.0)), estimate
     low, high = value - z * se, value + z * se
@@ -31,9 +34,13 @@ def fixed_interval(estimate: ValueEstimate, alpha: float, ess: float, few: tuple
     least, width = few[0], few[1] - few[0]
     share = min(max((value - least) / width, 0.0), 1.0)
     middle = (share + z * z / (2.0 * ess)) / (1.0 + z * z / ess)
-    reach = z / (1.0 + z * z / ess) * math.sqrt(share * (1.0 - share) / ess + z * z / (4.0 * ess * ess))
+    reach = (
+        z / (1.0 + z * z / ess) * math.sqrt(share * (1.0 - share) / ess + z * z / (4.0 * ess * ess))
+    )
     around = [low, high] if se > 0.0 else [value]
-    return min(*around, least + width * (middle - reach)), max(*around, least + width * (middle + reach))
+    return min(*around, least + width * (middle - reach)), max(
+        *around, least + width * (middle + reach)
+    )
 
 
 BASELINE = "(baseline)"  # its name beside those of the policies
@@ -74,16 +81,19 @@ class Evaluation:
     alpha : float in (0, 1)
         Error of the interval and of the verdict.
     interval : (float, float)
-        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False or the rows are not in the order in which they
-        were drawn; NaN where the log contradicts itself and a note says how.
+        At level 1 - alpha: the end of `sequence`, or value -+ z se where anytime was False or the
+        rows are not in the order in which they were drawn; NaN where the log contradicts itself and
+        a note says how.
     sequence : Sequence or None
-        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where there are none.
+        Bounds over time that all hold at once, on the mean value of rounds 1 .. t; None where there
+        are none.
     ess, max_weight : float
         Effective sample size in rows, and the largest weight.
     support : Support
         Where the target's probability and the log's rows are.
     verdict : str
-        "enough overlap", "not enough overlap: ..", "no verdict: ..", or with a baseline "promote", "roll back", "undecided".
+        "enough overlap", "not enough overlap: ..", "no verdict: ..", or with a baseline "promote",
+        "roll back", "undecided".
     decided : int or None
         The round in which that was decided, which later rounds do not undo; None before.
     difference : Sequence or None
@@ -103,7 +113,8 @@ class Evaluation:
     rewards : (float, float)
         Lowest and highest that a reward can be.
     few : (float, float) or None
-        Where fewer than 10 rows are exceptions: the two rewards between which normal intervals are widened to Wilson's.
+        Where fewer than 10 rows are exceptions: the two rewards between which normal intervals are
+        widened to Wilson's.
     """
 
     value: float
@@ -133,8 +144,17 @@ class Evaluation:
         ends = "none" if math.isnan(low) else f"[{low:.4g}, {high:.4g}]"
         lines = [
             f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
-            f"{1.0 - self.alpha:.0%} interval {ends}{' at all times' if self.sequence is not None else ''}",
-            ("" if math.isnan(self.ess) else f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight {self.max_weight:.4g}, ")
+            f"{1.0 - self.alpha:.0%} "
+            f"interval "
+            f"{ends}{' at all times' if self.sequence is not None else ''}",
+            (
+                ""
+                if math.isnan(self.ess)
+                else f"effective sample size {self.ess:,.0f} of "
+                f"{self.n:,}, "
+                f"largest weight "
+                f"{self.max_weight:.4g}, "
+            )
             + f"{self.support.unseen:.1%} of its probability on arms never played",
             self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
         ]
@@ -142,7 +162,8 @@ class Evaluation:
 
     @property
     def normal_interval(self) -> tuple[float, float]:
-        """The normal interval `value -+ z se`, which holds for this number of rounds only; NaN where `interval` is."""
+        """The normal interval `value -+ z se`, which holds for this number of rounds only; NaN
+        where `interval` is."""
         return self._fixed_interval(ValueEstimate(self.value, self.se))
 
     def _fixed_interval(self, estimate: ValueEstimate) -> tuple[float, float]:
@@ -153,10 +174,21 @@ class Evaluation:
     def __repr__(self) -> str:
         low, high = self.interval
         ends = "" if math.isnan(low) else f" in [{low:.4g}, {high:.4g}]"
-        return f"<Evaluation: {self.policy or 'policy'} {self.value:.4g}{ends} by {self.estimator}; {self.verdict}>"
+        return (
+            f"<Evaluation: "
+            f"{self.policy or 'policy'} "
+            f"{self.value:.4g}{ends} by "
+            f"{self.estimator}; "
+            f"{self.verdict}>"
+        )
 
     def _repr_html_(self) -> str:
-        return files.table(repr(self).strip("<>"), [self.policy or "policy", "on this log"], self.summary(), " ".join(self.notes))
+        return files.table(
+            repr(self).strip("<>"),
+            [self.policy or "policy", "on this log"],
+            self.summary(),
+            " ".join(self.notes),
+        )
 
     def record(self) -> JsonObject:
         """All of it as numbers, text, lists and dicts, ready for JSON.
@@ -166,14 +198,43 @@ class Evaluation:
         dict
             With None where there is no finite number.
         """
-        facts = {name: getattr(self, name) for name in ("policy", "estimator", "value", "se", "alpha", "interval", "normal_interval")}
-        facts |= {
-            name: getattr(self, name) for name in ("ess", "max_weight", "n", "rounds", "verdict", "decided", "notes", "rewards", "few")
+        facts = {
+            name: getattr(self, name)
+            for name in (
+                "policy",
+                "estimator",
+                "value",
+                "se",
+                "alpha",
+                "interval",
+                "normal_interval",
+            )
         }
-        facts |= {"support": vars(self.support), "estimates": {name: each._asdict() for name, each in self.estimates.items()}}
+        facts |= {
+            name: getattr(self, name)
+            for name in (
+                "ess",
+                "max_weight",
+                "n",
+                "rounds",
+                "verdict",
+                "decided",
+                "notes",
+                "rewards",
+                "few",
+            )
+        }
+        facts |= {
+            "support": vars(self.support),
+            "estimates": {name: each._asdict() for name, each in self.estimates.items()},
+        }
         pairs = {"sequence": self.sequence, "difference": self.difference}
-        facts |= {name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()}
-        plain: JsonObject = files.plain(facts | {"calibration": self.calibration, "weights": self.weights})
+        facts |= {
+            name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()
+        }
+        plain: JsonObject = files.plain(
+            facts | {"calibration": self.calibration, "weights": self.weights}
+        )
         return plain
 
     @classmethod
@@ -195,25 +256,50 @@ class Evaluation:
 
         def bounds(name: str) -> Sequence | None:
             sides = record[name]
-            return None if sides is None else Sequence(np.array(sides["t"]), *(_floats(sides[side]) for side in ("lower", "upper")))
+            return (
+                None
+                if sides is None
+                else Sequence(
+                    np.array(sides["t"]), *(_floats(sides[side]) for side in ("lower", "upper"))
+                )
+            )
 
         support = record["support"]
         names = support["names"]
         low, high = record["interval"]
         return cls(
-            value=number(record["value"]), se=number(record["se"]), ess=number(record["ess"]), max_weight=number(record["max_weight"]),
-            alpha=number(record["alpha"]), verdict=record["verdict"], estimator=record["estimator"], n=record["n"], rounds=record["rounds"],
-            decided=record["decided"], policy=record["policy"],
-            interval=(number(low), number(high)), sequence=bounds("sequence"), difference=bounds("difference"),
+            value=number(record["value"]),
+            se=number(record["se"]),
+            ess=number(record["ess"]),
+            max_weight=number(record["max_weight"]),
+            alpha=number(record["alpha"]),
+            verdict=record["verdict"],
+            estimator=record["estimator"],
+            n=record["n"],
+            rounds=record["rounds"],
+            decided=record["decided"],
+            policy=record["policy"],
+            interval=(number(low), number(high)),
+            sequence=bounds("sequence"),
+            difference=bounds("difference"),
             notes=tuple(record["notes"]),
             support=Support(
-                _floats(support["target"]), _floats(support["played"]), number(support["unseen"]), None if names is None else tuple(names)
+                _floats(support["target"]),
+                _floats(support["played"]),
+                number(support["unseen"]),
+                None if names is None else tuple(names),
             ),
-            estimates={name: ValueEstimate(number(each["value"]), number(each["se"])) for name, each in record["estimates"].items()},
-            calibration=_floats(record["calibration"]).reshape(-1, 3), weights=_floats(record["weights"]).reshape(-1, 2),
+            estimates={
+                name: ValueEstimate(number(each["value"]), number(each["se"]))
+                for name, each in record["estimates"].items()
+            },
+            calibration=_floats(record["calibration"]).reshape(-1, 3),
+            weights=_floats(record["weights"]).reshape(-1, 2),
             rewards=(float(record["rewards"][0]), float(record["rewards"][1])),
-            few=None if record.get("few") is None else (float(record["few"][0]), float(record["few"][1])),
-        )  # fmt: skip
+            few=None
+            if record.get("few") is None
+            else (float(record["few"][0]), float(record["few"][1])),
+        )
 
     def summary(self) -> list[list[str]]:
         """Value, intervals, overlap and verdict in words.
@@ -226,9 +312,13 @@ class Evaluation:
         level = f"{1.0 - self.alpha:.4g}"
         rows = [["value", f"{with_error(self.value, self.se)} ({self.estimator})"]]
         if self.estimator == "simulate":
-            rows.append([f"{level} interval of worlds fitted to resampled logs", interval(*self.interval)])
+            rows.append(
+                [f"{level} interval of worlds fitted to resampled logs", interval(*self.interval)]
+            )
         else:
-            rows.append([f"{level} interval for this number of rounds", interval(*self.normal_interval)])
+            rows.append(
+                [f"{level} interval for this number of rounds", interval(*self.normal_interval)]
+            )
         if self.sequence is not None:
             rows.append([f"{level} interval at all times", interval(*self.interval)])
         if not np.isnan(self.ess):
@@ -236,10 +326,28 @@ class Evaluation:
             rows.append(["largest weight", f"{self.max_weight:.4g}"])
         reached = int(np.count_nonzero((self.support.target > 0.0) & (self.support.played > 0.0)))
         of = f"{reached} of {self.support.played.size}"
-        rows.append(["support", f"{1.0 - self.support.unseen:.1%} of its probability is on arms that the log played ({of})"])
+        rows.append(
+            [
+                "support",
+                f"{1.0 - self.support.unseen:.1%} of its probability is on "
+                f"arms that "
+                f"the log "
+                f"played ({of})",
+            ]
+        )
         if self.difference is not None:
-            rows.append(["less the baseline, at all times", interval(float(self.difference.lower[-1]), float(self.difference.upper[-1]))])
-        rows.append(["verdict", self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})")])
+            rows.append(
+                [
+                    "less the baseline, at all times",
+                    interval(float(self.difference.lower[-1]), float(self.difference.upper[-1])),
+                ]
+            )
+        rows.append(
+            [
+                "verdict",
+                self.verdict + ("" if self.decided is None else f" (since round {self.decided:,})"),
+            ]
+        )
         return rows
 
     def frame(self) -> "pd.DataFrame":
@@ -255,7 +363,9 @@ class Evaluation:
         rows = [(name, *e, *self._fixed_interval(e)) for name, e in self.estimates.items()]
         return pd.DataFrame(rows, columns=["estimator", "value", "se", "lower", "upper"])
 
-    def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:
+    def plot(
+        self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True
+    ) -> pathlib.Path:
         """Draw the sequence over time with the estimate.
 
         Parameters
@@ -274,7 +384,9 @@ class Evaluation:
         """
         from ..plots.figures import save_figure, sequence_figure
 
-        return save_figure(sequence_figure(self, title=title, log_rounds=log_rounds), pathlib.Path(path))
+        return save_figure(
+            sequence_figure(self, title=title, log_rounds=log_rounds), pathlib.Path(path)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,8 +400,9 @@ class Comparison:
     baseline : Evaluation
         Of the baseline, at level 1 - alpha.
     alive : tuple of str
-        Names of the policies that may still be the best: those whose upper bound was never below another's lower bound, looked at in
-        rounds 1, 2, 3, .., about 1.05^j, which a longer log has as well, so that no policy comes back.
+        Names of the policies that may still be the best: those whose upper bound was never below
+        another's lower bound, looked at in rounds 1, 2, 3, .., about 1.05^j, which a longer log has
+        as well, so that no policy comes back.
     winner : str or None
         The policy that is left alone and was promoted; None while there is none.
     alpha : float
@@ -303,26 +416,51 @@ class Comparison:
     alpha: float
 
     def __repr__(self) -> str:
-        return f"<Comparison: {', '.join(self.evaluations)} on {self.baseline.n:,} rounds. {self.conclusion}>"
+        return (
+            f"<Comparison: {', '.join(self.evaluations)} on "
+            f"{self.baseline.n:,} "
+            f"rounds. "
+            f"{self.conclusion}>"
+        )
 
     def __str__(self) -> str:
-        lines = [f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} {'upper':>10s} {'ess':>9s}  verdict"]
+        lines = [
+            f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} "
+            f"{'upper':>10s} "
+            f"{'ess':>9s}  "
+            f"verdict"
+        ]
         for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
             low, high = e.interval
-            ends = f"{'none':>10s} {'none':>10s}" if math.isnan(low) else f"{low:10.4g} {high:10.4g}"
+            ends = (
+                f"{'none':>10s} {'none':>10s}" if math.isnan(low) else f"{low:10.4g} {high:10.4g}"
+            )
             gone = "" if name in self.alive or e is self.baseline else ", cannot be the best"
-            lines.append(f"{name:20s} {e.value:10.4g} {e.se:9.2g} {ends} {e.ess:9,.0f}  {e.verdict}{gone}")
+            lines.append(
+                f"{name:20s} {e.value:10.4g} {e.se:9.2g} {ends} {e.ess:9,.0f}  {e.verdict}{gone}"
+            )
         return "\n".join([*lines, self.conclusion])
 
     @property
     def conclusion(self) -> str:
         """The winner, or the policies that may still win, in a sentence."""
         if not self.alive:
-            return "Each of them was certainly worse than another at some time: the world has changed, and none is the best throughout."
+            return (
+                "Each of them was certainly worse than another at some "
+                "time: the "
+                "world has "
+                "changed, and none "
+                "is the best throughout."
+            )
         if self.winner is not None:
             return f"The winner is {self.winner}."
         if len(self.alive) == 1:
-            return f"Only {self.alive[0]} can be the best of these; against the baseline: {self.evaluations[self.alive[0]].verdict}."
+            return (
+                f"Only {self.alive[0]} can be the best of these; "
+                f"against the "
+                f"baseline: "
+                f"{self.evaluations[self.alive[0]].verdict}."
+            )
         return f"No winner yet: {', '.join(self.alive)} may still be the best."
 
     def record(self) -> JsonObject:
@@ -342,15 +480,44 @@ class Comparison:
         Returns
         -------
         pandas.DataFrame
-            A row for each policy and one for the baseline: value, se, lower, upper, ess, difference, verdict and alive.
+            A row for each policy and one for the baseline: value, se, lower, upper, ess,
+            difference, verdict and alive.
         """
         import pandas as pd
 
         rows = []
         for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
-            gap = (np.nan, np.nan) if e.difference is None else (float(e.difference.lower[-1]), float(e.difference.upper[-1]))
-            rows.append((name, e.value, e.se, *e.interval, e.ess, *gap, e.verdict, e.decided, e is self.baseline or name in self.alive))
-        names = ["policy", "value", "se", "lower", "upper", "ess", "difference_lower", "difference_upper", "verdict", "decided", "alive"]
+            gap = (
+                (np.nan, np.nan)
+                if e.difference is None
+                else (float(e.difference.lower[-1]), float(e.difference.upper[-1]))
+            )
+            rows.append(
+                (
+                    name,
+                    e.value,
+                    e.se,
+                    *e.interval,
+                    e.ess,
+                    *gap,
+                    e.verdict,
+                    e.decided,
+                    e is self.baseline or name in self.alive,
+                )
+            )
+        names = [
+            "policy",
+            "value",
+            "se",
+            "lower",
+            "upper",
+            "ess",
+            "difference_lower",
+            "difference_upper",
+            "verdict",
+            "decided",
+            "alive",
+        ]
         return pd.DataFrame(rows, columns=names)
 
     @classmethod
@@ -366,11 +533,17 @@ class Comparison:
         -------
         Comparison
         """
-        evaluations = {name: Evaluation.from_record(each) for name, each in record["policies"].items()}
+        evaluations = {
+            name: Evaluation.from_record(each) for name, each in record["policies"].items()
+        }
         baseline = Evaluation.from_record(record["baseline"])
-        return cls(evaluations, baseline, tuple(record["alive"]), record["winner"], float(record["alpha"]))
+        return cls(
+            evaluations, baseline, tuple(record["alive"]), record["winner"], float(record["alpha"])
+        )
 
-    def plot(self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True) -> pathlib.Path:
+    def plot(
+        self, path: str | pathlib.Path, *, title: str = "", log_rounds: bool = True
+    ) -> pathlib.Path:
         """Draw every policy's confidence sequence over time.
 
         Parameters
@@ -388,7 +561,9 @@ class Comparison:
         """
         from ..plots.figures import comparison_figure, save_figure
 
-        figure = comparison_figure({**self.evaluations, BASELINE: self.baseline}, title=title, log_rounds=log_rounds)
+        figure = comparison_figure(
+            {**self.evaluations, BASELINE: self.baseline}, title=title, log_rounds=log_rounds
+        )
         return save_figure(figure, pathlib.Path(path))
 
 

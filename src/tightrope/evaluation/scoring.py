@@ -1,4 +1,5 @@
-"""One pass over a log for any number of targets: their sums, their confidence sequences and, against a baseline, the round of a verdict."""
+"""One pass over a log for any number of targets: their sums, their confidence sequences and,
+against a baseline, the round of a verdict."""
 
 import math
 from collections.abc import Sequence as Listed
@@ -16,12 +17,18 @@ from .estimators import ESTIMATORS, Ridge, Sequence, Sums, ValueEstimate, lower_
 from .results import Evaluation, Support, fixed_interval
 from .targets import Target
 
-LEAST_ESS, LEAST_SHARE = 100.0, 0.01  # effective sample size below which an estimate is no basis for a decision, and as a share of rows
+LEAST_ESS, LEAST_SHARE = (
+    100.0,
+    0.01,
+    # effective sample size below which an estimate is no basis for a decision, and as a share of
+    # rows
+)
 AVERAGE = 5.0  # standard errors by which the mean weight may miss 1 without being mentioned
 FEW_ROWS = 10  # whose reward is an exception, below which normal intervals are too short
 MISMATCH = 1e-3  # chance from which arms were not played as often as their propensities say
 LEAST_EXPECTED = 5.0  # rows of an arm, for the chi-square test
-UNSEEN_SHARE = 0.05  # share of the target's probability on arms the log never played, above which the same holds
+# share of the target's probability on arms the log never played, above which the same holds
+UNSEEN_SHARE = 0.05
 WEIGHT_BINS = 60  # of the histogram of weights
 WEIGHTS = (1e-3, 1e3)  # its range; what is outside counts in the first and last bin
 
@@ -38,18 +45,35 @@ class EvaluationOptions:
 
     @classmethod
     def checked(
-        cls, *, estimator: str = "dr", alpha: float = 0.05, k: float = 1.0, rho: float = 1.0, clip: float = 10.0
+        cls,
+        *,
+        estimator: str = "dr",
+        alpha: float = 0.05,
+        k: float = 1.0,
+        rho: float = 1.0,
+        clip: float = 10.0,
     ) -> "EvaluationOptions":
         if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
             estimator = estimator.lower().replace("_", "-")
         name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
         a = checks.real("alpha", alpha, above=0, below=1)
-        return cls(name, a, checks.real("k", k, least=0), checks.real("rho", rho, above=0), checks.real("clip", clip, above=0))
+        return cls(
+            name,
+            a,
+            checks.real("k", k, least=0),
+            checks.real("rho", rho, above=0),
+            checks.real("clip", clip, above=0),
+        )
 
 
 def check_log(log: object) -> None:
     if not isinstance(log, Log):
-        raise ValueError(f"log = {checks.show(log)} is not a log; make one with tr.logs.from_frame or another function of tr.logs.")
+        raise ValueError(
+            f"log = {checks.show(log)} is not a log; make one with "
+            f"tr.logs.from_frame or "
+            f"another "
+            f"function of tr.logs."
+        )
 
 
 class OnePolicy:
@@ -68,7 +92,8 @@ class OnePolicy:
 
 
 class Duel:
-    """The difference between a target and a baseline during the pass: who is ahead, and since when."""
+    """The difference between a target and a baseline during the pass: who is ahead, and since
+    when."""
 
     def __init__(self, first: OnePolicy, second: OnePolicy, times: np.ndarray) -> None:
         self.pair = (first, second)
@@ -79,26 +104,44 @@ class Duel:
 
 
 class Pass:
-    """One reading of a log for several targets, each possibly against a baseline. O(rows K) for each."""
+    """One reading of a log for several targets, each possibly against a baseline. O(rows K) for
+    each."""
 
     def __init__(
-        self, log: Log, targets: Listed[Target], baseline: Target | None, model: str | ArrayLike | None, options: EvaluationOptions,
+        self,
+        log: Log,
+        targets: Listed[Target],
+        baseline: Target | None,
+        model: str | ArrayLike | None,
+        options: EvaluationOptions,
         share: int = 1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """share: among how many candidates the error alpha of the gates is divided."""
         self.log, self.options, self.model = log, options, _as_model(log, model)
         if isinstance(self.model, Ridge) and not log.as_drawn:
             self.model = None  # which would learn of one arm before it meets the others
             if options.estimator == "dm":
                 raise ValueError(
-                    "estimator = 'dm' is the model alone, which is fitted to earlier rows, but the rows of this log are not in the order "
-                    "in which they were drawn; give them in that order (from_frame(..., time=...)), or use estimator='ips'."
+                    "estimator = 'dm' is the model alone, which is fitted to "
+                    "earlier "
+                    "rows, but "
+                    "the rows of this "
+                    "log are not in the order "
+                    "in which they were drawn; give them in "
+                    "that order "
+                    "(from_frame(..., "
+                    "time=...)), or use "
+                    "estimator='ips'."
                 )
         self.times = shown_times(log.rounds)
         self.room = 0
         self.targets = [OnePolicy(log, target, self.times, 0) for target in targets]
         self.baseline = None if baseline is None else OnePolicy(log, baseline, self.times, 0)
-        self.duels = [] if self.baseline is None else [Duel(item, self.baseline, self.times) for item in self.targets]
+        self.duels = (
+            []
+            if self.baseline is None
+            else [Duel(item, self.baseline, self.times) for item in self.targets]
+        )
         self.alpha = options.alpha / share
         self.run()
 
@@ -115,35 +158,84 @@ class Pass:
                 starts[1:] = rows.round[1:] != rows.round[:-1]
             predicted, bounded = self._predictions(rows, starts)
             least, known = logger_floor(log, rows)
-            nothing = np.zeros((m, log.arms)) if any(item.target.logged for item in everyone) else predicted
+            nothing = (
+                np.zeros((m, log.arms))
+                if any(item.target.logged for item in everyone)
+                else predicted
+            )
             rounds = 0
             for item in everyone:
                 item.scores, item.weight = _room(item.scores, m), _room(item.weight, m)
                 logged = item.target.logged
                 rounds = kernels.score(
-                    rows.arm, rows.reward, scaled, rows.propensity, item.target.probabilities(rows), logged,
-                    nothing if logged else predicted, nothing if logged else bounded, nothing if logged else least, known and not logged,
-                    starts, log.size, o.k, o.clip, log.observed, item.sums.sums, item.sums.moments, item.sums.mass, item.astray,
-                    *item.scores, *item.weight,
-                )  # fmt: skip
+                    rows.arm,
+                    rows.reward,
+                    scaled,
+                    rows.propensity,
+                    item.target.probabilities(rows),
+                    logged,
+                    nothing if logged else predicted,
+                    nothing if logged else bounded,
+                    nothing if logged else least,
+                    known and not logged,
+                    starts,
+                    log.size,
+                    o.k,
+                    o.clip,
+                    log.observed,
+                    item.sums.sums,
+                    item.sums.moments,
+                    item.sums.mass,
+                    item.astray,
+                    *item.scores,
+                    *item.weight,
+                )
                 for side in (0, 1):
                     item.places[side] = kernels.advance(
-                        item.scores[side], 0, rounds, o.k, item.states[side], self.times, item.places[side], item.kept[side]
+                        item.scores[side],
+                        0,
+                        rounds,
+                        o.k,
+                        item.states[side],
+                        self.times,
+                        item.places[side],
+                        item.kept[side],
                     )
                 item.histogram += _histogram(item.weight[0, :rounds])
             for duel in self.duels:
                 a, b = duel.pair
                 for side, (x, y) in enumerate(((a, b), (b, a))):
-                    scores = 0.5 * (x.scores[0, :rounds] + y.scores[1, :rounds])  # mean (1 + difference) / 2
+                    scores = 0.5 * (
+                        x.scores[0, :rounds] + y.scores[1, :rounds]
+                    )  # mean (1 + difference) / 2
                     duel.places[side] = kernels.advance(
-                        scores, 0, rounds, o.k, duel.states[side], self.times, duel.places[side], duel.kept[side]
+                        scores,
+                        0,
+                        rounds,
+                        o.k,
+                        duel.states[side],
+                        self.times,
+                        duel.places[side],
+                        duel.kept[side],
                     )
                     kernels.first_crossing(
-                        scores, rounds, o.k, 0.5, o.rho, fixed, needed, duel.crossing[side], LEAST_ESS, LEAST_SHARE, *a.weight, *b.weight
+                        scores,
+                        rounds,
+                        o.k,
+                        0.5,
+                        o.rho,
+                        fixed,
+                        needed,
+                        duel.crossing[side],
+                        LEAST_ESS,
+                        LEAST_SHARE,
+                        *a.weight,
+                        *b.weight,
                     )
 
     def _predictions(self, rows: Rows, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m, K) predicted rewards, and the same scaled to [0, 1]; 0 in both where there is no model yet."""
+        """(m, K) predicted rewards, and the same scaled to [0, 1]; 0 in both where there is no
+        model yet."""
         out = np.zeros((rows.arm.size, self.log.arms))
         if self.model is None:
             return out, out
@@ -160,7 +252,12 @@ class Pass:
     def bounds(self, kept: np.ndarray, alpha: float) -> np.ndarray:
         """(2, c) lower and upper bounds in [0, 1] from the states kept at the shown times."""
         o = self.options
-        return np.stack([lower_bounds(kept[0], alpha / 2.0, o.k, o.rho), 1.0 - lower_bounds(kept[1], alpha / 2.0, o.k, o.rho)])
+        return np.stack(
+            [
+                lower_bounds(kept[0], alpha / 2.0, o.k, o.rho),
+                1.0 - lower_bounds(kept[1], alpha / 2.0, o.k, o.rho),
+            ]
+        )
 
     def sequence(self, item: OnePolicy, alpha: float) -> Sequence:
         """Bounds on a target's value, in units of the reward."""
@@ -177,7 +274,9 @@ def _room(array: np.ndarray, m: int) -> np.ndarray:
 def _histogram(weights: np.ndarray) -> np.ndarray:
     low, high = np.log(WEIGHTS[0]), np.log(WEIGHTS[1])
     inside = np.log(np.clip(weights, *WEIGHTS))
-    place = np.minimum(((inside - low) * (WEIGHT_BINS / (high - low))).astype(np.int64), WEIGHT_BINS - 1)
+    place = np.minimum(
+        ((inside - low) * (WEIGHT_BINS / (high - low))).astype(np.int64), WEIGHT_BINS - 1
+    )
     return np.bincount(place, minlength=WEIGHT_BINS).astype(np.float64)
 
 
@@ -202,14 +301,18 @@ def _as_model(log: Log, model: str | ArrayLike | None) -> Ridge | np.ndarray | N
     check_order("model", model, list(range(log.arms)) if log.names is None else list(log.names))
     values = checks.floats("model", model)
     if values.shape != (log.given, log.arms):
-        shape = f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"
+        shape = (
+            f"(n, K) = ({log.given}, {log.arms}) predicted rewards, a row for each row of the table"
+        )
         raise ValueError(f"model has shape {values.shape}, but must be 'ridge', None, or {shape}.")
     if not np.isfinite(values).all():
         raise ValueError("model has an entry that is not a finite number.")
     return values
 
 
-def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str) -> Evaluation:
+def evaluation_of(
+    read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bool, alpha: float, name: str
+) -> Evaluation:
     log, o, sums = read.log, read.options, item.sums
     check_support(log, item)
     estimates: dict[str, ValueEstimate] = {}
@@ -222,7 +325,11 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
     chosen = estimates[o.estimator]
     if o.estimator == "aipw" and math.isnan(chosen.value):
         raise ValueError(
-            "estimator = 'aipw' weighs rounds by the logger's probabilities of all arms, which this log does not have; give "
+            "estimator = 'aipw' weighs rounds by the logger's "
+            "probabilities of all "
+            "arms, which "
+            "this log does not "
+            "have; give "
             "from_frame(..., probabilities=[...]), or use estimator='dr' with anytime=True."
         )
     if not anytime:
@@ -237,11 +344,21 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
         reason = "weights do not average 1"
     elif any(each is not None and (each.lower > each.upper).any() for each in (bounds, difference)):
         reason = "the bounds contradict each other"
-        wrong = "A lower bound is above an upper one: propensities, the range of rewards or the order of the rows are not what they were."
+        wrong = (
+            "A lower bound is above an upper one: propensities, the "
+            "range of "
+            "rewards or the "
+            "order of the rows "
+            "are not what they were."
+        )
     if reason:
         lacking = verdict.startswith("not enough overlap")
         verdict, decided = verdict if lacking else f"no verdict: {reason}", None
-        difference = None if duel is None else Sequence(read.times[-1:], np.full(1, math.nan), np.full(1, math.nan))
+        difference = (
+            None
+            if duel is None
+            else Sequence(read.times[-1:], np.full(1, math.nan), np.full(1, math.nan))
+        )
     few = few_exceptions(log, sums.exceptions, float(sums.sums[kernels.MASS]) / sums.rounds)
     interval = (math.nan, math.nan)
     if wrong:
@@ -252,18 +369,36 @@ def evaluation_of(read: Pass, item: OnePolicy, duel: Duel | None, *, anytime: bo
         interval = fixed_interval(chosen, alpha, sums.ess, few)
     edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
     return Evaluation(
-        value=chosen.value, se=chosen.se, interval=interval, sequence=bounds, ess=sums.ess, max_weight=sums.largest, support=support,
-        verdict=verdict, estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator, alpha=alpha, n=log.n,
-        rounds=sums.rounds, estimates=estimates, decided=decided, difference=difference,
-        calibration=_calibration(read), weights=np.stack([edges, item.histogram], axis=1),
-        notes=_notes(read, item, bounds is not None, wrong), policy=name, rewards=log.rewards,
+        value=chosen.value,
+        se=chosen.se,
+        interval=interval,
+        sequence=bounds,
+        ess=sums.ess,
+        max_weight=sums.largest,
+        support=support,
+        verdict=verdict,
+        estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator,
+        alpha=alpha,
+        n=log.n,
+        rounds=sums.rounds,
+        estimates=estimates,
+        decided=decided,
+        difference=difference,
+        calibration=_calibration(read),
+        weights=np.stack([edges, item.histogram], axis=1),
+        notes=_notes(read, item, bounds is not None, wrong),
+        policy=name,
+        rewards=log.rewards,
         few=few,
-    )  # fmt: skip
+    )
 
 
 def few_exceptions(log: Log, exceptions: int, arms: float = 1.0) -> tuple[float, float] | None:
-    """The rewards, times the mean number of arms, of which a value is a mixture, if too few rows are exceptions for a normal interval."""
-    low, high = log.observed if log.two_valued and log.observed[0] < log.observed[1] else log.rewards
+    """The rewards, times the mean number of arms, of which a value is a mixture, if too few rows
+    are exceptions for a normal interval."""
+    low, high = (
+        log.observed if log.two_valued and log.observed[0] < log.observed[1] else log.rewards
+    )
     return (arms * low, arms * high) if exceptions < FEW_ROWS else None
 
 
@@ -272,11 +407,17 @@ def _calibration(read: Pass) -> np.ndarray:
 
 
 def biased(options: EvaluationOptions, sums: Sums) -> str:
-    """Why the estimator has a bias that its standard error does not know; empty where it has none."""
+    """Why the estimator has a bias that its standard error does not know; empty where it has
+    none."""
     if options.estimator == "dm":
         return "is as good as its model, whose error its standard error does not contain"
     if options.estimator in ("clipped-ips", "switch-dr") and sums.largest > options.clip:
-        return f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), which its standard error does not know"
+        return (
+            f"has cut weights above clip = "
+            f"{options.clip:g} (the "
+            f"largest is "
+            f"{sums.largest:.3g}), which its standard error does not know"
+        )
     return ""
 
 
@@ -284,7 +425,12 @@ def check_interval(options: EvaluationOptions, sums: Sums) -> None:
     """Refuse a normal interval around an estimator whose bias it does not know."""
     if why := biased(options, sums):
         raise ValueError(
-            f"estimator = {options.estimator!r} {why}, so there is no normal interval; use estimator='dr', or anytime=True, whose bounds "
+            f"estimator = {options.estimator!r} {why}, so there is "
+            f"no normal "
+            f"interval; use "
+            f"estimator='dr', or "
+            f"anytime=True, whose "
+            f"bounds "
             "hold whatever the estimator."
         )
 
@@ -295,35 +441,67 @@ def _unseen(log: Log, item: OnePolicy) -> float:
 
 
 def _wrong_weights(log: Log, items: Listed[OnePolicy]) -> str:
-    """A sentence where weights do not average what they should; empty where they do, or where too few rows have one to tell."""
+    """A sentence where weights do not average what they should; empty where they do, or where too
+    few rows have one to tell."""
     for item in items:
         sums = item.sums
         mean, se = sums.mean_weight
         expected = float(sums.sums[kernels.MASS] / sums.sums[kernels.ROWS])
-        if overlap(sums.ess, log.n, _unseen(log, item)) is None and abs(mean - expected) > max(AVERAGE * se, 1e-6):
+        if overlap(sums.ess, log.n, _unseen(log, item)) is None and abs(mean - expected) > max(
+            AVERAGE * se, 1e-6
+        ):
             return (
-                f"Weights average {mean:.3g} ± {se:.2g} where they should average {expected:.3g}: propensities of this log are not those "
-                "with which its arms were played, or the policy plays arms that were not eligible (give eligible=)."
+                f"Weights average {mean:.3g} ± {se:.2g} where they should "
+                f"average "
+                f"{expected:.3g}: "
+                f"propensities of "
+                f"this log are not those "
+                "with which its arms were played, or the policy plays arms that "
+                "were not "
+                "eligible "
+                "(give eligible=)."
             )
     return ""
 
 
 def check_support(log: Log, item: OnePolicy) -> None:
     who = item.target.argument
-    if log.deterministic and not item.target.logged and item.sums.sums[kernels.MATCHED] < item.sums.sums[kernels.ROWS]:
+    if (
+        log.deterministic
+        and not item.target.logged
+        and item.sums.sums[kernels.MATCHED] < item.sums.sums[kernels.ROWS]
+    ):
         raise ValueError(
-            f"all propensities are 1, so this log says nothing of what its logger did not play, and {who} differs from it. Only the logged "
-            "policy can be judged (policy='logged'), or one that learns, by a model (tr.evaluate_learner with method='simulate'); log with "
+            f"all propensities are 1, so this log says nothing of what its "
+            f"logger did "
+            f"not play, "
+            f"and {who} differs "
+            f"from it. Only the logged "
+            "policy can be judged (policy='logged'), or one that "
+            "learns, by "
+            "a model "
+            "(tr.evaluate_learner with method='simulate'); log with "
             "Explore instead."
         )
     astray = float(item.astray.sum())
     if astray > 0.0:
         total = float(item.sums.mass.sum())
         worst = np.argsort(-item.astray, kind="stable")[:5]
-        arms = ", ".join(str(k if log.names is None else log.names[k]) for k in worst.tolist() if item.astray[k] > 0.0)
+        arms = ", ".join(
+            str(k if log.names is None else log.names[k])
+            for k in worst.tolist()
+            if item.astray[k] > 0.0
+        )
         raise ValueError(
-            f"{who} puts {astray / total:.2%} of its probability on arms that the logger could not play (arms {arms}); no weight makes "
-            "up for that. Log with a propensity floor (Explore), or leave these arms out of the policy."
+            f"{who} puts {astray / total:.2%} of its probability on arms "
+            f"that the "
+            f"logger could "
+            f"not play (arms "
+            f"{arms}); no weight makes "
+            "up for that. Log with a propensity floor (Explore), or leave "
+            "these arms "
+            "out of the "
+            "policy."
         )
 
 
@@ -334,13 +512,18 @@ def overlap(ess: float, n: int, unseen: float) -> str | None:
         return f"not enough overlap: effective sample size {ess:,.0f} of {n:,}; {remedy}"
     if unseen > UNSEEN_SHARE:
         return (
-            f"not enough overlap: {unseen:.1%} of the policy's probability is on arms that the log never played; "
+            f"not enough overlap: {unseen:.1%} of the policy's probability is "
+            f"on arms "
+            f"that the "
+            f"log never played; "
             "log with a propensity floor (Explore)"
         )
     return None
 
 
-def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alpha: float) -> tuple[str, int | None, Sequence | None]:
+def _verdict(
+    read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alpha: float
+) -> tuple[str, int | None, Sequence | None]:
     lacking = overlap(item.sums.ess, read.log.n, unseen)
     if duel is None:
         return lacking or "enough overlap", None, None
@@ -357,11 +540,14 @@ def _verdict(read: Pass, item: OnePolicy, duel: Duel | None, unseen: float, alph
 
 
 def mismatch(log: Log) -> float:
-    """The p-value of a chi-square test of how often arms were played against their propensities; 1 where these do not say it."""
+    """The p-value of a chi-square test of how often arms were played against their propensities; 1
+    where these do not say it."""
     if log.expected is None:
         return 1.0
     large = log.expected >= LEAST_EXPECTED
-    cells = np.array([[*played[large].tolist(), played[~large].sum()] for played in (log.plays, log.expected)])
+    cells = np.array(
+        [[*played[large].tolist(), played[~large].sum()] for played in (log.plays, log.expected)]
+    )
     cells = cells[:, cells[1] >= LEAST_EXPECTED]
     if cells.shape[1] < 2:
         return 1.0
@@ -373,36 +559,77 @@ def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str,
     notes: list[str] = [wrong] if wrong else []
     if log.repeated:
         notes.append(
-            f"Values of column {log.repeated!r} come in many rows with one arm each. If an arm was drawn for each of them and not for each "
+            f"Values of column {log.repeated!r} come in many rows with one "
+            f"arm each. "
+            f"If an arm "
+            f"was drawn for each "
+            f"of them and not for each "
             f"row, intervals and verdicts are wrong: give unit={log.repeated!r}."
         )
     if (chance := mismatch(log)) < MISMATCH and not wrong:
         counts = ", ".join(f"{played:,.0f}" for played in log.plays[:5])
         assert log.expected is not None
         notes.append(
-            f"Sample-ratio mismatch: arms were played {counts}{', ..' if log.arms > 5 else ''} times where their propensities make "
-            f"{', '.join(f'{each:,.0f}' for each in log.expected[:5])} (chi-square, p = {chance:.2g}). Rows were lost or added, or "
+            f"Sample-ratio mismatch: arms "
+            f"were played "
+            f"{counts}{', ..' if log.arms > 5 else ''} "
+            f"times where their "
+            f"propensities make "
+            f"{', '.join(f'{each:,.0f}' for each in log.expected[:5])} "
+            f"(chi-square, p = "
+            f"{chance:.2g}). Rows "
+            f"were lost or added, or "
             "propensities are wrong; find out which before you trust the numbers."
         )
     if log.left_out:
-        notes.append("Left out: " + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items()) + ".")
+        notes.append(
+            "Left out: "
+            + ", ".join(f"{count:,} {words}" for words, count in log.left_out.items())
+            + "."
+        )
     if not log.as_drawn and not wrong:
         notes.append(
-            "Arms do not follow each other as draws with these propensities would: the rows are sorted or joined by arm, or one arm had a "
-            "larger share at some times, or one draw stands in many rows. So there are no bounds at all times, no model and no verdict; "
+            "Arms do not follow each other as draws with these propensities "
+            "would: the "
+            "rows are "
+            "sorted or joined by "
+            "arm, or one arm had a "
+            "larger share at some times, or one draw stands in many rows. So "
+            "there are "
+            "no bounds "
+            "at all times, no "
+            "model and no verdict; "
             "give the rows in the order in which arms were drawn (from_frame(..., time=...))."
         )
     if not anytime and not wrong and not log.constant and read.options.estimator != "aipw":
         notes.append(
-            "The normal interval is not valid if the logger learned while it logged; use anytime=True, or estimator='aipw' where the "
+            "The normal interval is not valid if the logger learned "
+            "while it "
+            "logged; use "
+            "anytime=True, or "
+            "estimator='aipw' where the "
             "log has probabilities."
         )
     if why := biased(read.options, item.sums):
-        outside = "; so it may lie outside the interval, which holds whatever the estimator" if anytime else ""
+        outside = (
+            "; so it may lie outside the interval, which holds whatever the estimator"
+            if anytime
+            else ""
+        )
         notes.append(f"The value by {read.options.estimator} {why}{outside}.")
-    if anytime and read.model is not None and log.floor is None and not log.known and not item.target.logged:
+    if (
+        anytime
+        and read.model is not None
+        and log.floor is None
+        and not log.known
+        and not item.target.logged
+    ):
         notes.append(
-            "The log knows only the propensity of what was played, so the sequence cannot use the model; give the logger's probabilities "
+            "The log knows only the propensity of what was played, so the "
+            "sequence cannot "
+            "use the "
+            "model; give the "
+            "logger's probabilities "
             "of all arms, or a floor that every arm had, for tighter bounds."
         )
     return tuple(notes)

@@ -1,4 +1,5 @@
-"""Policies to be judged: what turns each of them into probabilities of the arms for the rows of a log."""
+"""Policies to be judged: what turns each of them into probabilities of the arms for the rows of a
+log."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -24,26 +25,42 @@ UNIFORM = "uniform"
 class Target:
     """A policy as probabilities, checked for every chunk.
 
-    given: (n, K) probabilities, a row for each row of the table that the log was made from, in the table's order; (K,) of
-    all rows, an arm or its name, {slot: (K,)}, a function of (context, eligible), or a `Session` at its present state; "logged": the
-    policy that made the log.
+    given: (n, K) probabilities, a row for each row of the table that the log was made from, in the
+    table's order; (K,) of all rows, an arm or its name, {slot: (K,)}, a function of (context,
+    eligible), or a `Session` at its present state; "logged": the policy that made the log.
     """
 
     def __init__(self, log: Log, policy: Judged, argument: str = "policy") -> None:
         self.log, self.argument = log, argument
-        self.logged = isinstance(policy, str) and policy == LOGGED_POLICY and LOGGED_POLICY not in (log.names or ())
+        self.logged = (
+            isinstance(policy, str)
+            and policy == LOGGED_POLICY
+            and LOGGED_POLICY not in (log.names or ())
+        )
         self.arms = list(range(log.arms)) if log.names is None else list(log.names)
         self.of: Callable[[Rows], np.ndarray]
         if self.logged:
             self.of = self._as_logged
         elif is_policy(policy):
             raise ValueError(
-                f"{argument} = {label(policy)} has learned nothing yet. Give a Session, which is judged at its present state, or judge the "
-                "policy while it learns: tr.evaluate_learner with method='replay' (uniform logs) or method='simulate' (a fitted model)."
+                f"{argument} = {label(policy)} has learned nothing yet. Give a "
+                f"Session, "
+                f"which is "
+                f"judged at its "
+                f"present state, or "
+                f"judge the "
+                "policy while it learns: tr.evaluate_learner with "
+                "method='replay' "
+                "(uniform logs) "
+                "or "
+                "method='simulate' "
+                "(a fitted model)."
             )
         elif isinstance(policy, Session):
             self.of = self._of_session(policy)
-        elif isinstance(policy, str) or (isinstance(policy, (int, np.integer)) and not isinstance(policy, bool)):
+        elif isinstance(policy, str) or (
+            isinstance(policy, (int, np.integer)) and not isinstance(policy, bool)
+        ):
             self.of = self._constant(np.eye(1, log.arms, log.number(argument, policy))[0])
         elif isinstance(policy, Mapping):
             self.of = self._by_slot(policy)
@@ -53,11 +70,17 @@ class Target:
             self.of = self._of_array(policy)
 
     def probabilities(self, rows: Rows) -> np.ndarray:
-        """(m, K), C-contiguous. Raises ValueError naming the row where they are no probabilities."""
+        """(m, K), C-contiguous. Raises ValueError naming the row where they are no
+        probabilities."""
         chances = np.ascontiguousarray(self.of(rows), dtype=np.float64)
         m, K = rows.arm.size, self.log.arms
         if chances.shape != (m, K):
-            raise ValueError(f"{self.argument} gave probabilities of shape {chances.shape}, but must give {K} for each of {m} rows.")
+            raise ValueError(
+                f"{self.argument} gave probabilities of shape {chances.shape}, "
+                f"but must "
+                f"give {K} "
+                f"for each of {m} rows."
+            )
         if self.logged:
             return chances
         total, most = chances.sum(axis=1), self.log.size
@@ -67,18 +90,33 @@ class Target:
             rule = "must be at least 0 and add up to 1"
         else:
             bad |= (chances > 1.0 + TOLERANCE).any(axis=1) | (total > most * (1.0 + TOLERANCE))
-            rule = f"must be chances to be in a set, in [0, 1], that add up to at most {most}, the size of the largest set"
+            rule = (
+                f"must be chances to be in a set, in [0, 1], that add up to "
+                f"at most "
+                f"{most}, "
+                f"the size of the "
+                f"largest set"
+            )
         if bad.any():
             i = int(np.argmax(bad))
             sums = f"{checks.show(chances[i])}, which add up to {total[i]:.6g}"
-            raise ValueError(f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {sums}.")
+            raise ValueError(
+                f"{self.argument}: probabilities for row {rows.given[i]} {rule}; got {sums}."
+            )
         if rows.eligible is not None:
             astray = float(np.where(rows.eligible, 0.0, chances).sum())
             if astray > TOLERANCE * m:
                 i = int(np.argmax(np.where(rows.eligible, 0.0, chances).sum(axis=1)))
                 raise ValueError(
-                    f"{self.argument} puts {astray / m:.1%} of its probability in {m} rows on arms that "
-                    f"were not eligible, most in row {rows.given[i]}; give a function of (context, eligible) that leaves them out."
+                    f"{self.argument} puts {astray / m:.1%} of its "
+                    f"probability in {m} "
+                    f"rows on "
+                    f"arms that "
+                    f"were not eligible, most in row "
+                    f"{rows.given[i]}; give a "
+                    f"function of "
+                    f"(context, eligible) "
+                    f"that leaves them out."
                 )
         return chances
 
@@ -101,7 +139,10 @@ class Target:
             return self._constant(checks.vector(self.argument, values))
         if values.shape != (n, K):
             raise ValueError(
-                f"{self.argument} has shape {values.shape}, but must be (n, K) = ({n}, {K}), a row for "
+                f"{self.argument} has shape {values.shape}, but must be (n, K) "
+                f"= ({n}, "
+                f"{K}), a "
+                f"row for "
                 f"each row of the table, or (K,) = ({K},) probabilities."
             )
         return lambda rows: rows.of(values)
@@ -109,24 +150,50 @@ class Target:
     def _by_slot(self, by_slot: Mapping[int, ArrayLike]) -> Callable[[Rows], np.ndarray]:
         if not all(isinstance(slot, (int, np.integer)) for slot in by_slot):
             raise ValueError(
-                f"{self.argument} = {checks.show(by_slot)} is no dict of slot -> probabilities; where there are no slots give a list of "
-                f"{self.log.arms} probabilities, of the arms {checks.show(self.arms)} in this order, or the name of the arm."
+                f"{self.argument} = {checks.show(by_slot)} is no dict of "
+                f"slot -> "
+                f"probabilities; "
+                f"where there are no "
+                f"slots give a list of "
+                f"{self.log.arms} probabilities, of the arms "
+                f"{checks.show(self.arms)} "
+                f"in this "
+                f"order, or the name "
+                f"of the arm."
             )
         for slot, item in by_slot.items():
             check_order(f"{self.argument}[{slot!r}]", item, self.arms)
-        tables = {checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item) for slot, item in by_slot.items()}
+        tables = {
+            checks.integer("slot", slot): checks.vector(f"{self.argument}[{slot!r}]", item)
+            for slot, item in by_slot.items()
+        }
         if not tables or any(item.size != self.log.arms for item in tables.values()):
-            raise ValueError(f"{self.argument} must map every slot to {self.log.arms} probabilities, one for each arm.")
+            raise ValueError(
+                f"{self.argument} must map every slot to {self.log.arms} "
+                f"probabilities, "
+                f"one for "
+                f"each arm."
+            )
         slots = np.array(sorted(tables))
         table = np.stack([tables[int(slot)] for slot in slots])
 
         def of(rows: Rows) -> np.ndarray:
             if rows.slot is None:
-                raise ValueError(f"{self.argument} has probabilities by slot, but the log has no slots; give from_frame(..., slot=...).")
+                raise ValueError(
+                    f"{self.argument} has probabilities by slot, but the "
+                    f"log has no "
+                    f"slots; give "
+                    f"from_frame(..., slot=...)."
+                )
             place = np.minimum(np.searchsorted(slots, rows.slot), slots.size - 1)
             if (slots[place] != rows.slot).any():
                 missing = int(rows.slot[np.argmax(slots[place] != rows.slot)])
-                raise ValueError(f"{self.argument} has no probabilities for slot {missing}; it has slots {slots.tolist()}.")
+                raise ValueError(
+                    f"{self.argument} has no probabilities for slot "
+                    f"{missing}; it "
+                    f"has slots "
+                    f"{slots.tolist()}."
+                )
             return table[place]
 
         return of
@@ -142,7 +209,12 @@ class Target:
                 check_order(self.argument, answer, self.arms)
                 chances = np.asarray(answer, dtype=np.float64)
                 if chances.shape != (K,):
-                    raise ValueError(f"{self.argument} returned shape {chances.shape} for row {rows.given[i]}, but must return ({K},).")
+                    raise ValueError(
+                        f"{self.argument} returned shape {chances.shape} "
+                        f"for row "
+                        f"{rows.given[i]}, "
+                        f"but must return ({K},)."
+                    )
                 table[i] = chances
             return table
 
@@ -151,22 +223,49 @@ class Target:
     def _of_session(self, session: Session) -> Callable[[Rows], np.ndarray]:
         log = self.log
         if session.catalogue or session.arms.number != log.arms:
-            count = "new candidates every round" if session.catalogue else f"{session.arms.number} arms"
-            raise ValueError(f"{self.argument} is a session with {count}, but the log has {log.arms} arms.")
-        if session.names is not None and log.names is not None and session.names != tuple(map(str, log.names)):
+            count = (
+                "new candidates every round" if session.catalogue else f"{session.arms.number} arms"
+            )
             raise ValueError(
-                f"{self.argument} is a session whose arms are {checks.show(list(session.names))}, but those of the log are "
+                f"{self.argument} is a session with {count}, but the log has {log.arms} arms."
+            )
+        if (
+            session.names is not None
+            and log.names is not None
+            and session.names != tuple(map(str, log.names))
+        ):
+            raise ValueError(
+                f"{self.argument} is a session whose "
+                f"arms are "
+                f"{checks.show(list(session.names))}, "
+                f"but those of the log are "
                 f"{checks.show(list(log.names))}; give from_frame(..., arms=session.names)."
             )
         numbers = tuple(map(str, range(log.arms)))
-        if session.names is None and log.names is not None and tuple(map(str, log.names)) != numbers:
+        if (
+            session.names is None
+            and log.names is not None
+            and tuple(map(str, log.names)) != numbers
+        ):
             raise ValueError(
-                f"{self.argument} is a session whose arms have numbers only, but those of the log are {checks.show(list(log.names))}; give "
+                f"{self.argument} is a session whose arms have numbers only, but "
+                f"those of "
+                f"the log "
+                f"are "
+                f"{checks.show(list(log.names))}; give "
                 "the session names, Session(.., names=[..])."
             )
-        if log.names is None and session.names is not None and session.names != numbers and set(session.names) <= set(numbers):
+        if (
+            log.names is None
+            and session.names is not None
+            and session.names != numbers
+            and set(session.names) <= set(numbers)
+        ):
             raise ValueError(
-                f"{self.argument} is a session whose arms are called {checks.show(list(session.names))}, which may be the log's numbers or "
+                f"{self.argument} is a session "
+                f"whose arms "
+                f"are called "
+                f"{checks.show(list(session.names))}, which may be the log's numbers or "
                 "not; give from_frame(..., arms=session.names) with the names as text."
             )
         changing = session.arms.dimension > 0 and session.arms.features is None
@@ -176,17 +275,36 @@ class Target:
             nonlocal always
             if changing and log.arm_features is None and rows.features is None:
                 raise ValueError(
-                    f"{self.argument} is a session whose features change, so the log must have features: (n, K, d) of every arm, or (n, d) "
-                    "that every arm is shown. A session lets those of closed decisions go; a Journal keeps them for tr.logs.from_journal."
+                    f"{self.argument} is a session whose features change, so "
+                    f"the log "
+                    f"must have "
+                    f"features: (n, K, d) "
+                    f"of every arm, or (n, d) "
+                    "that every arm is shown. A session lets those "
+                    "of closed "
+                    "decisions go; a "
+                    "Journal keeps them "
+                    "for tr.logs.from_journal."
                 )
             if changing and rows.features is not None:
                 x, mask = rows.features, rows.eligible
-                step = max(1, MOST_PRODUCTS // (log.arms * x.shape[-1] ** 2))  # so that no compiled loop outlasts a Ctrl-C
+                step = max(
+                    1, MOST_PRODUCTS // (log.arms * x.shape[-1] ** 2)
+                )  # so that no compiled loop outlasts a Ctrl-C
                 parts = [slice(begin, begin + step) for begin in range(0, x.shape[0], step)]
-                return np.concatenate([propensities_of_rounds(session, x[part], None if mask is None else mask[part]) for part in parts])
+                return np.concatenate(
+                    [
+                        propensities_of_rounds(
+                            session, x[part], None if mask is None else mask[part]
+                        )
+                        for part in parts
+                    ]
+                )
             features = log.arm_features if changing else None
             if rows.eligible is not None:
-                return np.stack([session.propensities(features, mask, encoded=True) for mask in rows.eligible])
+                return np.stack(
+                    [session.propensities(features, mask, encoded=True) for mask in rows.eligible]
+                )
             if always is None:
                 always = session.propensities(features, encoded=True)
             return np.tile(always, (rows.arm.size, 1))
@@ -211,11 +329,20 @@ def policy_to_judge(data: object, log: Log, argument: str) -> Judged | Policy:
     """
     keys = [key for key in KEYS if isinstance(data, dict) and key in data]
     if not isinstance(data, dict) or len(keys) != 1 or (keys[0] != "policy" and len(data) > 1):
-        raise ValueError(f"{argument} must hold exactly one of policy, probabilities and arm; got {checks.show(data)}.")
+        raise ValueError(
+            f"{argument} must hold exactly one of policy, "
+            f"probabilities and "
+            f"arm; got "
+            f"{checks.show(data)}."
+        )
     if keys == ["policy"]:
         return policy_from_spec(data)
     value = data[keys[0]]
-    return np.full(log.arms, 1.0 / log.arms) if value == UNIFORM and keys == ["probabilities"] else value
+    return (
+        np.full(log.arms, 1.0 / log.arms)
+        if value == UNIFORM and keys == ["probabilities"]
+        else value
+    )
 
 
 def target_name(policy: object) -> str:

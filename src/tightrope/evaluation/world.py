@@ -1,4 +1,5 @@
-"""Two compiled ways to let a policy learn from a log: a world with its contexts and fitted rewards, and replay of its rows."""
+"""Two compiled ways to let a policy learn from a log: a world with its contexts and fitted rewards,
+and replay of its rows."""
 
 from typing import NamedTuple
 
@@ -13,18 +14,27 @@ class LoggedWorld(NamedTuple):
 
     means: np.ndarray  # (n, K) predicted rewards
     best: np.ndarray  # (n,) the largest eligible one
-    residuals: np.ndarray  # (m,) to be added to a mean, drawn evenly; empty: the reward is `low` or `high`
+    residuals: (
+        np.ndarray
+    )  # (m,) to be added to a mean, drawn evenly; empty: the reward is `low` or `high`
     low: float
     high: float
     round: np.ndarray  # (1,) scratch: of the last `observe`
     features: np.ndarray | None  # (n, K, d) of the arms; None: as below
-    contexts: np.ndarray | None  # (n, c) of the round: arm k has them in columns k c .. k c + c - 1; None: none
+    contexts: (
+        np.ndarray | None
+    )  # (n, c) of the round: arm k has them in columns k c .. k c + c - 1; None: none
     shown: np.ndarray | None  # (K, K c) scratch
     fixed: np.ndarray | None  # (K, d) that never change; None: none
     eligible: np.ndarray | None  # (n, K) bool; None: all
 
     def describe(self):
-        return Arms(self.means.shape[1], features=self.fixed, dimension=dimension(self), rewards=(self.low, self.high))
+        return Arms(
+            self.means.shape[1],
+            features=self.fixed,
+            dimension=dimension(self),
+            rewards=(self.low, self.high),
+        )
 
     @jit
     def observe(self, t, rng):
@@ -78,12 +88,15 @@ def features_of(features, contexts, shown, i):
 
 @jit
 def context_of(features, contexts, shown, eligible, i):
-    return Context(features_of(features, contexts, shown, i), entry_or_none(eligible, i), None, None)
+    return Context(
+        features_of(features, contexts, shown, i), entry_or_none(eligible, i), None, None
+    )
 
 
 @jit
 def replay_rows(policy, state, arm, reward, features, contexts, shown, eligible, kept, rng):
-    """Let a policy choose in every row; where it chooses what was played it learns the reward, and the row is kept."""
+    """Let a policy choose in every row; where it chooses what was played it learns the reward, and
+    the row is kept."""
     for i in range(arm.shape[0]):
         context = context_of(features, contexts, shown, eligible, i)
         action = select(policy, state, context, rng)

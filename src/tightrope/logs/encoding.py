@@ -1,7 +1,9 @@
-"""`Encoder`: features from rows as people have them, with categories, gaps, times and open vocabularies.
+"""`Encoder`: features from rows as people have them, with categories, gaps, times and open
+vocabularies.
 
-A fitted encoder is a value: what it learned from a table (levels, means, deviations) stays as it is, so that a row has the same features
-in training, in a simulation and in service, and a session's file holds it as numbers and texts.
+A fitted encoder is a value: what it learned from a table (levels, means, deviations) stays as it
+is, so that a row has the same features in training, in a simulation and in service, and a session's
+file holds it as numbers and texts.
 """
 
 import collections
@@ -17,7 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core import checks
 from ..core.types import JsonObject
-from .tables import BadRows, TableBatch, as_numbers, column_names, entry, is_missing, open_table, times
+from .tables import (
+    BadRows,
+    TableBatch,
+    as_numbers,
+    column_names,
+    entry,
+    is_missing,
+    open_table,
+    times,
+)
 
 Kind: TypeAlias = Literal["number", "category", "hashed", "time"]
 KINDS: tuple[Kind, ...] = ("number", "category", "hashed", "time")
@@ -37,7 +48,8 @@ class Fitted(BaseModel):
 
 
 class NumberColumn(Fitted):
-    """A number less its mean, in standard deviations; 0 where it is missing. gaps: beside it a column that is 1 there."""
+    """A number less its mean, in standard deviations; 0 where it is missing. gaps: beside it a
+    column that is 1 there."""
 
     kind: Literal["number"] = "number"
     mean: Finite
@@ -49,9 +61,15 @@ class NumberColumn(Fitted):
         numbers, missing = _numbers(name, values)
         known = numbers[~missing]
         if known.size == 0:
-            raise ValueError(f"column {name!r} has no number, so nothing can be learned of it; leave it out.")
+            raise ValueError(
+                f"column {name!r} has no number, so nothing can be learned of it; leave it out."
+            )
         deviation = float(known.std())
-        return cls(mean=float(known.mean()), deviation=deviation if deviation > 0.0 else 1.0, gaps=bool(missing.any()))
+        return cls(
+            mean=float(known.mean()),
+            deviation=deviation if deviation > 0.0 else 1.0,
+            gaps=bool(missing.any()),
+        )
 
     @property
     def size(self) -> int:
@@ -63,11 +81,14 @@ class NumberColumn(Fitted):
     def encode(self, name: str, values: np.ndarray) -> np.ndarray:
         numbers, missing = _numbers(name, values)
         scaled = np.where(missing, 0.0, (numbers - self.mean) / self.deviation)
-        return np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
+        return (
+            np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
+        )
 
 
 class CategoryColumn(Fitted):
-    """A column for each level, one for all others, and one for what is missing where that occurred."""
+    """A column for each level, one for all others, and one for what is missing where that
+    occurred."""
 
     kind: Literal["category"] = "category"
     levels: Annotated[tuple[str, ...], Field(max_length=MOST_LEVELS)]
@@ -75,7 +96,8 @@ class CategoryColumn(Fitted):
 
     @classmethod
     def fit(cls, values: list[str | None], most: int) -> Self:
-        """From texts, None where one is missing: the most frequent levels, ties in the order of the alphabet."""
+        """From texts, None where one is missing: the most frequent levels, ties in the order of the
+        alphabet."""
         counts = collections.Counter(value for value in values if value is not None)
         chosen = sorted(counts, key=lambda level: (-counts[level], level))[:most]
         return cls(levels=tuple(sorted(chosen)), gaps=None in values)
@@ -85,19 +107,26 @@ class CategoryColumn(Fitted):
         return len(self.levels) + 1 + self.gaps
 
     def names(self, name: str) -> list[str]:
-        return [*(f"{name} = {level}" for level in self.levels), f"{name} is another", *([f"{name} is missing"] if self.gaps else [])]
+        return [
+            *(f"{name} = {level}" for level in self.levels),
+            f"{name} is another",
+            *([f"{name} is missing"] if self.gaps else []),
+        ]
 
     def encode(self, values: list[str | None]) -> np.ndarray:
         another = len(self.levels)
         places = {level: k for k, level in enumerate(self.levels)}
-        columns = [another + self.gaps if value is None else places.get(value, another) for value in values]
+        columns = [
+            another + self.gaps if value is None else places.get(value, another) for value in values
+        ]
         encoded = np.zeros((len(values), another + 1 + self.gaps))
         encoded[np.arange(len(values)), columns] = 1.0
         return encoded
 
 
 class HashedColumn(Fitted):
-    """A vocabulary without an end: each value is 1 or -1 in one of so many columns, by its hash; nothing where it is missing."""
+    """A vocabulary without an end: each value is 1 or -1 in one of so many columns, by its hash;
+    nothing where it is missing."""
 
     kind: Literal["hashed"] = "hashed"
     buckets: Annotated[int, Field(ge=1, le=MOST_BUCKETS)]
@@ -113,13 +142,16 @@ class HashedColumn(Fitted):
         encoded = np.zeros((len(values), self.buckets))
         for i, value in enumerate(values):
             if value is not None:
-                code = int.from_bytes(hashlib.blake2b(f"{name}={value}".encode(), digest_size=8).digest(), "little")
+                code = int.from_bytes(
+                    hashlib.blake2b(f"{name}={value}".encode(), digest_size=8).digest(), "little"
+                )
                 encoded[i, (code >> 1) % self.buckets] = 1.0 if code & 1 else -1.0
         return encoded
 
 
 class TimeColumn(Fitted):
-    """The time of day and the day of the week as points on circles, in UTC or in the time of the rows; 0 where it is missing."""
+    """The time of day and the day of the week as points on circles, in UTC or in the time of the
+    rows; 0 where it is missing."""
 
     kind: Literal["time"] = "time"
 
@@ -128,7 +160,10 @@ class TimeColumn(Fitted):
         return 4
 
     def names(self, name: str) -> list[str]:
-        return [f"{name}, {what}" for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")]
+        return [
+            f"{name}, {what}"
+            for what in ("sine of day", "cosine of day", "sine of week", "cosine of week")
+        ]
 
     def encode(self, name: str, values: np.ndarray) -> np.ndarray:
         missing = is_missing(values)
@@ -139,15 +174,29 @@ class TimeColumn(Fitted):
         moments = times(values[~missing], name, present)
         present.refuse()
         if moments.dtype.kind != "M":
-            raise ValueError(f"column {name!r} holds numbers, but must hold times, such as datetimes or text 2026-01-31T12:00:00.")
+            raise ValueError(
+                f"column {name!r} holds numbers, but must hold times, such as "
+                f"datetimes "
+                f"or text "
+                f"2026-01-31T12:00:00."
+            )
         seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6
-        day, week = 2 * math.pi * (seconds % DAY) / DAY, 2 * math.pi * ((seconds - MONDAY) % WEEK) / WEEK
-        angles = zip(day.tolist(), week.tolist(), strict=True)  # for math's functions: NumPy's last digits differ by processor
-        encoded[~missing] = [[math.sin(a), math.cos(a), math.sin(b), math.cos(b)] for a, b in angles]
+        day, week = (
+            2 * math.pi * (seconds % DAY) / DAY,
+            2 * math.pi * ((seconds - MONDAY) % WEEK) / WEEK,
+        )
+        angles = zip(
+            day.tolist(), week.tolist(), strict=True
+        )  # for math's functions: NumPy's last digits differ by processor
+        encoded[~missing] = [
+            [math.sin(a), math.cos(a), math.sin(b), math.cos(b)] for a, b in angles
+        ]
         return encoded
 
 
-Column = Annotated[NumberColumn | CategoryColumn | HashedColumn | TimeColumn, Field(discriminator="kind")]
+Column = Annotated[
+    NumberColumn | CategoryColumn | HashedColumn | TimeColumn, Field(discriminator="kind")
+]
 
 
 class FittedEncoder(Fitted):
@@ -155,12 +204,17 @@ class FittedEncoder(Fitted):
 
     format: Literal[1] = 1
     columns: Annotated[dict[Name, Column], Field(max_length=MOST_COLUMNS)]
-    crossings: Annotated[tuple[tuple[Name, Name, CategoryColumn], ...], Field(max_length=MOST_COLUMNS)]
+    crossings: Annotated[
+        tuple[tuple[Name, Name, CategoryColumn], ...], Field(max_length=MOST_COLUMNS)
+    ]
     intercept: bool
 
     @property
     def dimension(self) -> int:
-        return self.intercept + sum(one.size for one in (*self.columns.values(), *(column for _, _, column in self.crossings)))
+        return self.intercept + sum(
+            one.size
+            for one in (*self.columns.values(), *(column for _, _, column in self.crossings))
+        )
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Self:
@@ -168,14 +222,25 @@ class FittedEncoder(Fitted):
         try:
             fitted = cls.model_validate_json(json.dumps(data))
         except (ValidationError, TypeError, ValueError) as error:
-            first: Any = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
+            first: Any = (
+                error.errors(include_url=False, include_input=False)[0]
+                if isinstance(error, ValidationError)
+                else {}
+            )
             place, why = ".".join(map(str, first.get("loc", ()))) or "data", first.get("msg", error)
-            raise ValueError(f"{place} of the encoder cannot be read: {why}; pass what Encoder.to_dict returned.") from None
+            raise ValueError(
+                f"{place} of the encoder cannot be read: {why}; pass what Encoder.to_dict returned."
+            ) from None
         crossed = (name for a, b, _ in fitted.crossings for name in (a, b))
-        unknown = next((name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)), None)
+        unknown = next(
+            (name for name in crossed if not isinstance(fitted.columns.get(name), CategoryColumn)),
+            None,
+        )
         if unknown is not None or not fitted.columns:
             raise ValueError(
-                "columns of the encoder are missing." if unknown is None else f"the encoder crosses {unknown!r}, which is no category."
+                "columns of the encoder are missing."
+                if unknown is None
+                else f"the encoder crosses {unknown!r}, which is no category."
             )
         return fitted
 
@@ -183,19 +248,21 @@ class FittedEncoder(Fitted):
 class Encoder:
     """Features from rows with categories, numbers with gaps, times and open vocabularies.
 
-    `fit` learns from a table and returns a fitted encoder; `Session(policy, arms=..., encoder=fitted)` then takes rows where it would take
-    features. Numbers are scaled to mean 0 and deviation 1 (0 where one is missing). Categories have a column for each level and one for all
+    `fit` learns from a table and returns a fitted encoder; `Session(policy, arms=...,
+    encoder=fitted)` then takes rows where it would take features. Numbers are scaled to mean 0 and
+    deviation 1 (0 where one is missing). Categories have a column for each level and one for all
     others.
 
     Parameters
     ----------
     columns : dict of name to kind, or list of names, optional
-        Kinds: "number", "category", "hashed" (of an open vocabulary) and "time". Without kinds: by what the table holds. None: all of its
-        columns.
+        Kinds: "number", "category", "hashed" (of an open vocabulary) and "time". Without kinds: by
+        what the table holds. None: all of its columns.
     cross : sequence of pairs of names
         Two categories each, whose pairs of levels are levels of their own.
     levels : int from 1 to 10,000
-        Most frequent levels of a category, or of a crossing, that have a column; all others share one.
+        Most frequent levels of a category, or of a crossing, that have a column; all others share
+        one.
     buckets : int from 1 to 1,048,576
         Columns of a "hashed" one.
     intercept : bool
@@ -238,7 +305,8 @@ class Encoder:
         Parameters
         ----------
         table : table or list of dict
-            Of pandas, polars, pyarrow, DuckDB, a dict of columns, a CSV or Parquet file, or rows as dicts.
+            Of pandas, polars, pyarrow, DuckDB, a dict of columns, a CSV or Parquet file, or rows as
+            dicts.
 
         Returns
         -------
@@ -265,7 +333,9 @@ class Encoder:
                 texts[name] = _texts(values)
                 columns[name] = CategoryColumn.fit(texts[name], self._levels)
             else:
-                columns[name] = HashedColumn(buckets=self._buckets) if kind == "hashed" else TimeColumn()
+                columns[name] = (
+                    HashedColumn(buckets=self._buckets) if kind == "hashed" else TimeColumn()
+                )
                 if kind == "time":
                     columns[name].encode(name, values)  # raises where it holds no times
         crossings = []
@@ -273,10 +343,17 @@ class Encoder:
             wrong = next((name for name in (a, b) if name not in texts), None)
             if wrong is not None:
                 raise ValueError(
-                    f"cross = ({a!r}, {b!r}), but {wrong!r} is no category among the columns; say columns={{{wrong!r}: 'category'}}."
+                    f"cross = ({a!r}, {b!r}), but {wrong!r} is no category "
+                    f"among the "
+                    f"columns; say "
+                    f"columns={{{wrong!r}: 'category'}}."
                 )
-            crossings.append((a, b, CategoryColumn.fit(_pair_levels(texts[a], texts[b]), self._levels)))
-        return self._with(FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept))
+            crossings.append(
+                (a, b, CategoryColumn.fit(_pair_levels(texts[a], texts[b]), self._levels))
+            )
+        return self._with(
+            FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept)
+        )
 
     def transform(self, rows: object) -> np.ndarray:
         """Features of a row, or of every row of a table.
@@ -284,7 +361,8 @@ class Encoder:
         Parameters
         ----------
         rows : dict, list of dict, or table
-            A row by column name, several, or a table as `fit` takes it. Other columns are not looked at. None and NaN are missing.
+            A row by column name, several, or a table as `fit` takes it. Other columns are not
+            looked at. None and NaN are missing.
 
         Returns
         -------
@@ -293,7 +371,8 @@ class Encoder:
         Raises
         ------
         ValueError
-            Where a column is not there or an entry is not of its kind, and for an encoder that was not fitted. Complexity: O(d) a row.
+            Where a column is not there or an entry is not of its kind, and for an encoder that was
+            not fitted. Complexity: O(d) a row.
         """
         fitted = self._fitted_encoder()
         single = is_row(rows)
@@ -305,7 +384,11 @@ class Encoder:
                 texts[name] = _texts(values)
                 parts.append(column.encode(texts[name]))
             else:
-                parts.append(column.encode(name, _texts(values)) if isinstance(column, HashedColumn) else column.encode(name, values))
+                parts.append(
+                    column.encode(name, _texts(values))
+                    if isinstance(column, HashedColumn)
+                    else column.encode(name, values)
+                )
         for a, b, column in fitted.crossings:
             parts.append(column.encode(_pair_levels(texts[a], texts[b])))
         if fitted.intercept:
@@ -317,8 +400,12 @@ class Encoder:
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
         fitted = self._fitted_encoder()
-        own = itertools.chain.from_iterable(column.names(name) for name, column in fitted.columns.items())
-        pairs = itertools.chain.from_iterable(column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings)
+        own = itertools.chain.from_iterable(
+            column.names(name) for name, column in fitted.columns.items()
+        )
+        pairs = itertools.chain.from_iterable(
+            column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings
+        )
         return (*(["1"] if fitted.intercept else []), *own, *pairs)
 
     @property
@@ -363,60 +450,97 @@ class Encoder:
 
     def _fitted_encoder(self) -> FittedEncoder:
         if self._fitted is None:
-            raise ValueError("this encoder has learned nothing yet; use what encoder.fit(table) returns.")
+            raise ValueError(
+                "this encoder has learned nothing yet; use what encoder.fit(table) returns."
+            )
         return self._fitted
 
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<Encoder: not fitted yet>"
-        kinds = ", ".join(f"{name} ({column.kind})" for name, column in self._fitted.columns.items())
+        kinds = ", ".join(
+            f"{name} ({column.kind})" for name, column in self._fitted.columns.items()
+        )
         return f"<Encoder: {kinds} -> {self.dimension} features>"
 
 
 def _checked_kinds(columns: object) -> dict[str, Kind | None]:
     named = [columns] if isinstance(columns, str) else columns
     if not isinstance(named, Mapping | list | tuple):
-        raise ValueError(f"columns = {checks.show(columns)} must be names, or a dict of name and kind.")
+        raise ValueError(
+            f"columns = {checks.show(columns)} must be names, or a dict of name and kind."
+        )
     kinds: dict[str, Kind | None] = {}
     for name in named:
         if not isinstance(name, str) or not name:
             raise ValueError(f"columns has {checks.show(name)}, but names of columns are texts.")
         kind = named[name] if isinstance(named, Mapping) else None
-        kinds[name] = None if kind is None else KINDS[checks.choice(f"columns[{name!r}]", kind, KINDS)]
+        kinds[name] = (
+            None if kind is None else KINDS[checks.choice(f"columns[{name!r}]", kind, KINDS)]
+        )
     return kinds
 
 
 def _checked_pairs(cross: object) -> list[tuple[str, str]]:
     pairs: list[Any] = list(cross) if isinstance(cross, list | tuple) else [None]
     for pair in pairs:
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(name, str) for name in pair) or pair[0] == pair[1]:
-            raise ValueError(f"cross = {checks.show(cross)} must be pairs of two different columns, such as [('country', 'device')].")
+        if (
+            not isinstance(pair, list | tuple)
+            or len(pair) != 2
+            or not all(isinstance(name, str) for name in pair)
+            or pair[0] == pair[1]
+        ):
+            raise ValueError(
+                f"cross = {checks.show(cross)} must be pairs of two different "
+                f"columns, "
+                f"such as "
+                f"[('country', 'device')]."
+            )
     return [(a, b) for a, b in pairs]
 
 
 def is_row(rows: object) -> bool:
     """Whether this is one row by column name, and no table: its entries are single values."""
-    return isinstance(rows, Mapping) and bool(rows) and all(np.ndim(value) == 0 for value in rows.values())
+    return (
+        isinstance(rows, Mapping)
+        and bool(rows)
+        and all(np.ndim(value) == 0 for value in rows.values())
+    )
 
 
 def _table_of(table: object) -> TableBatch:
     if isinstance(table, Sequence) and not isinstance(table, str):
         if not table or not all(isinstance(row, Mapping) for row in table):
-            raise ValueError(f"rows = {checks.show(table)} are no rows; give dicts of column name and value, or a table.")
-        return TableBatch({name: [row[name] for row in table] for name in table[0] if all(name in row for row in table)})
+            raise ValueError(
+                f"rows = {checks.show(table)} are no rows; give dicts of "
+                f"column name "
+                f"and value, "
+                f"or a table."
+            )
+        return TableBatch(
+            {
+                name: [row[name] for row in table]
+                for name in table[0]
+                if all(name in row for row in table)
+            }
+        )
     if isinstance(table, Mapping):
         return TableBatch(table)
     opened = open_table(table, "table")
     pieces = list(opened.batches(opened.names))
     if len(pieces) == 1:
         return pieces[0]
-    return TableBatch({name: np.concatenate([piece.column(name) for piece in pieces]) for name in opened.names})
+    return TableBatch(
+        {name: np.concatenate([piece.column(name) for piece in pieces]) for name in opened.names}
+    )
 
 
 def _column(batch: TableBatch, name: str) -> np.ndarray:
     values = batch.column(name)
     if values.ndim != 1:
-        raise ValueError(f"column {name!r} has shape {values.shape}, but must hold one value a row.")
+        raise ValueError(
+            f"column {name!r} has shape {values.shape}, but must hold one value a row."
+        )
     return values
 
 
@@ -440,7 +564,10 @@ def _numbers(name: str, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _texts(values: np.ndarray) -> list[str | None]:
-    return [None if lost else _text(value) for value, lost in zip(values.tolist(), is_missing(values).tolist(), strict=True)]
+    return [
+        None if lost else _text(value)
+        for value, lost in zip(values.tolist(), is_missing(values).tolist(), strict=True)
+    ]
 
 
 def _text(value: object) -> str:
@@ -448,4 +575,7 @@ def _text(value: object) -> str:
 
 
 def _pair_levels(first: list[str | None], second: list[str | None]) -> list[str | None]:
-    return [None if a is None or b is None else f"{a}{JOINED}{b}" for a, b in zip(first, second, strict=True)]
+    return [
+        None if a is None or b is None else f"{a}{JOINED}{b}"
+        for a, b in zip(first, second, strict=True)
+    ]

@@ -1,4 +1,5 @@
-"""Logs as dsjson files of Vowpal Wabbit, both ways: one decision a line, actions from 1, costs, which are rewards with the other sign."""
+"""Logs as dsjson files of Vowpal Wabbit, both ways: one decision a line, actions from 1, costs,
+which are rewards with the other sign."""
 
 from __future__ import annotations
 
@@ -15,38 +16,60 @@ from numpy.typing import ArrayLike
 
 from ..core import checks, files
 from ..core.types import Arms, JsonObject
-from .log import TOLERANCE, ArmLabels, ArmsGiven, Label, Log, Rows, RowsInMemory, from_frame, in_order, new_log, whole
+from .log import (
+    TOLERANCE,
+    ArmLabels,
+    ArmsGiven,
+    Label,
+    Log,
+    Rows,
+    RowsInMemory,
+    from_frame,
+    in_order,
+    new_log,
+    whole,
+)
 from .tables import BadRows, Path, times
 
 if TYPE_CHECKING:
     from .encoding import Encoder
 
 OTHER_LOGS = {
-    "_outcomes": "several slots a decision (CCB or slates, _outcomes)", "_slots": "several slots a decision (CCB or slates, _slots)",
+    "_outcomes": "several slots a decision (CCB or slates, _outcomes)",
+    "_slots": "several slots a decision (CCB or slates, _slots)",
     "_label_ca": "continuous actions (CATS, _label_ca)",
-}  # fmt: skip
+}
 
 
 def from_dsjson(
-    path: Path, *, arms: ArmsGiven = None, rewards: tuple[float, float] = (0.0, 1.0), encoder: Encoder | None = None
-) -> Log:  # fmt: skip
-    """A log from a dsjson file of Vowpal Wabbit: one decision a line, actions from 1, costs, which become rewards -cost.
+    path: Path,
+    *,
+    arms: ArmsGiven = None,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    encoder: Encoder | None = None,
+) -> Log:
+    """A log from a dsjson file of Vowpal Wabbit: one decision a line, actions from 1, costs, which
+    become rewards -cost.
 
-    Of an event that comes several times the last state counts; so does a reward that comes later in a line of its own. Decisions
-    without a reward are left out and counted, and so are those that were never shown: marked _skipLearn, or _deferred and not activated
-    by a line with ActionTaken. An arm is what its action is called, by _tag or an id, wherever it stands; without names it is its place.
+    Of an event that comes several times the last state counts; so does a reward that comes later in
+    a line of its own. Decisions without a reward are left out and counted, and so are those that
+    were never shown: marked _skipLearn, or _deferred and not activated by a line with ActionTaken.
+    An arm is what its action is called, by _tag or an id, wherever it stands; without names it is
+    its place.
 
     Parameters
     ----------
     path : path
         The file.
     arms : int or list
-        K, or what all arms are called; by default those that occur, in the file's order where it never changes, else sorted.
+        K, or what all arms are called; by default those that occur, in the file's order where it
+        never changes, else sorted.
     rewards : (float, float)
         Lowest and highest reward, as in `from_frame`.
     encoder : Encoder
-        One that was fitted, for instance on what `dsjson_rows` returns; it makes the log's features, (n, d) of the shared namespaces, or
-        (n, K, d) where it has columns that actions have for themselves. None: the log has no features.
+        One that was fitted, for instance on what `dsjson_rows` returns; it makes the log's
+        features, (n, d) of the shared namespaces, or (n, K, d) where it has columns that actions
+        have for themselves. None: the log has no features.
 
     Returns
     -------
@@ -55,7 +78,8 @@ def from_dsjson(
     Raises
     ------
     ValueError
-        For files that are no such log, with the line, and for an encoder whose columns the file has not.
+        For files that are no such log, with the line, and for an encoder whose columns the file has
+        not.
 
     Examples
     --------
@@ -64,7 +88,8 @@ def from_dsjson(
     >>> import pathlib, tempfile
     >>> import tightrope as tr
     >>> path = pathlib.Path(tempfile.mkdtemp(), "news.dsjson")
-    >>> line = '{"_label_cost": %d, "_label_probability": 0.5, "_label_Action": %d, "c": {"user": {"age": %d}}}'
+    >>> line = '{"_label_cost": %d, "_label_probability": 0.5, "_label_Action": %d, '
+    >>> line += '"c": {"user": {"age": %d}}}'
     >>> _ = path.write_text("\\n".join(line % item for item in [(-1, 1, 30), (0, 2, 50)]))
     >>> tr.logs.dsjson_rows(path)
     [{'user.age': 30}, {'user.age': 50}]
@@ -76,7 +101,12 @@ def from_dsjson(
         from .encoding import Encoder  # with pydantic, which no other log needs
 
         if not isinstance(encoder, Encoder):
-            raise ValueError(f"encoder = {checks.show(encoder)} is no Encoder; give tr.Encoder().fit(tr.logs.dsjson_rows(path)).")
+            raise ValueError(
+                f"encoder = "
+                f"{checks.show(encoder)} is no "
+                f"Encoder; give "
+                f"tr.Encoder().fit(tr.logs.dsjson_rows(path))."
+            )
     decisions, left = _decisions_with_rewards(path)
     return _log_of(decisions, left, arms, rewards, encoder, path)
 
@@ -92,9 +122,10 @@ def dsjson_rows(path: Path) -> list[JsonObject]:
     Returns
     -------
     list of dict
-        A row for each decision that `from_dsjson` reads; where actions have namespaces of their own, a row for each of its actions, which
-        also has what they share. Truths are 1 and 0, lists a column for each entry; names that begin with an underscore, such as _tag,
-        are left out, but for _text.
+        A row for each decision that `from_dsjson` reads; where actions have namespaces of their
+        own, a row for each of its actions, which also has what they share. Truths are 1 and 0,
+        lists a column for each entry; names that begin with an underscore, such as _tag, are left
+        out, but for _text.
 
     Raises
     ------
@@ -106,7 +137,8 @@ def dsjson_rows(path: Path) -> list[JsonObject]:
 
 
 def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]], dict[str, int]]:
-    """The decisions of a file with their rewards, in their order, and how many are left out, in words."""
+    """The decisions of a file with their rewards, in their order, and how many are left out, in
+    words."""
     events: dict[str, JsonObject | None] = {}  # None: never shown
     late: dict[str, float] = {}
     deferred, taken = set[str](), set[str]()
@@ -121,14 +153,20 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]],
             if not isinstance(item, dict):
                 raise ValueError(f"{os.fspath(path)}, line {number}: not a JSON object.")
             id = str(item.get("EventId", f"line {number}"))
-            if "_label_Action" not in item and not item.keys().isdisjoint(("RewardValue", "ActionTaken")):
+            if "_label_Action" not in item and not item.keys().isdisjoint(
+                ("RewardValue", "ActionTaken")
+            ):
                 if item.get("RewardValue") is not None:
                     late[id] = checks.real(f"RewardValue in line {number}", item["RewardValue"])
                 if item.get("ActionTaken"):
                     taken.add(id)
                 continue
             # A dict keeps the place of an event's first state.
-            events[id] = None if item.get("_skipLearn") else _event(item, f"{os.fspath(path)}, line {number}")
+            events[id] = (
+                None
+                if item.get("_skipLearn")
+                else _event(item, f"{os.fspath(path)}, line {number}")
+            )
             (deferred.add if item.get("_deferred") else deferred.discard)(id)
     decisions, waiting, never = [], 0, 0
     for id, event in events.items():
@@ -141,7 +179,11 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]],
         else:
             decisions.append((event, reward))
     if not decisions:
-        raise ValueError(f"{os.fspath(path)} has no decision with a reward{f' that was shown ({never} were not)' if never else ''}.")
+        raise ValueError(
+            f"{os.fspath(path)} has no "
+            f"decision with a "
+            f"reward{f' that was shown ({never} were not)' if never else ''}."
+        )
     left = {"decisions without a reward": waiting, "decisions that were never shown": never}
     return decisions, {words: count for words, count in left.items() if count}
 
@@ -154,10 +196,18 @@ def _rows_of(shown: JsonObject) -> list[JsonObject]:
 
 def _flat(name: str, value: object) -> JsonObject:
     if isinstance(value, Mapping):
-        inside = [(f"{name}.{key}" if name else key, one) for key, one in value.items() if key == "_text" or not key.startswith("_")]
+        inside = [
+            (f"{name}.{key}" if name else key, one)
+            for key, one in value.items()
+            if key == "_text" or not key.startswith("_")
+        ]
         return {column: entry for key, one in inside for column, entry in _flat(key, one).items()}
     if isinstance(value, list):
-        return {column: entry for k, one in enumerate(value) for column, entry in _flat(f"{name}[{k}]", one).items()}
+        return {
+            column: entry
+            for k, one in enumerate(value)
+            for column, entry in _flat(f"{name}[{k}]", one).items()
+        }
     return {name: int(value) if isinstance(value, bool) else value}
 
 
@@ -167,37 +217,73 @@ def _lines(lines: Iterable[str], path: Path) -> Iterator[str]:
         yield from lines
     except UnicodeDecodeError:
         raise ValueError(
-            f"{os.fspath(path)} holds no text, but dsjson is a file of JSON lines; for a saved session: "
+            f"{os.fspath(path)} holds no text, but dsjson is a file of JSON "
+            f"lines; for "
+            f"a saved "
+            f"session: "
             "tr.logs.from_session(tr.Session.load(path))."
         ) from None
 
 
 def _event(item: JsonObject, where: str) -> JsonObject:
-    other = next((kind for key, kind in OTHER_LOGS.items() if key in item or key in (item.get("c") or ())), None)
+    other = next(
+        (kind for key, kind in OTHER_LOGS.items() if key in item or key in (item.get("c") or ())),
+        None,
+    )
     if other is not None:
-        raise ValueError(f"{where}: this is a log of {other}, which is not read; give one action a decision, or write the log as a table.")
+        raise ValueError(
+            f"{where}: this is a log of {other}, which is not read; give one "
+            f"action a "
+            f"decision, "
+            f"or write the log as "
+            f"a table."
+        )
     action, chance = item.get("_label_Action"), item.get("_label_probability")
     if not any(key.startswith("_label") for key in item):
         raise ValueError(
-            f"{where}: no key begins with _label, so this is no decision of dsjson; it has {', '.join(list(item)[:10])}. Write a table of "
-            "JSON lines as CSV or Parquet, as by pandas.read_json(path, lines=True).to_parquet(other)."
+            f"{where}: no key begins with _label, so this is no "
+            f"decision of "
+            f"dsjson; it has "
+            f"{', '.join(list(item)[:10])}. Write a table of "
+            "JSON lines as CSV or "
+            "Parquet, as by "
+            "pandas.read_json(path, "
+            "lines=True).to_parquet(other)."
         )
     if action is None or chance is None:
         raise ValueError(f"{where}: _label_Action and _label_probability must be there.")
     if item.get("pdrop"):
-        raise ValueError(f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; give a log with all events.")
+        raise ValueError(
+            f"{where}: pdrop = {item['pdrop']} says that the log was thinned, "
+            f"which is "
+            f"not read; "
+            f"give a log with all "
+            f"events."
+        )
     cost, shown = item.get("_label_cost"), item.get("c")
     shown = shown if isinstance(shown, Mapping) else {}
     multi = shown.get("_multi", [])
     if not isinstance(multi, list) or not all(isinstance(one, Mapping) for one in multi):
-        raise ValueError(f"{where}: c._multi = {checks.show(multi)} must be a list of the actions, each a dict of its features.")
+        raise ValueError(
+            f"{where}: c._multi = {checks.show(multi)} must be a list of the "
+            f"actions, "
+            f"each a dict "
+            f"of its features."
+        )
     most = len(multi) or None
     arm = checks.integer(f"_label_Action ({where})", action, least=1, most=most) - 1
     return {
-        "arm": arm, "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),
-        "chance": checks.real(f"_label_probability ({where})", chance, above=0, most=1.0 + TOLERANCE), "time": item.get("Timestamp"),
-        "c": shown, "names": [_name_of(one) for one in multi], "where": where, **_action_list(item, arm, most, where),
-    }  # fmt: skip
+        "arm": arm,
+        "cost": None if cost is None else checks.real(f"_label_cost ({where})", cost),
+        "chance": checks.real(
+            f"_label_probability ({where})", chance, above=0, most=1.0 + TOLERANCE
+        ),
+        "time": item.get("Timestamp"),
+        "c": shown,
+        "names": [_name_of(one) for one in multi],
+        "where": where,
+        **_action_list(item, arm, most, where),
+    }
 
 
 def _action_list(item: JsonObject, arm: int, most: int | None, where: str) -> JsonObject:
@@ -205,46 +291,102 @@ def _action_list(item: JsonObject, arm: int, most: int | None, where: str) -> Js
     listed, chances = item.get("a"), item.get("p")
     for name, values in (("a", listed), ("p", chances)):
         if values is not None and not isinstance(values, list):
-            raise ValueError(f"{where}: {name} = {checks.show(values)} must be a list, an entry for each action.")
+            raise ValueError(
+                f"{where}: {name} = {checks.show(values)} must be a list, an entry for each action."
+            )
     if chances is not None and (listed is None or len(listed) != len(chances)):
         raise ValueError(f"{where}: a and p must be lists of the same length.")
     if listed is None:
         return {"a": None, "p": None}
-    rule = f"{where}: a = {checks.show(listed)} must be different actions, whole numbers from 1{f' to {most}' if most else ''}"
+    rule = (
+        f"{where}: a = {checks.show(listed)} must be different "
+        f"actions, whole "
+        f"numbers from "
+        f"1{f' to {most}' if most else ''}"
+    )
     if not listed or not all(type(one) is int for one in listed) or len(set(listed)) < len(listed):
         raise ValueError(f"{rule}.")
     if min(listed) < 1 or max(listed) > (most or max(listed)) or arm + 1 not in listed:
-        raise ValueError(f"{rule}, with _label_Action = {arm + 1} among them; if they count from 0, add 1 to each.")
-    numbers = None if chances is None else [checks.real(f"p ({where})", each, least=0, most=1.0 + TOLERANCE) for each in chances]
-    return {"a": [one - 1 for one in listed], "p": numbers, "from 0": listed[0] == arm and listed[0] != arm + 1}
+        raise ValueError(
+            f"{rule}, with _label_Action = {arm + 1} among them; if they count "
+            f"from 0, "
+            f"add 1 to "
+            f"each."
+        )
+    numbers = (
+        None
+        if chances is None
+        else [checks.real(f"p ({where})", each, least=0, most=1.0 + TOLERANCE) for each in chances]
+    )
+    return {
+        "a": [one - 1 for one in listed],
+        "p": numbers,
+        "from 0": listed[0] == arm and listed[0] != arm + 1,
+    }
 
 
 def _name_of(one: Mapping[str, object]) -> str | None:
     spaces = [one, *(space for space in one.values() if isinstance(space, Mapping))]
-    name = next((value for value in (one.get("_tag"), *(space.get("id") for space in spaces)) if value not in (None, "")), None)
+    name = next(
+        (
+            value
+            for value in (one.get("_tag"), *(space.get("id") for space in spaces))
+            if value not in (None, "")
+        ),
+        None,
+    )
     return str(name) if isinstance(name, (str, int)) and not isinstance(name, bool) else None
 
 
-def _by_name(events: list[JsonObject], arms: ArmsGiven) -> tuple[ArmLabels, list[np.ndarray | None]]:
-    """The arms, and for each decision the arms of its actions in their order; None where these are known by their place alone."""
+def _by_name(
+    events: list[JsonObject], arms: ArmsGiven
+) -> tuple[ArmLabels, list[np.ndarray | None]]:
+    """The arms, and for each decision the arms of its actions in their order; None where these are
+    known by their place alone."""
     lists = [event["names"] for event in events]
     if any(None in names for names in lists) or not all(lists):
         places: dict[str, int] = {}
         for event in events:
             for place, name in enumerate(event["names"]):
                 if name is not None and places.setdefault(name, place) != place:
-                    raise ValueError(f"{event['where']}: action {name!r} was at another place before; name every action of every decision.")
-        most = max(max(event["arm"], len(event["names"]) - 1, *(event["a"] or [0])) for event in events)
+                    raise ValueError(
+                        f"{event['where']}: action {name!r} was at "
+                        f"another place "
+                        f"before; name "
+                        f"every action of "
+                        f"every decision."
+                    )
+        most = max(
+            max(event["arm"], len(event["names"]) - 1, *(event["a"] or [0])) for event in events
+        )
         labels = ArmLabels(most + 1) if arms is None else ArmLabels.from_argument(arms)
         if labels.count <= most:
-            raise ValueError(f"arms = {checks.show(arms)} must be at least {most + 1}, the largest action of the file.")
+            raise ValueError(
+                f"arms = {checks.show(arms)} must be at least {most + 1}, the "
+                f"largest "
+                f"action of "
+                f"the file."
+            )
         return labels, [None] * len(events)
-    twice = next((event for event in events if len(set(event["names"])) < len(event["names"])), None)
+    twice = next(
+        (event for event in events if len(set(event["names"])) < len(event["names"])), None
+    )
     if twice is not None:
-        raise ValueError(f"{twice['where']}: two actions have the same name, {checks.show(twice['names'])}; give each one of its own.")
-    called: list[Label] = sorted(set().union(*lists)) if any(names != lists[0] for names in lists) else list(lists[0])
+        raise ValueError(
+            f"{twice['where']}: two actions have the "
+            f"same name, "
+            f"{checks.show(twice['names'])}; "
+            f"give each one of its own."
+        )
+    called: list[Label] = (
+        sorted(set().union(*lists)) if any(names != lists[0] for names in lists) else list(lists[0])
+    )
     if all(str(one).isdecimal() and str(int(one)) == one for one in called):
-        called = sorted(map(int, called)) if any(names != lists[0] for names in lists) else list(map(int, called))
+        called = (
+            sorted(map(int, called))
+            if any(names != lists[0] for names in lists)
+            else list(map(int, called))
+        )
     if arms is None:
         labels = ArmLabels(len(called), called)
     else:
@@ -256,23 +398,40 @@ def _by_name(events: list[JsonObject], arms: ArmsGiven) -> tuple[ArmLabels, list
         lost = next((name for name in event["names"] if name not in known), None)
         if lost is not None:
             raise ValueError(
-                f"{event['where']}: action {lost!r} is not among arms = {checks.show(arms)}; the file has {len(called)} actions, so "
+                f"{event['where']}: action {lost!r} is not "
+                f"among arms = "
+                f"{checks.show(arms)}; the "
+                f"file has "
+                f"{len(called)} actions, so "
                 "give their number or all their names."
             )
     return labels, [np.array([known[name] for name in names]) for names in lists]
 
 
 def _log_of(
-    decisions: list[tuple[JsonObject, float]], left: Mapping[str, int], arms: ArmsGiven, rewards: tuple[float, float],
-    encoder: Encoder | None, path: Path,
-) -> Log:  # fmt: skip
+    decisions: list[tuple[JsonObject, float]],
+    left: Mapping[str, int],
+    arms: ArmsGiven,
+    rewards: tuple[float, float],
+    encoder: Encoder | None,
+    path: Path,
+) -> Log:
     events = [event for event, _ in decisions]
     shifted = [event for event in events if event.get("from 0")]
-    if shifted and not any(event["a"] is not None and event["a"][0] == event["arm"] for event in events):
-        raise ValueError(f"{shifted[0]['where']}: a begins with _label_Action - 1, so it counts actions from 0; add 1 to each.")
+    if shifted and not any(
+        event["a"] is not None and event["a"][0] == event["arm"] for event in events
+    ):
+        raise ValueError(
+            f"{shifted[0]['where']}: a begins with _label_Action - 1, so "
+            f"it counts "
+            f"actions from "
+            f"0; add 1 to each."
+        )
     labels, own = _by_name(events, arms)
     K, n = labels.count, len(events)
-    H = np.zeros((n, K)) if all(event["p"] is not None for event in events) else None  # else only the played arm's is known
+    H = (
+        np.zeros((n, K)) if all(event["p"] is not None for event in events) else None
+    )  # else only the played arm's is known
     mask = np.zeros((n, K), dtype=np.bool_)
     arm = np.empty(n, dtype=np.int64)
     for i, (event, places) in enumerate(zip(events, own, strict=True)):
@@ -289,25 +448,39 @@ def _log_of(
         try:
             time = times(np.array(stamps, dtype=object), "Timestamp", bad)
         except ValueError:
-            raise ValueError(f"{os.fspath(path)}: Timestamp must hold times such as 2026-01-31T12:00:00Z.") from None
+            raise ValueError(
+                f"{os.fspath(path)}: Timestamp must hold times such as 2026-01-31T12:00:00Z."
+            ) from None
     features = _features(decisions, K, encoder, path)
     if features is not None and features.ndim == 3:
         for i, places in enumerate(own):
             if places is not None:
                 features[i, places] = features[i].copy()
     rows = Rows(
-        arm, np.array([reward for _, reward in decisions], dtype=np.float64),
-        np.array([event["chance"] for event in events], dtype=np.float64), features, None if mask.all() else mask, H, time,
-    )  # fmt: skip
+        arm,
+        np.array([reward for _, reward in decisions], dtype=np.float64),
+        np.array([event["chance"] for event in events], dtype=np.float64),
+        features,
+        None if mask.all() else mask,
+        H,
+        time,
+    )
     return new_log(RowsInMemory(in_order(rows)), K, labels.labels, rewards=rewards, left_out=left)
 
 
-def _features(decisions: list[tuple[JsonObject, float]], K: int, encoder: Encoder | None, path: Path) -> np.ndarray | None:
+def _features(
+    decisions: list[tuple[JsonObject, float]], K: int, encoder: Encoder | None, path: Path
+) -> np.ndarray | None:
     """(n, d) of what decisions showed, or (n, K, d) where every action has its own."""
     if encoder is None:
         return None
-    shared, columns = [_flat("", event["c"]) for event, _ in decisions], encoder.to_dict()["columns"].keys()
-    if all(columns <= one.keys() for one in shared):  # it looks at nothing that actions have for themselves
+    shared, columns = (
+        [_flat("", event["c"]) for event, _ in decisions],
+        encoder.to_dict()["columns"].keys(),
+    )
+    if all(
+        columns <= one.keys() for one in shared
+    ):  # it looks at nothing that actions have for themselves
         rows = [[one] for one in shared]
     else:
         rows = [_rows_of(event["c"]) for event, _ in decisions]
@@ -318,17 +491,23 @@ def _features(decisions: list[tuple[JsonObject, float]], K: int, encoder: Encode
     few = next((i for i, number in enumerate(numbers) if number != K), None)
     if few is not None:
         raise ValueError(
-            f"{os.fspath(path)}: decision {few} shows the features of {numbers[few]} of {K} actions, but a log with features has those of "
+            f"{os.fspath(path)}: decision {few} shows the "
+            f"features of "
+            f"{numbers[few]} of {K} "
+            f"actions, but a log "
+            f"with features has "
+            f"those of "
             "all; give arms=, or encoder=None."
         )
     return encoded.reshape(len(rows), K, -1)
 
 
 def to_dsjson(log: Log, path: Path) -> pathlib.Path:
-    """Write the log as dsjson: actions from 1, costs -reward, the logger's probabilities where they are known, names and features.
+    """Write the log as dsjson: actions from 1, costs -reward, the logger's probabilities where they
+    are known, names and features.
 
-    Names of arms stand as `_tag` of the actions, and as their feature `arm.id` where they have no others, so that Vowpal Wabbit tells
-    them apart. Features are the numbers of `x`.
+    Names of arms stand as `_tag` of the actions, and as their feature `arm.id` where they have no
+    others, so that Vowpal Wabbit tells them apart. Features are the numbers of `x`.
 
     Parameters
     ----------
@@ -345,8 +524,9 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
     Raises
     ------
     ValueError
-        For what has no form in dsjson: sets, slots, numbers as times that are no seconds since 1970, and eligible arms without the
-        logger's probabilities, unless all eligible ones had the same.
+        For what has no form in dsjson: sets, slots, numbers as times that are no seconds since
+        1970, and eligible arms without the logger's probabilities, unless all eligible ones had the
+        same.
     """
     target = pathlib.Path(path)
     if log.size > 1:
@@ -355,7 +535,13 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
     if first.slot is not None:
         raise ValueError("slots have no form in dsjson; write the log as a table.")
     if first.eligible is not None and first.probabilities is None and not log.uniform:
-        raise ValueError("eligible arms have a form in dsjson only beside the logger's probabilities of all arms; give them to from_frame.")
+        raise ValueError(
+            "eligible arms have a form in dsjson only beside the "
+            "logger's "
+            "probabilities of all "
+            "arms; give them to "
+            "from_frame."
+        )
     with files.atomically(target) as file:
         for rows in map(_with_shares, log.chunks()):
             for i in range(rows.arm.size):
@@ -364,7 +550,8 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
 
 
 def _context(log: Log, rows: Rows, i: int) -> dict[str, object]:
-    """The features and names that a decision showed, as `c`; nothing where the log has neither names nor features."""
+    """The features and names that a decision showed, as `c`; nothing where the log has neither
+    names nor features."""
     own = log.arm_features
     shared: dict[str, object] = {}
     if rows.features is not None:
@@ -375,9 +562,17 @@ def _context(log: Log, rows: Rows, i: int) -> dict[str, object]:
     if log.names is None and own is None and not shared:
         return {}
     names = [str(name) for name in (log.names or range(log.arms))]
-    listed = {} if rows.probabilities is not None else {"a": played_first(int(rows.arm[i]), log.arms)}
+    listed = (
+        {} if rows.probabilities is not None else {"a": played_first(int(rows.arm[i]), log.arms)}
+    )
     return listed | {
-        "c": shared | {"_multi": [action(name, None if own is None else {"x": own[k].tolist()}) for k, name in enumerate(names)]}
+        "c": shared
+        | {
+            "_multi": [
+                action(name, None if own is None else {"x": own[k].tolist()})
+                for k, name in enumerate(names)
+            ]
+        }
     }
 
 
@@ -401,7 +596,11 @@ def _line(rows: Rows, i: int) -> dict[str, object]:
     others: list[int] = [arm]
     chances = [float(rows.propensity[i])]
     if rows.probabilities is not None:
-        shown = range(rows.probabilities.shape[1]) if rows.eligible is None else np.flatnonzero(rows.eligible[i]).tolist()
+        shown = (
+            range(rows.probabilities.shape[1])
+            if rows.eligible is None
+            else np.flatnonzero(rows.eligible[i]).tolist()
+        )
         others += [k for k in shown if k != arm]
         chances += [float(rows.probabilities[i, k]) for k in others[1:]]
     line = decision(str(rows.given[i]), arm, float(rows.reward[i]), chances[0])
@@ -415,8 +614,13 @@ def _line(rows: Rows, i: int) -> dict[str, object]:
 
 def decision(id: str, arm: int, reward: float, chance: float) -> dict[str, object]:
     return {
-        "_label_cost": -reward, "_label_probability": chance, "_label_Action": arm + 1, "_labelIndex": arm, "EventId": id, "Version": "1",
-    }  # fmt: skip
+        "_label_cost": -reward,
+        "_label_probability": chance,
+        "_label_Action": arm + 1,
+        "_labelIndex": arm,
+        "EventId": id,
+        "Version": "1",
+    }
 
 
 def _stamp(time: object) -> str:
@@ -427,24 +631,36 @@ def _stamp(time: object) -> str:
             time = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
         except (ValueError, OverflowError, OSError):
             raise ValueError(
-                f"time = {seconds:g} is no time in seconds since 1970, which dsjson needs; divide milliseconds by 1e3, nanoseconds by "
+                f"time = {seconds:g} is no time in seconds since 1970, "
+                f"which dsjson "
+                f"needs; divide "
+                f"milliseconds by "
+                f"1e3, nanoseconds by "
                 "1e9, or give times as dates."
             ) from None
     return str(time).replace(" ", "T").replace("+00:00", "Z")
 
 
-# Logs as the dicts of the Open Bandit Pipeline, both ways. That library is not needed: a dict of arrays is all that is exchanged.
+# Logs as the dicts of the Open Bandit Pipeline, both ways. That library is not needed: a dict of
+# arrays is all that is exchanged.
 
 
-def from_obp(feedback: Mapping[str, ArrayLike], *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
+def from_obp(
+    feedback: Mapping[str, ArrayLike],
+    *,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    floor: float | None = None,
+) -> Log:
     """A log from the dict of the Open Bandit Pipeline.
 
     Parameters
     ----------
     feedback : dict
-        n_actions, action (n,), reward (n,), pscore (n,), and where they are there position (n,), which becomes the slot, context (n, d),
-        the features, pi_b (n, K, positions), of which pi_b[:, :, position] are the logger's probabilities, and eligible (n, K), which
-        `to_obp` adds. Of slates (slate_id) pscore must be that of the arm in its slot, as pscore_item_position.
+        n_actions, action (n,), reward (n,), pscore (n,), and where they are there position (n,),
+        which becomes the slot, context (n, d), the features, pi_b (n, K, positions), of which
+        pi_b[:, :, position] are the logger's probabilities, and eligible (n, K), which `to_obp`
+        adds. Of slates (slate_id) pscore must be that of the arm in its slot, as
+        pscore_item_position.
     rewards, floor
         As in `from_frame`.
 
@@ -458,34 +674,69 @@ def from_obp(feedback: Mapping[str, ArrayLike], *, rewards: tuple[float, float] 
         As `from_frame` does, and for what is no such dict.
     """
     if not isinstance(feedback, Mapping):
-        raise ValueError(f"feedback = {checks.show(feedback)} is not a dict of arrays with action, reward and pscore, as obp makes it.")
+        raise ValueError(
+            f"feedback = {checks.show(feedback)} is not a dict of arrays with "
+            f"action, "
+            f"reward and "
+            f"pscore, as obp makes it."
+        )
     missing = [name for name in ("action", "reward", "pscore") if feedback.get(name) is None]
     if missing:
         raise ValueError(f"feedback has no {missing[0]!r}; it needs action, reward and pscore.")
     own = feedback.get("pscore_item_position")
-    if feedback.get("slate_id") is not None and (own is None or not np.array_equal(np.asarray(feedback["pscore"]), np.asarray(own))):
+    if feedback.get("slate_id") is not None and (
+        own is None or not np.array_equal(np.asarray(feedback["pscore"]), np.asarray(own))
+    ):
         remedy = (
-            "feedback | {'pscore': feedback['pscore_item_position']}" if own is not None else "it as pscore_item_position and as pscore"
+            "feedback | {'pscore': feedback['pscore_item_position']}"
+            if own is not None
+            else "it as pscore_item_position and as pscore"
         )
         raise ValueError(
-            "feedback has 'slate_id', so its pscore is the probability of a whole slate, but every row needs that of its arm in its slot; "
+            "feedback has 'slate_id', so its pscore is the probability of "
+            "a whole "
+            "slate, but "
+            "every row needs "
+            "that of its arm in "
+            "its slot; "
             f"give {remedy}."
         )
     position = feedback.get("position")
-    table: dict[str, ArrayLike] = {"arm": feedback["action"], "reward": feedback["reward"], "propensity": feedback["pscore"]}
+    table: dict[str, ArrayLike] = {
+        "arm": feedback["action"],
+        "reward": feedback["reward"],
+        "propensity": feedback["pscore"],
+    }
     if position is not None:
         table["slot"] = np.asarray(position)
-    probabilities = None if feedback.get("pi_b") is None else _of_positions(checks.floats("pi_b", feedback["pi_b"]), position)
+    probabilities = (
+        None
+        if feedback.get("pi_b") is None
+        else _of_positions(checks.floats("pi_b", feedback["pi_b"]), position)
+    )
     context = feedback.get("context")
     features = None if context is None else checks.floats("context", context)
     K = feedback.get("n_actions", feedback.get("n_unique_action"))
-    if K is None and probabilities is None:  # an action is a number from 0, also where some were never played
+    if (
+        K is None and probabilities is None
+    ):  # an action is a number from 0, also where some were never played
         K = int(np.max(checks.floats("action", table["arm"]), initial=0.0)) + 1
     slot = "slot" if position is not None else None
     arms = None if K is None else checks.integer("n_actions", K, least=1)
-    eligible = None if feedback.get("eligible") is None else checks.floats("eligible", feedback["eligible"])
+    eligible = (
+        None
+        if feedback.get("eligible") is None
+        else checks.floats("eligible", feedback["eligible"])
+    )
     return from_frame(
-        table, features=features, probabilities=probabilities, eligible=eligible, slot=slot, arms=arms, rewards=rewards, floor=floor
+        table,
+        features=features,
+        probabilities=probabilities,
+        eligible=eligible,
+        slot=slot,
+        arms=arms,
+        rewards=rewards,
+        floor=floor,
     )
 
 
@@ -494,9 +745,18 @@ def _of_positions(pi: np.ndarray, position: ArrayLike | None) -> np.ndarray:
     if pi.ndim != 3:
         return pi
     n = pi.shape[0]
-    place = np.zeros(n, dtype=np.int64) if position is None or pi.shape[2] == 1 else np.asarray(position, dtype=np.int64)
+    place = (
+        np.zeros(n, dtype=np.int64)
+        if position is None or pi.shape[2] == 1
+        else np.asarray(position, dtype=np.int64)
+    )
     if place.shape != (n,) or (place < 0).any() or (place >= pi.shape[2]).any():
-        raise ValueError(f"position must hold one whole number from 0 to {pi.shape[2] - 1} for each of the {n} rows of pi_b.")
+        raise ValueError(
+            f"position must hold one whole number from 0 to {pi.shape[2] - 1} for "
+            f"each of "
+            f"the {n} "
+            f"rows of pi_b."
+        )
     return pi[np.arange(n), :, place]
 
 
@@ -511,8 +771,9 @@ def to_obp(log: Log) -> dict[str, object]:
     Returns
     -------
     dict
-        n_rounds, n_actions, action, reward, pscore, position, context, action_context, pi_b; None for what the log does not have. Where
-        not all arms could be played also eligible (n, K), of which that library takes no notice.
+        n_rounds, n_actions, action, reward, pscore, position, context, action_context, pi_b; None
+        for what the log does not have. Where not all arms could be played also eligible (n, K), of
+        which that library takes no notice.
 
     Raises
     ------
@@ -520,16 +781,28 @@ def to_obp(log: Log) -> dict[str, object]:
         For logs of sets, whose rows it would take for rounds of one arm each.
     """
     if log.size > 1:
-        raise ValueError("a log of sets has no form in the dict of the Open Bandit Pipeline; write it as a table.")
+        raise ValueError(
+            "a log of sets has no form in the dict of the Open Bandit "
+            "Pipeline; write "
+            "it as a "
+            "table."
+        )
     rows = whole(log)
     eligible = {} if rows.eligible is None else {"eligible": rows.eligible}
     position = None if rows.slot is None else rows.slot
     pi = None if rows.probabilities is None else rows.probabilities[:, :, None]
     return {
-        "n_rounds": rows.arm.size, "n_actions": log.arms, "action": rows.arm, "reward": rows.reward, "pscore": rows.propensity,
-        "position": position, "context": rows.features, "action_context": log.arm_features, "pi_b": pi,
+        "n_rounds": rows.arm.size,
+        "n_actions": log.arms,
+        "action": rows.arm,
+        "reward": rows.reward,
+        "pscore": rows.propensity,
+        "position": position,
+        "context": rows.features,
+        "action_context": log.arm_features,
+        "pi_b": pi,
         **eligible,
-    }  # fmt: skip
+    }
 
 
 # The file of a session's journal, and `from_journal`: the log of the decisions in it.
@@ -545,23 +818,36 @@ def line_of(entry: JsonObject) -> bytes:
 
 
 def read_journal(path: pathlib.Path) -> Iterator[tuple[int, JsonObject]]:
-    """(position of the line's end, entry) of every whole line. Raises ValueError where a line before the last one is damaged."""
+    """(position of the line's end, entry) of every whole line. Raises ValueError where a line
+    before the last one is damaged."""
     with open(path, "rb") as file:
         end, number, damaged = 0, 0, 0
         for line in file:
             number += 1
             if damaged:
-                raise ValueError(f"path = {str(path)!r}: line {damaged} is damaged; restore the file from a copy.")
+                raise ValueError(
+                    f"path = {str(path)!r}: line {damaged} is damaged; "
+                    f"restore the "
+                    f"file from a "
+                    f"copy."
+                )
             entry = entry_of(line)
             if entry is None:
                 damaged = number
                 continue
             end += len(line)
             if number == 1 and entry.get("journal") != FORMAT:
-                raise ValueError(f"path = {str(path)!r} is not a journal that this version reads; pass a file that tr.Journal wrote.")
+                raise ValueError(
+                    f"path = {str(path)!r} is not a journal that this "
+                    f"version reads; "
+                    f"pass a file "
+                    f"that tr.Journal wrote."
+                )
             yield end, entry
     if end == 0:
-        raise ValueError(f"path = {str(path)!r} is not a journal; pass a file that tr.Journal wrote.")
+        raise ValueError(
+            f"path = {str(path)!r} is not a journal; pass a file that tr.Journal wrote."
+        )
 
 
 def text_of_mask(mask: np.ndarray) -> str:
@@ -582,12 +868,18 @@ def entry_of(line: bytes) -> JsonObject | None:
     return entry if isinstance(entry, dict) else None
 
 
-def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
-    """A log of the decisions in a session's journal with their rewards, features and masks, in the order in which they were made.
+def from_journal(
+    path: str | pathlib.Path,
+    *,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    floor: float | None = None,
+) -> Log:
+    """A log of the decisions in a session's journal with their rewards, features and masks, in the
+    order in which they were made.
 
-    Left out and counted (`Log.left_out`): decisions without a reward yet, those that were cancelled or closed without one, and those
-    without a propensity. A decision that its session's window closed has the default reward. Rounds before arms were added have these
-    as not eligible.
+    Left out and counted (`Log.left_out`): decisions without a reward yet, those that were cancelled
+    or closed without one, and those without a propensity. A decision that its session's window
+    closed has the default reward. Rounds before arms were added have these as not eligible.
 
     Parameters
     ----------
@@ -605,7 +897,8 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
     Raises
     ------
     ValueError
-        Where nothing is left, for a damaged file, and for a session whose rounds bring their own candidates.
+        Where nothing is left, for a damaged file, and for a session whose rounds bring their own
+        candidates.
 
     Examples
     --------
@@ -623,7 +916,12 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
         raise ValueError(f"path = {str(path)!r} does not exist; pass a file that tr.Journal wrote.")
     head, decisions, added = decisions_of(path)
     if head["catalogue"]:
-        raise ValueError("this journal's arms are new candidates at every call, so its log has no arms to compare; keep a table.")
+        raise ValueError(
+            "this journal's arms are new candidates at every call, so its "
+            "log has no "
+            "arms to "
+            "compare; keep a table."
+        )
     kept = [one for one in decisions if complete(one)]
     others = [one for one in decisions if has_propensity(one) and not complete(one)]
     ended = sum(one["ended"] for one in others)
@@ -635,7 +933,9 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
     left = {words: count for words, count in left.items() if count}
     if not kept:
         there = ", ".join(f"{count} {words}" for words, count in left.items()) or "no decisions"
-        raise ValueError(f"path = {str(path)!r} has no decision with a reward and a propensity ({there}).")
+        raise ValueError(
+            f"path = {str(path)!r} has no decision with a reward and a propensity ({there})."
+        )
     K, names = len(added), None if head["names"] is None else tuple(added)
     X = None if head["features"] is None or head["arms"] != K else np.array(head["features"])
     rows = RowsInMemory(rows_of(kept, K, head["sets"]))
@@ -643,7 +943,8 @@ def from_journal(path: str | pathlib.Path, *, rewards: tuple[float, float] = (0.
 
 
 def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[str | int]]:
-    """The first entry of a journal, its decisions with their answers and the number of arms of their time, and the arms at its end."""
+    """The first entry of a journal, its decisions with their answers and the number of arms of
+    their time, and the arms at its end."""
     head: JsonObject = {}
     decisions: dict[str | int, JsonObject] = {}
     arms: list[str | int] = []
@@ -668,13 +969,21 @@ def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list
                 arms += entry["names"] or range(len(arms), len(arms) + entry["number"])
     if head["window"] is not None:
         for one in decisions.values():
-            if (moment - one["t"] > head["window"]) if head["timed"] else (one["round"] < last - head["window"]):
+            if (
+                (moment - one["t"] > head["window"])
+                if head["timed"]
+                else (one["round"] < last - head["window"])
+            ):
                 expire(one, head["default_reward"])
     return head, list(decisions.values()), arms
 
 
 def answer(one: JsonObject, value: float | list[list[float]]) -> None:
-    one["answers"] |= {int(arm): reward for arm, reward in value} if isinstance(value, list) else {one["arm"]: value}
+    one["answers"] |= (
+        {int(arm): reward for arm, reward in value}
+        if isinstance(value, list)
+        else {one["arm"]: value}
+    )
 
 
 def expire(one: JsonObject, default: float) -> None:
@@ -699,7 +1008,9 @@ def rows_of(decisions: list[JsonObject], K: int, sets: bool) -> Rows:
     repeats = np.array([len(arms_of(one)) for one in decisions])
     arm = np.array([k for one in decisions for k in arms_of(one)], dtype=np.int64)
     reward = np.array([one["answers"][k] for one in decisions for k in arms_of(one)])
-    chance = np.array([p for one in decisions for p in (one["p"] if isinstance(one["p"], list) else [one["p"]])])
+    chance = np.array(
+        [p for one in decisions for p in (one["p"] if isinstance(one["p"], list) else [one["p"]])]
+    )
     features = features_of(decisions, K)
     masks = None
     if any(one.get("mask") is not None or one["arms"] < K for one in decisions):
@@ -709,16 +1020,21 @@ def rows_of(decisions: list[JsonObject], K: int, sets: bool) -> Rows:
             masks[i, : one["arms"]] = True if shown is None else mask_of_text(shown)
     time = np.array([one["t"] for one in decisions])
     return Rows(
-        arm, reward, chance,
+        arm,
+        reward,
+        chance,
         features=None if features is None else np.repeat(features, repeats, axis=0),
         eligible=None if masks is None else np.repeat(masks, repeats, axis=0),
         time=np.repeat(time, repeats),
-        round=np.repeat(np.array([one["round"] for one in decisions], dtype=np.int64), repeats) if sets else None,
-    )  # fmt: skip
+        round=np.repeat(np.array([one["round"] for one in decisions], dtype=np.int64), repeats)
+        if sets
+        else None,
+    )
 
 
 def features_of(decisions: list[JsonObject], K: int) -> np.ndarray | None:
-    """(n, d) of rounds that showed all arms one row, or (n, K, d), with zeros for arms that were added later; None without features."""
+    """(n, d) of rounds that showed all arms one row, or (n, K, d), with zeros for arms that were
+    added later; None without features."""
     if any("x" not in one for one in decisions):
         return None
     rows = [np.array(one["x"]) for one in decisions]
@@ -778,12 +1094,16 @@ class Remembering(Protocol):
         """Decisions that have ended, with their rewards."""
 
 
-def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None) -> Log:
-    """A log of the decisions that a session remembers with their rewards, in the order of its rounds.
+def from_session(
+    session: Remembering, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None
+) -> Log:
+    """A log of the decisions that a session remembers with their rewards, in the order of its
+    rounds.
 
-    Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those without a propensity, which `select` and a
-    session with measured=False ask for none, and those of long ago: a session remembers the last 10,000 closed decisions, and lets
-    their features and masks go. A `Journal` keeps all of them, for `from_journal`.
+    Left out and counted (`Log.left_out`): open decisions, those closed without a reward, those
+    without a propensity, which `select` and a session with measured=False ask for none, and those
+    of long ago: a session remembers the last 10,000 closed decisions, and lets their features and
+    masks go. A `Journal` keeps all of them, for `from_journal`.
 
     Parameters
     ----------
@@ -813,23 +1133,43 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
     Log(3 rows, 2 arms, rewards in [0, 1])
     """
     if not hasattr(session, "answered"):
-        raise ValueError(f"session = {checks.show(session)} is not a session; a saved one is read by Session.load(path).")
+        raise ValueError(
+            f"session = {checks.show(session)} is not a session; a "
+            f"saved one is "
+            f"read by "
+            f"Session.load(path)."
+        )
     if session.catalogue:
-        raise ValueError("this session's arms are new candidates at every call, so its log has no arms to compare; keep a table.")
+        raise ValueError(
+            "this session's arms are new candidates at every call, so its "
+            "log has no "
+            "arms to "
+            "compare; keep a table."
+        )
     arm: list[int] = []
     reward: list[float] = []
     chance: list[float] = []
     round: list[int] = []
-    unnamed = "made by select, without a propensity" if session.measured else "without a propensity, by a session with measured=False"
+    unnamed = (
+        "made by select, without a propensity"
+        if session.measured
+        else "without a propensity, by a session with measured=False"
+    )
     waiting = session.waiting
-    left = {"open decisions": waiting, "closed without a reward": 0, unnamed: session.played - (waiting - len(session.open))}
+    left = {
+        "open decisions": waiting,
+        "closed without a reward": 0,
+        unnamed: session.played - (waiting - len(session.open)),
+    }
     remembered = 0
     sets = session.arms.oracle is not None
     for decision, answers in sorted(session.answered(), key=lambda item: item[0].round):
         remembered += 1
         if np.isnan(decision.propensity).any():
             left[unnamed] += 1
-        elif answers is None or (isinstance(answers, dict) and len(answers) < np.size(decision.arm)):
+        elif answers is None or (
+            isinstance(answers, dict) and len(answers) < np.size(decision.arm)
+        ):
             left["closed without a reward"] += 1
         else:
             arms = np.atleast_1d(decision.arm).tolist()
@@ -837,15 +1177,34 @@ def from_session(session: Remembering, *, rewards: tuple[float, float] = (0.0, 1
             chance += np.atleast_1d(decision.propensity).tolist()
             reward += [answers[k] for k in arms] if isinstance(answers, dict) else [answers]
             round += [decision.round] * len(arms)
-    left["cancelled, or closed too long ago to be known"] = session.decided - session.played - remembered - len(session.open)
+    left["cancelled, or closed too long ago to be known"] = (
+        session.decided - session.played - remembered - len(session.open)
+    )
     left = {words: count for words, count in left.items() if count}
     if not arm:
         there = ", ".join(f"{count} {words}" for words, count in left.items()) or "no decisions"
-        raise ValueError(f"this session has no decision with a reward and a propensity ({there}); make them with Session.decide.")
+        raise ValueError(
+            f"this session has no decision with a reward and a propensity "
+            f"({there}); "
+            f"make them "
+            f"with Session.decide."
+        )
     rounds = np.array(round, dtype=np.int64)
     rows = Rows(
-        np.array(arm, dtype=np.int64), np.array(reward), np.array(chance), time=rounds.astype(np.float64), round=rounds if sets else None
+        np.array(arm, dtype=np.int64),
+        np.array(reward),
+        np.array(chance),
+        time=rounds.astype(np.float64),
+        round=rounds if sets else None,
     )
     names = session.names
     X = session.arms.features
-    return new_log(RowsInMemory(rows), session.arms.number, names, rewards=rewards, floor=floor, arm_features=X, left_out=left)
+    return new_log(
+        RowsInMemory(rows),
+        session.arms.number,
+        names,
+        rewards=rewards,
+        floor=floor,
+        arm_features=X,
+        left_out=left,
+    )

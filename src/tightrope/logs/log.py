@@ -1,7 +1,9 @@
-"""`Log`: decisions of a logger in one form, which estimators read in chunks, whatever table, file or session they are from.
+"""`Log`: decisions of a logger in one form, which estimators read in chunks, whatever table, file
+or session they are from.
 
-A row is one arm that was played: its number, its reward, the probability with which the logger played it (its propensity, in its
-slot where there are slots), and what the logger saw. Rows of the same round belong to one set of arms.
+A row is one arm that was played: its number, its reward, the probability with which the logger
+played it (its propensity, in its slot where there are slots), and what the logger saw. Rows of the
+same round belong to one set of arms.
 """
 
 from __future__ import annotations
@@ -44,53 +46,79 @@ from .tables import rewards as rewards_of
 
 
 Label: TypeAlias = int | str
-ArmsGiven: TypeAlias = int | Sequence[object] | np.ndarray | None  # K, or what all arms are called; None: what occurs
+ArmsGiven: TypeAlias = (
+    int | Sequence[object] | np.ndarray | None
+)  # K, or what all arms are called; None: what occurs
 
 
 class ArmLabels:
     """The arms of a log: their number, and what they are called where that is not their number.
 
-    A whole number in a table is the arm that is called so, whether its label is a number or text. Where all labels are words it is the
-    arm's own number. Where all numbers of a column could be either, and not of the same arms, nothing is guessed: it is refused.
+    A whole number in a table is the arm that is called so, whether its label is a number or text.
+    Where all labels are words it is the arm's own number. Where all numbers of a column could be
+    either, and not of the same arms, nothing is guessed: it is refused.
     """
 
     def __init__(self, count: int, called: Sequence[Label] | None = None) -> None:
         plain = called is None or list(called) == list(range(count))
         self.count = count
         self.labels: tuple[Label, ...] | None = None if plain else tuple(called or ())
-        self._places = {} if self.labels is None else {each: k for k, each in enumerate(self.labels)}
+        self._places = (
+            {} if self.labels is None else {each: k for k, each in enumerate(self.labels)}
+        )
         self._by_text = {str(each): k for k, each in enumerate(self.labels or ())}
-        self._words = self.labels is not None and not any(_reads_as_number(each) for each in self.labels)
+        self._words = self.labels is not None and not any(
+            _reads_as_number(each) for each in self.labels
+        )
 
     @classmethod
     def from_argument(cls, arms: ArmsGiven) -> ArmLabels:
-        if isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable) or (isinstance(arms, np.ndarray) and not arms.ndim):
+        if (
+            isinstance(arms, (str, bytes, Mapping))
+            or not isinstance(arms, Iterable)
+            or (isinstance(arms, np.ndarray) and not arms.ndim)
+        ):
             return cls(checks.integer("arms", arms, least=1))
         called: list[Label] = []
         for k, each in enumerate(checks.ordered("arms", arms)):
             one = label(each)
             if one is None:
-                raise ValueError(f"arms[{k}] = {checks.show(each)} is neither a whole number nor a name.")
+                raise ValueError(
+                    f"arms[{k}] = {checks.show(each)} is neither a whole number nor a name."
+                )
             called.append(one)
         if not called:
-            raise ValueError("arms is empty; give all arms' names or numbers, or leave it out: then it is those of the log.")
+            raise ValueError(
+                "arms is empty; give all arms' names or numbers, or leave "
+                "it out: "
+                "then it is "
+                "those of the log."
+            )
         texts = list(map(str, called))
         if len(set(texts)) < len(texts):
             twice = next(each for k, each in enumerate(called) if str(each) in texts[:k])
-            raise ValueError(f"arms has {checks.show(twice)} twice; every arm needs a name of its own.")
+            raise ValueError(
+                f"arms has {checks.show(twice)} twice; every arm needs a name of its own."
+            )
         return cls(len(called), called)
 
     @classmethod
-    def from_columns(cls, columns: Iterable[tuple[np.ndarray, np.ndarray, int]], name: str, least: int = 0) -> ArmLabels:
+    def from_columns(
+        cls, columns: Iterable[tuple[np.ndarray, np.ndarray, int]], name: str, least: int = 0
+    ) -> ArmLabels:
         """The arms that occur in a log: numbers in their order, or names in alphabetical order.
 
-        columns: the column of arms in parts, each with which of its rows are left out because they have no reward, which need no arm, and
-        with the number of its first row. least: K, where something else in the log has a place
-        for each arm; numbers below it are then the arms' own. Raises ValueError naming the first rows without an arm.
+        columns: the column of arms in parts, each with which of its rows are left out because they
+        have no reward, which need no arm, and with the number of its first row. least: K, where
+        something else in the log has a place for each arm; numbers below it are then the arms' own.
+        Raises ValueError naming the first rows without an arm.
         """
         occurring: set[Label] = set()
         for values, left_out, first in columns:
-            bad = BadRows(values.size if values.ndim == 1 else 0, left_out if left_out.shape == values.shape else None)
+            bad = BadRows(
+                values.size if values.ndim == 1 else 0,
+                left_out if left_out.shape == values.shape else None,
+            )
             places, distinct = labels(values, name, bad)
             if distinct and not bad.wrong.any():
                 _note_mixed(values, places, distinct, occurring, name, bad)
@@ -106,9 +134,17 @@ class ArmLabels:
         return cls(len(called), called)
 
     def numbers(self, values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
-        """A column of labels as (n,) arm numbers, int64; -1 where there is no such arm, which is a bad row."""
-        if self.labels is None and values.dtype.kind in "iu" and values.ndim == 1 and values.size == bad.wrong.size:
-            arms = values.astype(np.int64)  # without looking for what is distinct: the arms are their numbers
+        """A column of labels as (n,) arm numbers, int64; -1 where there is no such arm, which is a
+        bad row."""
+        if (
+            self.labels is None
+            and values.dtype.kind in "iu"
+            and values.ndim == 1
+            and values.size == bad.wrong.size
+        ):
+            arms = values.astype(
+                np.int64
+            )  # without looking for what is distinct: the arms are their numbers
         else:
             places, distinct = labels(values, name, bad)
             self._refuse_two_meanings(name, distinct)
@@ -125,9 +161,20 @@ class ArmLabels:
             return place
         if self.labels is None:
             if isinstance(arm, str):
-                raise ValueError(f"{argument} = {arm!r} is not the name of an arm; arms have numbers only, from 0 to {self.count - 1}.")
+                raise ValueError(
+                    f"{argument} = {arm!r} is not the name of an arm; "
+                    f"arms have "
+                    f"numbers only, "
+                    f"from 0 to "
+                    f"{self.count - 1}."
+                )
             return checks.integer(argument, arm, least=0, most=self.count - 1)
-        raise ValueError(f"{argument} = {checks.show(arm)} is not the name of an arm; arms are {checks.show(list(self.labels))}.")
+        raise ValueError(
+            f"{argument} = {checks.show(arm)} is not the name of "
+            f"an arm; "
+            f"arms are "
+            f"{checks.show(list(self.labels))}."
+        )
 
     def of(self, arm: int) -> Label:
         return arm if self.labels is None else self.labels[arm]
@@ -142,37 +189,62 @@ class ArmLabels:
         return self._by_text.get(str(one), -1)
 
     def _refuse_two_meanings(self, name: str, distinct: list[Label]) -> None:
-        """Refuse whole numbers that each are the text of an arm's name and the number of an arm, where these are not the same arms."""
+        """Refuse whole numbers that each are the text of an arm's name and the number of an arm,
+        where these are not the same arms."""
         numbers = [one for one in distinct if isinstance(one, int) and one not in self._places]
-        pairs = [(one, self._by_text[str(one)]) for one in numbers if 0 <= one < self.count and str(one) in self._by_text]
+        pairs = [
+            (one, self._by_text[str(one)])
+            for one in numbers
+            if 0 <= one < self.count and str(one) in self._by_text
+        ]
         other = next((pair for pair in pairs if pair[0] != pair[1]), None)
         if other is not None and len(pairs) == len(distinct):
             one, place = other
             raise ValueError(
-                f"{name} = {one} may be the arm that is called {str(one)!r}, number {place}, or arm number {one}, which is called "
-                f"{checks.show(self.of(one))}; write names as text (in a frame of decisions they are the column 'name')."
+                f"{name} = {one} may be the arm that is called "
+                f"{str(one)!r}, number "
+                f"{place}, or "
+                f"arm number {one}, "
+                f"which is called "
+                f"{checks.show(self.of(one))}; write names as text (in a "
+                f"frame of "
+                f"decisions they "
+                f"are the column 'name')."
             )
 
     def _unknown(self) -> str:
-        return f"no arm from 0 to {self.count - 1}" if self.labels is None else f"not among arms = {checks.show(list(self.labels))}"
+        return (
+            f"no arm from 0 to {self.count - 1}"
+            if self.labels is None
+            else f"not among arms = {checks.show(list(self.labels))}"
+        )
 
 
 def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
-    """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than they are numbered here.
+    """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than
+    they are numbered here.
 
-    Its numbers would be taken by their place. arms: what they are called, in the order of their numbers.
+    Its numbers would be taken by their place. arms: what they are called, in the order of their
+    numbers.
     """
     if isinstance(values, Mapping):
         called = list(values)
-    elif (columns := getattr(values, "column_names", None)) is not None or (columns := getattr(values, "columns", None)) is not None:
+    elif (columns := getattr(values, "column_names", None)) is not None or (
+        columns := getattr(values, "columns", None)
+    ) is not None:
         called = list(columns)
-    elif (index := getattr(values, "index", None)) is not None and not callable(index):  # of a Series
+    elif (index := getattr(values, "index", None)) is not None and not callable(
+        index
+    ):  # of a Series
         called = list(index)
     else:
         return
     if list(map(str, called)) not in (list(map(str, arms)), list(map(str, range(len(arms))))):
         raise ValueError(
-            f"{argument} is labelled {checks.show(called)}, but the arms are {checks.show(list(arms))}, in this order; put it "
+            f"{argument} is labelled {checks.show(called)}, "
+            f"but the "
+            f"arms are "
+            f"{checks.show(list(arms))}, in this order; put it "
             "in their order, or give its numbers as an array that is."
         )
 
@@ -181,7 +253,14 @@ def _reads_as_number(one: Label) -> bool:
     return isinstance(one, int) or one.isdigit()
 
 
-def _note_mixed(values: np.ndarray, places: np.ndarray, distinct: list[Label], before: set[Label], name: str, bad: BadRows) -> None:
+def _note_mixed(
+    values: np.ndarray,
+    places: np.ndarray,
+    distinct: list[Label],
+    before: set[Label],
+    name: str,
+    bad: BadRows,
+) -> None:
     """Numbers among names: one of them is probably a mistake, and which is not for us to say."""
     kinds = {type(each) for each in (*before, *distinct)}
     if len(kinds) < 2:
@@ -189,12 +268,24 @@ def _note_mixed(values: np.ndarray, places: np.ndarray, distinct: list[Label], b
     first = type(next(iter(before))) if before else type(distinct[places[0]])
     other = np.array([type(each) is not first for each in distinct])[places]
     usual, another = ("numbers", "text") if first is int else ("names", "a number")
-    bad.note(other, lambda i: f"{name} = {entry(values, i)} is {another}, but the arms before it are {usual}; write all of them alike")
+    bad.note(
+        other,
+        lambda i: (
+            f"{name} = {entry(values, i)} is {another}, but the arms "
+            f"before it are "
+            f"{usual}; write "
+            f"all of them alike"
+        ),
+    )
 
 
-def _note_negative(values: np.ndarray, places: np.ndarray, distinct: list[Label], name: str, bad: BadRows) -> None:
+def _note_negative(
+    values: np.ndarray, places: np.ndarray, distinct: list[Label], name: str, bad: BadRows
+) -> None:
     negative = np.array([isinstance(each, int) and each < 0 for each in distinct])[places]
-    words = "a negative number mostly stands for a missing arm; where it is one, list all arms in arms="
+    words = (
+        "a negative number mostly stands for a missing arm; where it is one, list all arms in arms="
+    )
     bad.note(negative, lambda i: f"{name} = {entry(values, i)} is no arm: {words}")
 
 
@@ -218,21 +309,34 @@ class Rows(NamedTuple):
     time: np.ndarray | None = None  # (m,) as it was given
     slot: np.ndarray | None = None  # (m,) int64
     round: np.ndarray | None = None  # (m,) int64; rows of a set have the same
-    origin: np.ndarray | None = None  # (m,) int64, rows of the table they were given in; None: first, first + 1, ..
+    origin: np.ndarray | None = (
+        None  # (m,) int64, rows of the table they were given in; None: first, first + 1, ..
+    )
     first: int = 0  # row of the source at which the chunk begins
 
     def part(self, begin: int, end: int) -> Rows:
         return self.map_arrays(lambda item: item[begin:end], self.first + begin)
 
     def map_arrays(self, change: Callable[[np.ndarray], np.ndarray], first: int = 0) -> Rows:
-        return Rows(*(None if item is None else change(item) for item in self[:-1]), first)  # type: ignore[arg-type, call-arg]
+        return Rows(  # type: ignore[call-arg]
+            *(one if one is None else change(one) for one in self[:-1]),  # type: ignore[arg-type]
+            first,
+        )
 
     @property
     def given(self) -> np.ndarray:
-        return np.arange(self.first, self.first + self.arm.size) if self.origin is None else self.origin
+        return (
+            np.arange(self.first, self.first + self.arm.size)
+            if self.origin is None
+            else self.origin
+        )
 
     def of(self, table: np.ndarray) -> np.ndarray:
-        return table[self.first : self.first + self.arm.size] if self.origin is None else table[self.origin]
+        return (
+            table[self.first : self.first + self.arm.size]
+            if self.origin is None
+            else table[self.origin]
+        )
 
 
 class Source(Protocol):
@@ -269,11 +373,13 @@ class Log:
     plays : (K,) array
         Rows of every arm.
     uniform, deterministic, constant : bool
-        Whether every eligible arm had the same probability, all propensities are 1, all are the same.
+        Whether every eligible arm had the same probability, all propensities are 1, all are the
+        same.
     known : bool
         Whether it has the logger's probabilities of all arms.
     as_drawn : bool
-        Whether arms follow each other as draws with their propensities do. False for rows that are sorted or joined by arm.
+        Whether arms follow each other as draws with their propensities do. False for rows that are
+        sorted or joined by arm.
     observed : (float, float)
         The lowest and the highest reward that occurs.
     two_valued : bool
@@ -283,7 +389,8 @@ class Log:
     table : Table or None
         What it was made from, where that has more columns.
     repeated : str
-        A column whose values come in many rows with one arm each, as those of an arm drawn by user; empty where there is none.
+        A column whose values come in many rows with one arm each, as those of an arm drawn by user;
+        empty where there is none.
     """
 
     source: Source
@@ -314,7 +421,12 @@ class Log:
 
     def __repr__(self) -> str:
         sets = f", sets of up to {self.size}" if self.size > 1 else ""
-        return f"Log({self.n:,} rows, {self.arms} arms{sets}, rewards in [{self.rewards[0]:g}, {self.rewards[1]:g}])"
+        return (
+            f"Log({self.n:,} rows, {self.arms} arms{sets}, "
+            f"rewards in "
+            f"[{self.rewards[0]:g}, "
+            f"{self.rewards[1]:g}])"
+        )
 
     def chunks(self, size: int | None = None) -> Iterator[Rows]:
         """The rows in order, checked, a chunk at a time. The rows of a set are never apart.
@@ -335,9 +447,15 @@ class Log:
 
     def _parts(self, size: int | None, narrow: bool) -> Iterator[Rows]:
         wide = 1 if self.arm_features is None else self.arm_features.shape[1]
-        rows = max(256, min(CHUNK, ENTRIES // (self.arms * wide))) if size is None else checks.integer("size", size, least=1)
+        rows = (
+            max(256, min(CHUNK, ENTRIES // (self.arms * wide)))
+            if size is None
+            else checks.integer("size", size, least=1)
+        )
         for part in _whole_sets(self.source.read(rows, narrow)):
-            yield part.map_arrays(lambda item: np.require(item, requirements=["C", "W"]), part.first)
+            yield part.map_arrays(
+                lambda item: np.require(item, requirements=["C", "W"]), part.first
+            )
 
     def number(self, argument: str, arm: object) -> int:
         """The number of an arm by what it is called.
@@ -367,23 +485,56 @@ class Log:
         bad = BadRows(m)
         bad.note((arm < 0) | (arm >= K), lambda i: f"arm = {arm[i]} is no arm from 0 to {K - 1}")
         bad.note(~np.isfinite(reward), lambda i: f"reward = {reward[i]:g} is not a finite number")
-        outside = f"is outside the declared range [{low:g}, {high:g}]; give from_frame(..., rewards=(lowest, highest))"
+        outside = (
+            f"is outside the declared range [{low:g}, "
+            f"{high:g}]; give "
+            f"from_frame(..., "
+            f"rewards=(lowest, highest))"
+        )
         bad.note((reward < low) | (reward > high), lambda i: f"reward = {reward[i]:g} {outside}")
         remedy = "it must be in (0, 1]: the probability with which the logger played this arm"
-        bad.note(~((h > 0.0) & (h <= 1.0 + TOLERANCE)), lambda i: f"propensity = {h[i]:g}, but {remedy}")
+        bad.note(
+            ~((h > 0.0) & (h <= 1.0 + TOLERANCE)), lambda i: f"propensity = {h[i]:g}, but {remedy}"
+        )
         if self.floor is not None:
             floor = self.floor
-            bad.note(h < floor * (1.0 - TOLERANCE), lambda i: f"propensity = {h[i]:g} is below floor = {floor:g}; give the true floor")
-            if rows.round is None:  # of one arm, beside which all others that could be played have the floor
-                others = (K if rows.eligible is None else of_arms("eligible", rows.eligible, m, K).sum(axis=1)) - 1
+            bad.note(
+                h < floor * (1.0 - TOLERANCE),
+                lambda i: f"propensity = {h[i]:g} is below floor = {floor:g}; give the true floor",
+            )
+            if (
+                rows.round is None
+            ):  # of one arm, beside which all others that could be played have the floor
+                others = (
+                    K
+                    if rows.eligible is None
+                    else of_arms("eligible", rows.eligible, m, K).sum(axis=1)
+                ) - 1
                 left = np.broadcast_to(1.0 - others * floor, m)
                 words = f"the others' floor = {floor:g} leaves at most"
-                bad.note(h > left + TOLERANCE, lambda i: f"propensity = {h[i]:g}, but {words} {left[i]:g}; give the true floor")
+                bad.note(
+                    h > left + TOLERANCE,
+                    lambda i: (
+                        f"propensity = {h[i]:g}, but {words} {left[i]:g}; give the true floor"
+                    ),
+                )
         features = rows.features
         if features is not None:
-            if features.ndim not in (2, 3) or features.shape[0] != m or (features.ndim == 3 and features.shape[1] != K):
-                raise ValueError(f"features has shape {features.shape}, but must be (n, d), or (n, {K}, d) for features of every arm.")
-            bad.note(~np.isfinite(features).reshape(m, -1).all(axis=1), lambda i: "features are not all finite")
+            if (
+                features.ndim not in (2, 3)
+                or features.shape[0] != m
+                or (features.ndim == 3 and features.shape[1] != K)
+            ):
+                raise ValueError(
+                    f"features has shape {features.shape}, but must be (n, "
+                    f"d), or (n, "
+                    f"{K}, d) for "
+                    f"features of every arm."
+                )
+            bad.note(
+                ~np.isfinite(features).reshape(m, -1).all(axis=1),
+                lambda i: "features are not all finite",
+            )
         played = np.arange(m), np.clip(arm, 0, K - 1)
         if rows.eligible is not None:
             mask = of_arms("eligible", rows.eligible, m, K)
@@ -393,12 +544,28 @@ class Log:
             outside_unit = ((H < 0.0) | (H > 1.0 + TOLERANCE) | np.isnan(H)).any(axis=1)
             bad.note(np.asarray(outside_unit), lambda i: "probabilities must all be in [0, 1]")
             if rows.round is None:
-                bad.note(np.abs(H.sum(axis=1) - 1.0) > TOLERANCE, lambda i: f"probabilities add up to {H[i].sum():g}, not to 1")
+                bad.note(
+                    np.abs(H.sum(axis=1) - 1.0) > TOLERANCE,
+                    lambda i: f"probabilities add up to {H[i].sum():g}, not to 1",
+                )
             apart = np.abs(H[played] - h) > TOLERANCE
-            bad.note(apart, lambda i: f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the played arm")
+            bad.note(
+                apart,
+                lambda i: (
+                    f"propensity = {h[i]:g} differs from the "
+                    f"probability "
+                    f"{H[i, arm[i]]:g} of the "
+                    f"played arm"
+                ),
+            )
         if rows.round is not None:
             numbers = rows.round
-            bad.note(_repeated_rows(numbers, arm), lambda i: f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once")
+            bad.note(
+                _repeated_rows(numbers, arm),
+                lambda i: (
+                    f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once"
+                ),
+            )
         bad.refuse(rows.given)
         return rows
 
@@ -406,7 +573,9 @@ class Log:
 def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
     """An array with a column for each arm. Raises ValueError where it has others."""
     if values.shape != (m, K):
-        raise ValueError(f"{name} has shape {values.shape}, but must have a column for each of the {K} arms.")
+        raise ValueError(
+            f"{name} has shape {values.shape}, but must have a column for each of the {K} arms."
+        )
     return values
 
 
@@ -418,7 +587,8 @@ def _repeated_rows(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
 
 
 def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Refuse rounds whose rows do not follow each other. begins: numbers of rounds and the rows at which they begin, in parts."""
+    """Refuse rounds whose rows do not follow each other. begins: numbers of rounds and the rows at
+    which they begin, in parts."""
     rounds, rows = (np.concatenate(items) for items in zip(*begins, strict=True))
     if (np.diff(rounds) > 0).all():
         return
@@ -427,8 +597,15 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
     if repeats.size:
         here = repeats[np.argmin(rows[order[repeats + 1]])]
         raise ValueError(
-            f"row {rows[order[here + 1]]}: round {rounds[order[here]]} was there before, from row {rows[order[here]]} on, with others "
-            "between; rows of a round must follow each other, so sort the table by round, or number the rounds anew."
+            f"row {rows[order[here + 1]]}: round {rounds[order[here]]} was there "
+            f"before, "
+            f"from row "
+            f"{rows[order[here]]} "
+            f"on, with others "
+            "between; rows of a round must follow each other, so sort the "
+            "table by "
+            "round, or "
+            "number the rounds anew."
         )
 
 
@@ -443,7 +620,8 @@ def _rewarded_rows(rows: Rows) -> Rows:
 
 
 def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
-    """Chunks cut between two rounds: the last round of a chunk, which may go on, waits for the next."""
+    """Chunks cut between two rounds: the last round of a chunk, which may go on, waits for the
+    next."""
     last_round: Rows | None = None
     for part in parts:
         if part.round is None:
@@ -461,7 +639,10 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
 
 def _join_rows(a: Rows, b: Rows) -> Rows:
     pairs = zip(a[:-1], b[:-1], strict=True)
-    return Rows(*(None if x is None else np.concatenate([x, y]) for x, y in pairs), a.first)  # type: ignore[arg-type, call-arg]
+    return Rows(  # type: ignore[call-arg]
+        *(x if x is None else np.concatenate([x, y]) for x, y in pairs),  # type: ignore[arg-type]
+        a.first,
+    )
 
 
 @dataclass(frozen=True)
@@ -477,7 +658,8 @@ class RowsInMemory:
 
 
 def in_order(rows: Rows) -> Rows:
-    """Rows sorted by time, those of one time as they were, those of a round together where its first one belongs."""
+    """Rows sorted by time, those of one time as they were, those of a round together where its
+    first one belongs."""
     if rows.time is None or rows.time.size < 2 or not (rows.time[1:] < rows.time[:-1]).any():
         return rows
     order = np.argsort(rows.time, kind="stable")
@@ -489,23 +671,42 @@ def in_order(rows: Rows) -> Rows:
 
 
 def new_log(
-    source: Source, arms: int, names: tuple[Label, ...] | None = None, *, rewards: tuple[float, float] = (0.0, 1.0),
-    floor: float | None = None, arm_features: ArrayLike | None = None, left_out: Mapping[str, int] | None = None,
-) -> Log:  # fmt: skip
+    source: Source,
+    arms: int,
+    names: tuple[Label, ...] | None = None,
+    *,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    floor: float | None = None,
+    arm_features: ArrayLike | None = None,
+    left_out: Mapping[str, int] | None = None,
+) -> Log:
     """A log of these rows, read once: every row is checked and counted."""
     try:
         low, high = (checks.real("rewards", item) for item in rewards)
     except TypeError:
-        raise ValueError(f"rewards = {checks.show(rewards)} is not a pair (lowest, highest).") from None
+        raise ValueError(
+            f"rewards = {checks.show(rewards)} is not a pair (lowest, highest)."
+        ) from None
     if not low < high:
-        raise ValueError(f"rewards = ({low:g}, {high:g}) must be a pair (lowest, highest) of different numbers.")
-    least = None if floor is None else checks.real("floor", floor, above=0, most=1.0 / arms + TOLERANCE)
-    X = None if arm_features is None else checks.matrix("arm_features", arm_features, shape=(arms, None))
+        raise ValueError(
+            f"rewards = ({low:g}, {high:g}) must be a pair (lowest, highest) of different numbers."
+        )
+    least = (
+        None if floor is None else checks.real("floor", floor, above=0, most=1.0 / arms + TOLERANCE)
+    )
+    X = (
+        None
+        if arm_features is None
+        else checks.matrix("arm_features", arm_features, shape=(arms, None))
+    )
     log = Log(source, arms, names, (low, high), least, X)
     n = total = rounds = 0
     size, smallest, largest = 1, 1.0, 0.0
     observed, distinct = (math.inf, -math.inf), set[float]()
-    sums, ends = np.zeros(arms), np.stack([np.ones(arms), np.zeros(arms)])  # of the logger's probabilities; of propensities, by arm
+    sums, ends = (
+        np.zeros(arms),
+        np.stack([np.ones(arms), np.zeros(arms)]),
+    )  # of the logger's probabilities; of propensities, by arm
     plays, all_equal, known = np.zeros(arms), True, False
     begins: list[tuple[np.ndarray, np.ndarray]] = []
     bets, most = (np.zeros(3), np.full(arms, -1.0), np.zeros((arms + 1, STAKES.size))), np.zeros(2)
@@ -520,7 +721,10 @@ def new_log(
         log._checked(rows)
         n += rows.arm.size
         plays += np.bincount(rows.arm, minlength=arms)
-        smallest, largest = min(smallest, float(rows.propensity.min())), max(largest, float(rows.propensity.max()))
+        smallest, largest = (
+            min(smallest, float(rows.propensity.min())),
+            max(largest, float(rows.propensity.max())),
+        )
         first = np.ones(rows.arm.size, dtype=np.bool_)
         if rows.round is None:
             rounds += rows.arm.size
@@ -533,14 +737,21 @@ def new_log(
         count = arms if rows.eligible is None else rows.eligible.sum(axis=1)
         all_equal = all_equal and bool((np.abs(rows.propensity * count - 1.0) <= TOLERANCE).all())
         known = rows.probabilities is not None
-        observed = min(observed[0], float(rows.reward.min())), max(observed[1], float(rows.reward.max()))
+        observed = (
+            min(observed[0], float(rows.reward.min())),
+            max(observed[1], float(rows.reward.max())),
+        )
         if len(distinct) < 3:
             distinct.update(np.unique(rows.reward)[:3].tolist())
         if rows.probabilities is not None:
             sums += rows.probabilities.sum(axis=0)
         elif all_equal:
             even = rows.propensity[:, None]
-            sums += (np.broadcast_to(even, (even.size, arms)) if rows.eligible is None else even * rows.eligible).sum(axis=0)
+            sums += (
+                np.broadcast_to(even, (even.size, arms))
+                if rows.eligible is None
+                else even * rows.eligible
+            ).sum(axis=0)
         np.minimum.at(ends[0], rows.arm, rows.propensity)
         np.maximum.at(ends[1], rows.arm, rows.propensity)
         bet_on_order(rows.arm, rows.propensity, first, STAKES, *bets, most)
@@ -548,32 +759,64 @@ def new_log(
         _refuse_parted(begins)
     left = dict(left_out or {}) | ({"rows without a reward": total - n} if total > n else {})
     if n == 0:
-        raise ValueError(f"none of the log's {total} rows has a reward; give at least one." if total else "the log has no rows.")
+        raise ValueError(
+            f"none of the log's {total} rows has a reward; give at least one."
+            if total
+            else "the log has no rows."
+        )
     if least is None and all_equal and not known:
-        least = smallest  # every arm has its equal share, so none has less than the one with most rivals
-    facts = {"n": n, "given": total, "rounds": rounds, "size": size, "plays": plays, "uniform": all_equal, "known": known}
-    facts |= {"deterministic": smallest >= 1.0 - TOLERANCE and arms > 1, "constant": largest - smallest <= TOLERANCE}
-    always = bool((plays > 0).all() and (ends[1] - ends[0] <= TOLERANCE).all() and abs(ends[0].sum() - 1.0) <= TOLERANCE)
-    facts["expected"] = None if size > 1 else sums if known or all_equal else n * ends[0] if always else None
+        # every arm has its equal share, so none has less than the one with most rivals
+        least = smallest
+    facts = {
+        "n": n,
+        "given": total,
+        "rounds": rounds,
+        "size": size,
+        "plays": plays,
+        "uniform": all_equal,
+        "known": known,
+    }
+    facts |= {
+        "deterministic": smallest >= 1.0 - TOLERANCE and arms > 1,
+        "constant": largest - smallest <= TOLERANCE,
+    }
+    always = bool(
+        (plays > 0).all()
+        and (ends[1] - ends[0] <= TOLERANCE).all()
+        and abs(ends[0].sum() - 1.0) <= TOLERANCE
+    )
+    facts["expected"] = (
+        None if size > 1 else sums if known or all_equal else n * ends[0] if always else None
+    )
     facts |= {"observed": observed, "two_valued": len(distinct) < 3}
-    facts["as_drawn"] = bool((most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all())
+    facts["as_drawn"] = bool(
+        (most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all()
+    )
     return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
 
 
 @jit
 def bet_on_order(
-    arm: np.ndarray, propensity: np.ndarray, first: np.ndarray, stakes: np.ndarray, clock: np.ndarray, last: np.ndarray,
-    gains: np.ndarray, most: np.ndarray,
-) -> None:  # fmt: skip
+    arm: np.ndarray,
+    propensity: np.ndarray,
+    first: np.ndarray,
+    stakes: np.ndarray,
+    clock: np.ndarray,
+    last: np.ndarray,
+    gains: np.ndarray,
+    most: np.ndarray,
+) -> None:
     """Bet on every arm, and on the arms of the round before, and note the largest gains.
 
-    A round pays 1 / h - 1 times the stake where the arm was drawn and takes it elsewhere: on average nothing, whatever the logger knew,
-    if arms are drawn with their propensities h. So the gains of a bet ever reach g with probability 1 / g at most (Ville), and those on
-    one arm of rows that come in blocks grow without end. A set pays the mean of its arms.
+    A round pays 1 / h - 1 times the stake where the arm was drawn and takes it elsewhere: on
+    average nothing, whatever the logger knew, if arms are drawn with their propensities h. So the
+    gains of a bet ever reach g with probability 1 / g at most (Ville), and those on one arm of rows
+    that come in blocks grow without end. A set pays the mean of its arms.
 
-    first: (m,) whether a row begins a round. stakes: (L,) shares of what one owns. clock: the round, the size of the one before, and of
-    how many of its arms, over h, this one has. last: (K,) rounds in which arms were drawn last. gains: (K + 1, L) logarithms, those of
-    arms but for what rounds without them take. most: (2,) the largest of arms, and of repetition.
+    first: (m,) whether a row begins a round. stakes: (L,) shares of what one owns. clock: the
+    round, the size of the one before, and of how many of its arms, over h, this one has. last: (K,)
+    rounds in which arms were drawn last. gains: (K + 1, L) logarithms, those of arms but for what
+    rounds without them take. most: (2,) the largest of arms, and of repetition.
     """
     K, m = last.shape[0], arm.shape[0]
     i = 0
@@ -599,10 +842,12 @@ def bet_on_order(
 
 
 def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray]:
-    """A log with a row for each unit, whose one draw its rows repeat, its reward their sum; and (units,) the sums of `per`.
+    """A log with a row for each unit, whose one draw its rows repeat, its reward their sum; and
+    (units,) the sums of `per`.
 
-    unit, per: a column of the log's table, or an entry for each of its rows; unit None: every row is one; per: also a number. Held in
-    memory. Raises ValueError where a unit has two arms or propensities.
+    unit, per: a column of the log's table, or an entry for each of its rows; unit None: every row
+    is one; per: also a number. Held in memory. Raises ValueError where a unit has two arms or
+    propensities.
     """
     if log.size > 1:
         raise ValueError("a log of sets has no units; every round of it is a draw.")
@@ -610,15 +855,29 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
     ids = np.arange(log.given) if unit is None else _column_of_table(log, "unit", unit)
     if (lost := is_missing(ids)).any():
         raise ValueError(
-            f"unit has no entry in row {np.argmax(lost)}, but every row is of a unit; give the id of what the arm was drawn for."
+            f"unit has no entry in row {np.argmax(lost)}, but every row is of "
+            f"a unit; "
+            f"give the id "
+            f"of what the arm was "
+            f"drawn for."
         )
-    _, places = np.unique(ids[rows.given].astype(str) if ids.dtype.kind == "O" else ids[rows.given], return_inverse=True)
+    _, places = np.unique(
+        ids[rows.given].astype(str) if ids.dtype.kind == "O" else ids[rows.given],
+        return_inverse=True,
+    )
     _, first = np.unique(places, return_index=True)
-    differs = (rows.arm != rows.arm[first][places]) | (np.abs(rows.propensity - rows.propensity[first][places]) > TOLERANCE)
+    differs = (rows.arm != rows.arm[first][places]) | (
+        np.abs(rows.propensity - rows.propensity[first][places]) > TOLERANCE
+    )
     if differs.any():
         i = int(np.argmax(differs))
         raise ValueError(
-            f"unit {entry(ids, rows.given[i])} has another arm or propensity in row {rows.given[i]} than before, so its rows are several "
+            f"unit {entry(ids, rows.given[i])} has "
+            f"another arm or "
+            f"propensity in row "
+            f"{rows.given[i]} "
+            f"than before, so its "
+            f"rows are several "
             "draws; give the id of what the arm was drawn for, or leave unit out."
         )
     order = np.sort(first)
@@ -626,18 +885,34 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
     low, high = ((end, float(end * count.max())) for end in log.rewards)
     amounts = np.ones(log.given) if per is None else _column_of_table(log, "per", per)
     totals = np.bincount(places, weights=rows.reward)[places[order]]
-    one = rows._replace(origin=rows.given).map_arrays(lambda item: item[order])._replace(reward=totals)
+    one = (
+        rows._replace(origin=rows.given)
+        .map_arrays(lambda item: item[order])
+        ._replace(reward=totals)
+    )
     summed = new_log(
-        RowsInMemory(one), log.arms, log.names, rewards=(min(low), max(high)), floor=log.floor, arm_features=log.arm_features,
+        RowsInMemory(one),
+        log.arms,
+        log.names,
+        rewards=(min(low), max(high)),
+        floor=log.floor,
+        arm_features=log.arm_features,
         left_out=log.left_out,
-    )  # fmt: skip
-    return replace(summed, given=log.given), np.bincount(places, weights=checks.floats("per", amounts)[rows.given])[places[order]]
+    )
+    return replace(summed, given=log.given), np.bincount(
+        places, weights=checks.floats("per", amounts)[rows.given]
+    )[places[order]]
 
 
 def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
     if isinstance(values, str):
         if log.table is None:
-            raise ValueError(f"{argument} = {values!r}, but this log is from no table; give an array with an entry for each row.")
+            raise ValueError(
+                f"{argument} = {values!r}, but this log is from no table; give "
+                f"an array "
+                f"with an "
+                f"entry for each row."
+            )
         values = np.concatenate([batch.column(values) for batch in log.table.batches([values])])
     elif isinstance(values, (int, float)):
         values = np.full(log.given, float(values))
@@ -646,58 +921,82 @@ def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
 
 def whole(log: Log) -> Rows:
     parts = [part._replace(origin=part.given) for part in log.chunks()]
-    joined = [None if item is None else np.concatenate([part[i] for part in parts]) for i, item in enumerate(parts[0][:-1])]
+    joined = [
+        None if item is None else np.concatenate([part[i] for part in parts])
+        for i, item in enumerate(parts[0][:-1])
+    ]
     return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]
 
 
 # `from_frame`: logs from tables, in memory or in files.
 
 
-IDS_AN_ARM = 10  # distinct values of a column, as a multiple of K, from which it may hold ids and not names of arms
+# distinct values of a column, as a multiple of K, from which it may hold ids and not names of arms
+IDS_AN_ARM = 10
 NO_PROPENSITY = (
-    "Without the probability of what was played no other policy can be judged: log it (Session.decide gives it), or give a number where "
+    "Without the probability of what was played no other "
+    "policy can be "
+    "judged: log it "
+    "(Session.decide "
+    "gives it), or give "
+    "a number where "
     "it never changed, such as propensity=1/K for arms drawn uniformly."
 )
 
 
 def from_frame(
-    frame: Frame, arm: str = "arm", reward: str = "reward", propensity: str | float | None = "propensity", *,
-    features: Columns | None = None, arm_features: ArrayLike | None = None, probabilities: Columns | None = None,
-    eligible: Columns | None = None, time: str | None = None, slot: str | None = None, round: str | None = None,
-    arms: ArmsGiven = None, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None,
-) -> Log:  # fmt: skip
+    frame: Frame,
+    arm: str = "arm",
+    reward: str = "reward",
+    propensity: str | float | None = "propensity",
+    *,
+    features: Columns | None = None,
+    arm_features: ArrayLike | None = None,
+    probabilities: Columns | None = None,
+    eligible: Columns | None = None,
+    time: str | None = None,
+    slot: str | None = None,
+    round: str | None = None,
+    arms: ArmsGiven = None,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    floor: float | None = None,
+) -> Log:
     """A log from a table with a row for each arm that was played.
 
     Parameters
     ----------
     frame : table, or path
-        Of pandas, polars, pyarrow or DuckDB, a dict of arrays, a CSV file; or a Parquet file, a folder of them (in the order of their
-        names) or a `pyarrow.dataset`, which are read in batches. Where a decision comes several times keep its last state, as with
+        Of pandas, polars, pyarrow or DuckDB, a dict of arrays, a CSV file; or a Parquet file, a
+        folder of them (in the order of their names) or a `pyarrow.dataset`, which are read in
+        batches. Where a decision comes several times keep its last state, as with
         frame.drop_duplicates("id", keep="last").
     arm, reward : str
-        Columns. Arms are called what they are called there: names, or whole numbers of any size. Rows without a reward (null or NaN:
-        decisions that are still open) are left out and counted (`Log.left_out`), of a set the whole round.
+        Columns. Arms are called what they are called there: names, or whole numbers of any size.
+        Rows without a reward (null or NaN: decisions that are still open) are left out and counted
+        (`Log.left_out`), of a set the whole round.
     propensity : str, float or None
-        Column of the probability with which the logger played this arm in this row (in its slot); a number where it never changed; None
-        where `probabilities` are given.
+        Column of the probability with which the logger played this arm in this row (in its slot); a
+        number where it never changed; None where `probabilities` are given.
     features : str, list of str, array or table
-        Columns of the round's features, a column of arrays (d,) or (K, d), or an array (n, d) or (n, K, d); of a table of its own, such
-        as standardised columns, the numbers are taken in its order.
+        Columns of the round's features, a column of arrays (d,) or (K, d), or an array (n, d) or
+        (n, K, d); of a table of its own, such as standardised columns, the numbers are taken in its
+        order.
     arm_features : (K, d) array
         Where arms have features that never change.
     probabilities, eligible : str, list of str or array
-        The logger's probabilities of all arms, and which arms could be played: K columns in the order of arms, a column of arrays, or an
-        array (n, K).
+        The logger's probabilities of all arms, and which arms could be played: K columns in the
+        order of arms, a column of arrays, or an array (n, K).
     time : str
         Column; rows are taken in its order, those of a round together where its first one belongs.
     slot : str
         Column of whole numbers: the position in which the arm was shown.
     round : str
-        Column of whole numbers, the same for all arms of a set, whose rows follow each other (else they are refused) and whose
-        propensities are chances to be in the set.
+        Column of whole numbers, the same for all arms of a set, whose rows follow each other (else
+        they are refused) and whose propensities are chances to be in the set.
     arms : int or list
-        K, for arms 0 .. K - 1, or what all arms are called. By default those that occur, in increasing or alphabetical order; whole
-        numbers below the number of columns of `probabilities`, `eligible` or features of arms are the arms' own.
+        K, for arms 0 .. K - 1, or what all arms are called. By default those that occur, in
+        increasing or alphabetical order; whole numbers below the number of columns of
+        `probabilities`, `eligible` or features of arms are the arms' own.
     rewards : (float, float)
         Lowest and highest reward there can be.
     floor : float
@@ -723,21 +1022,36 @@ def from_frame(
     if isinstance(propensity, (int, float, np.number)):
         propensity = checks.real("propensity", propensity, above=0, most=1)
     columns = LogColumns(
-        arm, reward, propensity, _column_list("features", features), _column_list("probabilities", probabilities),
-        _column_list("eligible", eligible), time, slot, round,
-    )  # fmt: skip
+        arm,
+        reward,
+        propensity,
+        _column_list("features", features),
+        _column_list("probabilities", probabilities),
+        _column_list("eligible", eligible),
+        time,
+        slot,
+        round,
+    )
     columns.check()
     table = open_table(frame, arm=arm)
     blocks = (columns.probabilities, columns.eligible)
     least = max(*map(number_of_columns, blocks), _arms_of(columns.features), _rows_of(arm_features))
     if isinstance(table, InFiles):
         if any(isinstance(item, np.ndarray) for item in (*blocks, columns.features)):
-            raise ValueError("features, probabilities and eligible of a table in files must be names of its columns.")
+            raise ValueError(
+                "features, probabilities and eligible of a table in files "
+                "must be "
+                "names of its "
+                "columns."
+            )
         columns.check_known(table)
     if arms is not None:
         labels = ArmLabels.from_argument(arms)
     else:
-        parts = ((batch.column(arm), is_missing(batch.column(reward)), batch.first) for batch in table.batches([arm, reward], CHUNK))
+        parts = (
+            (batch.column(arm), is_missing(batch.column(reward)), batch.first)
+            for batch in table.batches([arm, reward], CHUNK)
+        )
         labels = ArmLabels.from_columns(parts, arm, least)
     source: Source
     if isinstance(table, InFiles):
@@ -746,8 +1060,14 @@ def from_frame(
         (batch,) = table.batches(columns.names(narrow=False))
         rows = columns.rows(batch, labels, narrow=False)
         source = RowsInMemory(in_order(rows))
-    log = new_log(source, labels.count, labels.labels, rewards=rewards, floor=floor, arm_features=arm_features)
-    return replace(log, table=table, repeated="" if isinstance(table, InFiles) else _repeated_ids(batch, columns, rows))
+    log = new_log(
+        source, labels.count, labels.labels, rewards=rewards, floor=floor, arm_features=arm_features
+    )
+    return replace(
+        log,
+        table=table,
+        repeated="" if isinstance(table, InFiles) else _repeated_ids(batch, columns, rows),
+    )
 
 
 def _repeated_ids(batch: TableBatch, columns: LogColumns, rows: Rows) -> str:
@@ -768,7 +1088,9 @@ def _repeated_ids(batch: TableBatch, columns: LogColumns, rows: Rows) -> str:
         if len(distinct) < IDS_AN_ARM * (int(arm.max()) + 1) or (places < 0).any():
             continue
         _, first = np.unique(places, return_index=True)
-        if (arm == arm[first][places]).all() and surprise.sum() - surprise[first].sum() > -np.log(CHANCE):
+        if (arm == arm[first][places]).all() and surprise.sum() - surprise[first].sum() > -np.log(
+            CHANCE
+        ):
             return name
     return ""
 
@@ -791,20 +1113,38 @@ class LogColumns:
         for argument in ("arm", "reward", "time", "slot", "round"):
             name = getattr(self, argument)
             if not isinstance(name, str) and (name is not None or argument in ("arm", "reward")):
-                raise ValueError(f"{argument} = {checks.show(name)} is not the name of a column; give text.")
+                raise ValueError(
+                    f"{argument} = {checks.show(name)} is not the name of a column; give text."
+                )
         if not isinstance(self.propensity, (str, float)) and self.propensity is not None:
-            raise ValueError(f"propensity = {checks.show(self.propensity)} is neither the name of a column nor a number.")
+            raise ValueError(
+                f"propensity = {checks.show(self.propensity)} is neither the "
+                f"name of a "
+                f"column nor "
+                f"a number."
+            )
 
     def check_known(self, table: InFiles) -> None:
         try:
             table.check(self.names(narrow=False))
         except ValueError as error:
-            lacking = isinstance(self.propensity, str) and f"no column {self.propensity!r}" in str(error)
+            lacking = isinstance(self.propensity, str) and f"no column {self.propensity!r}" in str(
+                error
+            )
             raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
 
     def names(self, narrow: bool) -> list[str]:
         listed: list[str] = []
-        columns = (self.arm, self.reward, self.propensity, self.probabilities, self.eligible, self.time, self.slot, self.round)
+        columns = (
+            self.arm,
+            self.reward,
+            self.propensity,
+            self.probabilities,
+            self.eligible,
+            self.time,
+            self.slot,
+            self.round,
+        )
         for item in (*columns, None if narrow else self.features):
             listed += [item] if isinstance(item, str) else item if isinstance(item, list) else []
         return list(dict.fromkeys(listed))
@@ -830,17 +1170,44 @@ class LogColumns:
             h = np.full(n, self.propensity)
         else:
             assert H is not None
-            h = of_arms("probabilities", H, n, labels.count)[np.arange(n), np.clip(arm, 0, labels.count - 1)]
+            h = of_arms("probabilities", H, n, labels.count)[
+                np.arange(n), np.clip(arm, 0, labels.count - 1)
+            ]
 
-        def column(read: Callable[[np.ndarray, str, BadRows], np.ndarray], name: str | None) -> np.ndarray | None:
+        def column(
+            read: Callable[[np.ndarray, str, BadRows], np.ndarray], name: str | None
+        ) -> np.ndarray | None:
             return None if name is None else read(batch.column(name), name, bad)
 
-        time, slot, round = column(times, self.time), column(whole_numbers, self.slot), column(whole_numbers, self.round)
+        time, slot, round = (
+            column(times, self.time),
+            column(whole_numbers, self.slot),
+            column(whole_numbers, self.round),
+        )
         if mask is not None:
             known = np.isfinite(mask).reshape(n, -1).all(axis=1)
-            bad.note(~known, lambda i: f"eligible = {checks.show(mask[i].tolist())} has an entry that is missing; write 1 or 0")
+            bad.note(
+                ~known,
+                lambda i: (
+                    f"eligible = {checks.show(mask[i].tolist())} has an entry "
+                    f"that is "
+                    f"missing; "
+                    f"write 1 or 0"
+                ),
+            )
         bad.refuse(np.arange(batch.first, batch.first + n))
-        return Rows(arm, reward, h, features, None if mask is None else mask != 0.0, H, time, slot, round, first=batch.first)
+        return Rows(
+            arm,
+            reward,
+            h,
+            features,
+            None if mask is None else mask != 0.0,
+            H,
+            time,
+            slot,
+            round,
+            first=batch.first,
+        )
 
 
 @dataclass(frozen=True)
@@ -857,9 +1224,17 @@ class RowsInFiles:
         for batch in self.table.batches(self.columns.names(narrow), size):
             rows = self.columns.rows(batch, self.labels, narrow)
             if rows.time is not None:
-                if (latest is not None and rows.time[0] < latest) or (rows.time[1:] < rows.time[:-1]).any():
+                if (latest is not None and rows.time[0] < latest) or (
+                    rows.time[1:] < rows.time[:-1]
+                ).any():
                     where = batch.source or self.table.name
-                    raise ValueError(f"{self.columns.time} falls in {where}; sort the log by it, or give a frame, which is sorted here.")
+                    raise ValueError(
+                        f"{self.columns.time} falls in {where}; sort the "
+                        f"log by it, "
+                        f"or give a "
+                        f"frame, which is "
+                        f"sorted here."
+                    )
                 latest = rows.time[-1]
             yield rows
 
@@ -872,7 +1247,12 @@ def _column_list(argument: str, columns: Columns | None) -> Columns | None:
             check_order(argument, columns, range(len(column_names(columns))))
         return numbers_of_table(columns)
     if isinstance(columns, pathlib.PurePath) or not hasattr(columns, "__iter__"):
-        raise ValueError(f"{argument} = {checks.show(columns)} is neither a column, a list of columns nor an array.")
+        raise ValueError(
+            f"{argument} = {checks.show(columns)} is neither a column, a "
+            f"list of "
+            f"columns nor an "
+            f"array."
+        )
     listed = list(checks.ordered(argument, columns))
     if listed and not all(isinstance(name, str) for name in listed):
         return checks.floats(argument, columns)

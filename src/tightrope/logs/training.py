@@ -1,4 +1,5 @@
-"""Logs as training data: a table is read and checked as a whole, then fed to the policy's kernels in one compiled loop."""
+"""Logs as training data: a table is read and checked as a whole, then fed to the policy's kernels
+in one compiled loop."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -26,54 +27,95 @@ class TrainingRows(NamedTuple):
 
 
 def read_training_rows(
-    frame: NamedColumns, arm: str | None, reward: str, features: Columns | None, baseline: int | str | None, changing: bool, arms: Arms,
-    names: tuple[str, ...] | None, bounds: tuple[float | None, float | None],
-) -> TrainingRows:  # fmt: skip
+    frame: NamedColumns,
+    arm: str | None,
+    reward: str,
+    features: Columns | None,
+    baseline: int | str | None,
+    changing: bool,
+    arms: Arms,
+    names: tuple[str, ...] | None,
+    bounds: tuple[float | None, float | None],
+) -> TrainingRows:
     """The checked rows of a table in memory that have a reward.
 
-    arm: the column of arms; None: the features are all there is of an arm. changing: whether features come with every row. names: of
-    the arms. bounds: of a reward. The others are those of `Session.learn`. Raises ValueError with the number of bad rows and the first
-    of them.
+    arm: the column of arms; None: the features are all there is of an arm. changing: whether
+    features come with every row. names: of the arms. bounds: of a reward. The others are those of
+    `Session.learn`. Raises ValueError with the number of bad rows and the first of them.
     """
     if changing and features is None:
-        raise ValueError(f"features is missing; name the {arms.dimension} columns of the played arm's features.")
+        raise ValueError(
+            f"features is missing; name the {arms.dimension} columns of the played arm's features."
+        )
     if (
         features is not None
         and not isinstance(features, str | np.ndarray)
-        and not (isinstance(checks.ordered("features", features), Sequence) and all(isinstance(item, str) for item in features))
+        and not (
+            isinstance(checks.ordered("features", features), Sequence)
+            and all(isinstance(item, str) for item in features)
+        )
     ):
-        raise ValueError(f"features = {checks.show(features)} is not the name of a column or a list of such names.")
+        raise ValueError(
+            f"features = {checks.show(features)} is not the name of a column "
+            f"or a list "
+            f"of such "
+            f"names."
+        )
     if not changing and features is not None:
         raise ValueError("features was given, but these arms do not change; leave it out.")
     table = open_table(frame, arm=arm)
     if not isinstance(table, InMemory):
-        raise ValueError(f"frame = {checks.show(frame)} is in files; use tr.learn_from, which reads them a part at a time.")
+        raise ValueError(
+            f"frame = {checks.show(frame)} is in files; use "
+            f"tr.learn_from, which "
+            f"reads them a "
+            f"part at a time."
+        )
     (batch,) = table.batches([])
     labels = ArmLabels(arms.number, names)
     values, bad = rewards(batch.column(reward), reward)
     _note_outside(values, reward, bounds, bad)
     n = values.size
-    played = np.zeros(n, dtype=np.int64) if arm is None else labels.numbers(batch.column(arm), arm, bad)
+    played = (
+        np.zeros(n, dtype=np.int64) if arm is None else labels.numbers(batch.column(arm), arm, bad)
+    )
     shown = None if features is None else matrix(batch, "features", features, bad)
     if shown is not None:
         if shown.shape != (n, arms.dimension):
-            raise ValueError(f"features has shape {shown.shape}, but must be ({n}, {arms.dimension}), one row for each of the frame.")
-        bad.note(~np.isfinite(shown).all(axis=1), lambda i: f"features are {checks.show(shown[i])}, not all finite")
+            raise ValueError(
+                f"features has shape {shown.shape}, but must be ({n}, "
+                f"{arms.dimension}), "
+                f"one row "
+                f"for each of the frame."
+            )
+        bad.note(
+            ~np.isfinite(shown).all(axis=1),
+            lambda i: f"features are {checks.show(shown[i])}, not all finite",
+        )
     baselines = None
     if isinstance(baseline, str) and baseline not in (names or ()):
         baselines = labels.numbers(batch.column(baseline), baseline, bad)
     elif baseline is not None:
-        known = baseline if isinstance(baseline, str) else checks.integer("baseline", baseline, least=0, most=arms.number - 1)
+        known = (
+            baseline
+            if isinstance(baseline, str)
+            else checks.integer("baseline", baseline, least=0, most=arms.number - 1)
+        )
         baselines = np.full(n, labels.number("baseline", known))
     bad.refuse(consequence=", so nothing of it was learned")
     rewarded = ~np.isnan(values)
     if rewarded.all():
         return TrainingRows(played, values, shown, baselines)
-    parts: list[Any] = [None if item is None else np.ascontiguousarray(item[rewarded]) for item in (played, values, shown, baselines)]
+    parts: list[Any] = [
+        None if item is None else np.ascontiguousarray(item[rewarded])
+        for item in (played, values, shown, baselines)
+    ]
     return TrainingRows(*parts)
 
 
-def _note_outside(values: np.ndarray, name: str, bounds: tuple[float | None, float | None], bad: BadRows) -> None:
+def _note_outside(
+    values: np.ndarray, name: str, bounds: tuple[float | None, float | None], bad: BadRows
+) -> None:
     low, high = bounds
     least, most = -np.inf if low is None else low, np.inf if high is None else high
     outside = (values < least) | (values > most)
@@ -82,7 +124,8 @@ def _note_outside(values: np.ndarray, name: str, bounds: tuple[float | None, flo
 
 @jit
 def feed_rows(policy, state, arms, rewards, features, shown, baselines):
-    """`inform` for every row; shown (K, d) is scratch for a round's features, None where arms do not change."""
+    """`inform` for every row; shown (K, d) is scratch for a round's features, None where arms do
+    not change."""
     for i in range(arms.shape[0]):
         arm = arms[i]
         if features is not None:
@@ -112,7 +155,13 @@ def feed(policy: Policy, state: State, arms: Arms, log: TrainingRows) -> State:
             state = inform(policy, state, context, action, log.rewards[part])
         return state
     shown = None if log.features is None else np.zeros((arms.rows, arms.dimension))
-    run = feed_rows if compiled(policy) else feed_rows.py_func if hasattr(feed_rows, "py_func") else feed_rows
+    run = (
+        feed_rows
+        if compiled(policy)
+        else feed_rows.py_func
+        if hasattr(feed_rows, "py_func")
+        else feed_rows
+    )
     for begin in chunks:
         part = slice(begin, begin + CHUNK)
         features = None if log.features is None else log.features[part]

@@ -1,12 +1,15 @@
-"""Ridge regression for many arms at once: one or several independent models over the same rows of features.
+"""Ridge regression for many arms at once: one or several independent models over the same rows of
+features.
 
-A block is one regression: V = lam I + sum x x', b = sum r x, theta = V^-1 b. M blocks of size d stand for the dM x dM model
-whose features are zero outside one block; arm number row * M + block. A round adds its k rewards by one rank-k product and
-factorises V afresh when it is next read: O(d^3 / 3) is less than the O(N d^2 / 2) of the widths as soon as N > d, and sums
-do not drift as inverses do.
+A block is one regression: V = lam I + sum x x', b = sum r x, theta = V^-1 b. M blocks of size d
+stand for the dM x dM model whose features are zero outside one block; arm number row * M + block. A
+round adds its k rewards by one rank-k product and factorises V afresh when it is next read: O(d^3 /
+3) is less than the O(N d^2 / 2) of the widths as soon as N > d, and sums do not drift as inverses
+do.
 
-Widths of N rows cost O(N M d^2 / 2) by forward substitution on LANES rows side by side. Every row is computed by the same
-operations wherever it stands, so equal rows get equal scores to the bit: ties are ties.
+Widths of N rows cost O(N M d^2 / 2) by forward substitution on LANES rows side by side. Every row
+is computed by the same operations wherever it stands, so equal rows get equal scores to the bit:
+ties are ties.
 """
 
 import math
@@ -35,8 +38,11 @@ class BatchRidge(NamedTuple):
     pulls: Count  # (M,) rewards of each block
     sums: Finite  # (M,) their sums, less the origin
     noise: Noise  # its residual is not kept: `settle` has it from the sums
-    column: NonNegative  # (1,) c, the constant column; 0: of rows that are new in every round, see `column_of`
-    intercept: bool  # whether every block has a constant column, whose coefficient is drawn to the mean of all rewards
+    # (1,) c, the constant column; 0: of rows that are new in every round, see `column_of`
+    column: NonNegative
+    # whether every block has a constant column, whose coefficient is drawn to the mean of all
+    # rewards
+    intercept: bool
 
 
 class RidgeSolution(NamedTuple):
@@ -50,33 +56,48 @@ class RidgeSolution(NamedTuple):
     zero: float  # what means are less of: the mean of all rewards; 0 without an intercept
 
 
-def new_batch_ridge(blocks: int, dimension: int, lam: float, intercept: bool = False, column: float = 0.0) -> BatchRidge:
+def new_batch_ridge(
+    blocks: int, dimension: int, lam: float, intercept: bool = False, column: float = 0.0
+) -> BatchRidge:
     """The model without data; column: the constant one, where it is known."""
     design = np.tile(lam * np.eye(dimension), (blocks, 1, 1))
     return BatchRidge(
-        lam, design, np.zeros((blocks, dimension)), np.zeros(1), np.zeros((blocks, dimension)), np.zeros(blocks), np.zeros(blocks),
-        new_noise(), np.array([column]), intercept,
-    )  # fmt: skip
+        lam,
+        design,
+        np.zeros((blocks, dimension)),
+        np.zeros(1),
+        np.zeros((blocks, dimension)),
+        np.zeros(blocks),
+        np.zeros(blocks),
+        new_noise(),
+        np.array([column]),
+        intercept,
+    )
 
 
 def check_features(name: str, features: np.ndarray, lam: float) -> None:
-    """Refuse rows of features (N, d) that leave fewer than six digits after REFRESH of them; later ones are checked as V is factorised."""
+    """Refuse rows of features (N, d) that leave fewer than six digits after REFRESH of them; later
+    ones are checked as V is factorised."""
     check_digits(name, features, lam, REFRESH, root=False)
 
 
 def solve(model: BatchRidge) -> tuple[np.ndarray, np.ndarray]:
-    """theta (M, d) and the lower Cholesky factors (M, d, d) of V, without an intercept; refuses V that rounding has made singular."""
+    """theta (M, d) and the lower Cholesky factors (M, d, d) of V, without an intercept; refuses V
+    that rounding has made singular."""
     return factorise(model.design, model.response)
 
 
 def factorise(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """V^-1 b and the lower Cholesky factor of V in every block; refuses V that rounding has made singular."""
+    """V^-1 b and the lower Cholesky factor of V in every block; refuses V that rounding has made
+    singular."""
     from scipy.linalg.lapack import dpotrs  # here, because its import takes long and few need it
 
     diagonal = np.diagonal(design, axis1=1, axis2=2)
     try:
         factor = np.linalg.cholesky(design)
-        definite = bool((np.diagonal(factor, axis1=1, axis2=2) ** 2 > PIVOT_TOLERANCE * diagonal).all())
+        definite = bool(
+            (np.diagonal(factor, axis1=1, axis2=2) ** 2 > PIVOT_TOLERANCE * diagonal).all()
+        )
     except np.linalg.LinAlgError:
         definite = False
     if not definite:
@@ -88,7 +109,8 @@ def factorise(design: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def column_of(model: BatchRidge) -> float:
-    """The constant column: of rows that are new in every round the root mean square of their norms so far; 0 before the first."""
+    """The constant column: of rows that are new in every round the root mean square of their norms
+    so far; 0 before the first."""
     if model.column[0] > 0.0 or model.seen[0] == 0.0:
         return float(model.column[0])
     d = model.response.shape[1]
@@ -97,10 +119,12 @@ def column_of(model: BatchRidge) -> float:
 
 
 def settle(model: BatchRidge, features: np.ndarray) -> RidgeSolution:
-    """The solved regressions, with an intercept if the model has one; features: those of the round, for a column before the first reward.
+    """The solved regressions, with an intercept if the model has one; features: those of the round,
+    for a column before the first reward.
 
-    With n' = n + lam / c^2 rewards in a block, lam / c^2 of which are the column's prior at the mean m of all rewards, s = sum x and
-    rho = sum (r - m): middle = s / n', level = rho / n', own = 1 / n', V less s s' / n', and b = sum (r - m) x less middle rho.
+    With n' = n + lam / c^2 rewards in a block, lam / c^2 of which are the column's prior at the
+    mean m of all rewards, s = sum x and rho = sum (r - m): middle = s / n', level = rho / n', own =
+    1 / n', V less s s' / n', and b = sum (r - m) x less middle rho.
     """
     M, d = model.response.shape
     if not model.intercept:
@@ -109,12 +133,17 @@ def settle(model: BatchRidge, features: np.ndarray) -> RidgeSolution:
     own = 1.0 / (model.pulls + model.lam / column**2)
     middle, rho = model.total * own[:, None], model.sums - sums.centre * model.pulls
     design = model.design - middle[:, :, None] * model.total[:, None, :]
-    theta, factor = factorise(design, model.response - sums.centre * model.total - middle * rho[:, None])
+    theta, factor = factorise(
+        design, model.response - sums.centre * model.total - middle * rho[:, None]
+    )
     return RidgeSolution(theta, factor, middle, rho * own, own, float(sums.origin + sums.centre))
 
 
-def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray) -> None:
-    """Take in the rewards of several arms: V += X'X and b += X'r in every block they touch. O(k d^2)."""
+def learn_batch(
+    model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewards: np.ndarray
+) -> None:
+    """Take in the rewards of several arms: V += X'X and b += X'r in every block they touch. O(k
+    d^2)."""
     rows, blocks = np.divmod(arms, model.response.shape[0])
     values = np.empty(rewards.size)
     enter_all(model.noise, np.ascontiguousarray(rewards, dtype=np.float64), model.intercept, values)
@@ -131,36 +160,52 @@ def learn_batch(model: BatchRidge, features: np.ndarray, arms: np.ndarray, rewar
 
 
 def batch_scale(model: BatchRidge, solved: RidgeSolution, noise: float) -> float:
-    """The unit of widths, from the numbers that `settle` found: `noise.current_scale` for this form. noise: NaN where it is learned.
+    """The unit of widths, from the numbers that `settle` found: `noise.current_scale` for this
+    form. noise: NaN where it is learned.
 
     O(M d), and O(M d^3 / 3) where what the penalty hides may be more than the noise.
     """
     sums, theta = model.noise.sums[0], solved.theta
-    known, unit = model.design.shape[0] * (model.design.shape[1] + model.intercept), float(sums.unit) or 1.0
+    known, unit = (
+        model.design.shape[0] * (model.design.shape[1] + model.intercept),
+        float(sums.unit) or 1.0,
+    )
     column = column_of(model) if model.intercept else 0.0
-    off = (solved.level - (solved.middle * theta).sum(axis=1)) / column if column > 0.0 else np.zeros(0)  # the column's coefficients
+    off = (
+        (solved.level - (solved.middle * theta).sum(axis=1)) / column
+        if column > 0.0
+        else np.zeros(0)
+    )  # the column's coefficients
     if math.isnan(noise):
         noise = 1.0
         if sums.spread > 0.0:
             rho = model.sums - sums.centre * model.pulls
             response = model.response - sums.centre * model.total
-            parts = (theta / unit * (response / unit)).sum() + ((off * column / unit) @ (rho / unit) if off.size else 0.0)
+            parts = (theta / unit * (response / unit)).sum() + (
+                (off * column / unit) @ (rho / unit) if off.size else 0.0
+            )
             residual = max(sums.spread - float(parts), DIGITS * sums.spread)
-            noise = unit * math.sqrt((PRIOR * sums.spread / sums.number + residual) / (PRIOR + sums.number))
+            noise = unit * math.sqrt(
+                (PRIOR * sums.spread / sums.number + residual) / (PRIOR + sums.number)
+            )
     size = float((theta * theta).sum() + (off * off).sum())
     if model.lam * size <= noise * noise * least_known(model):
         return noise
     unknown = sum(inverse_trace(L) for L in solved.factor)
     if model.intercept:
-        unknown += column_trace(solved, column) if column > 0.0 else model.response.shape[0] / model.lam
+        unknown += (
+            column_trace(solved, column) if column > 0.0 else model.response.shape[0] / model.lam
+        )
     hidden = mean_square(model.lam, size, known - model.lam * unknown)
     return math.sqrt(max(noise * noise, hidden))
 
 
 def least_known(model: BatchRidge) -> float:
-    """A bound from below on the known directions, sum 1 - lam / e over all eigenvalues e >= lam of V, from the traces of V alone.
+    """A bound from below on the known directions, sum 1 - lam / e over all eigenvalues e >= lam of
+    V, from the traces of V alone.
 
-    The summands are concave in e, so that with a given sum of them the least is where all that is above lam is in one. O(M d).
+    The summands are concave in e, so that with a given sum of them the least is where all that is
+    above lam is in one. O(M d).
     """
     d = model.response.shape[1]
     above = np.maximum(np.trace(model.design, axis1=1, axis2=2) - d * model.lam, 0.0)
@@ -186,13 +231,18 @@ def inverse_trace(factor: np.ndarray) -> float:
 
 
 def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """theta'x and ||x||_{V^-1} of every arm, both (N M,). O(N M d^2 / 2) time, O(N M) memory besides the features."""
+    """theta'x and ||x||_{V^-1} of every arm, both (N M,). O(N M d^2 / 2) time, O(N M) memory
+    besides the features."""
     return predict_settled(settle(model, features), features)
 
 
-def predict_solved(theta: np.ndarray, factor: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def predict_solved(
+    theta: np.ndarray, factor: np.ndarray, features: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     M, d = theta.shape
-    return predict_settled(RidgeSolution(theta, factor, np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0), features)
+    return predict_settled(
+        RidgeSolution(theta, factor, np.zeros((M, d)), np.zeros(M), np.zeros(M), 0.0), features
+    )
 
 
 def predict_settled(solved: RidgeSolution, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,10 +254,20 @@ def predict_settled(solved: RidgeSolution, features: np.ndarray) -> tuple[np.nda
 
     def part(first: int, last: int) -> None:
         work = np.zeros((2 * d + 2, LANES))
-        squared_norms(features[first:last], rows, solved.middle, work[:d], work[d : 2 * d], work[2 * d :], by_row[first:last])
+        squared_norms(
+            features[first:last],
+            rows,
+            solved.middle,
+            work[:d],
+            work[d : 2 * d],
+            work[2 * d :],
+            by_row[first:last],
+        )
 
     wanted = int(squares.size * d * d / THREAD_WORK)
-    threads = min(wanted, os.cpu_count() or 1) if wanted > 1 else 1  # asking for the count takes as long as a small model's widths
+    threads = (
+        min(wanted, os.cpu_count() or 1) if wanted > 1 else 1
+    )  # asking for the count takes as long as a small model's widths
     if threads < 2:
         part(0, N)
     else:  # rows do not depend on each other: the cut changes no bit
@@ -220,7 +280,8 @@ def predict_settled(solved: RidgeSolution, features: np.ndarray) -> tuple[np.nda
 
 
 def settled_scores(solved: RidgeSolution, theta: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """level + theta'(x - middle) of every arm, (N M,), for theta (M, d): the estimate, or one drawn around it. O(N M d)."""
+    """level + theta'(x - middle) of every arm, (N M,), for theta (M, d): the estimate, or one drawn
+    around it. O(N M d)."""
     scores = linear_scores(features, theta)
     if solved.own.any():
         by_row = scores.reshape(features.shape[0], -1)
@@ -228,8 +289,11 @@ def settled_scores(solved: RidgeSolution, theta: np.ndarray, features: np.ndarra
     return scores
 
 
-def drawn_scores(solved: RidgeSolution, features: np.ndarray, scale: float, rng: np.random.Generator, draws: int) -> np.ndarray:
-    """(draws, N M) scores of every arm by as many theta ~ N(theta_hat, scale^2 V^-1), in every block by itself. O(draws N M d).
+def drawn_scores(
+    solved: RidgeSolution, features: np.ndarray, scale: float, rng: np.random.Generator, draws: int
+) -> np.ndarray:
+    """(draws, N M) scores of every arm by as many theta ~ N(theta_hat, scale^2 V^-1), in every
+    block by itself. O(draws N M d).
 
     The law of `settled_scores` of one drawn theta. Equal rows get equal scores in every draw.
     """
@@ -265,13 +329,16 @@ def side_by_side(features, first, width, x):
 def take_products(sums, weights, row, count, z):
     """sums[0] -= weights[row, 0] z[0], then weights[row, 1] z[1], .., `count` of them.
 
-    Four at a time, each taken by itself as if it were alone: reading and writing the sums is what takes time.
+    Four at a time, each taken by itself as if it were alone: reading and writing the sums is what
+    takes time.
     """
     fours = count - count % 4
     for j in range(0, fours, 4):
         a, b, c, d = weights[row, j], weights[row, j + 1], weights[row, j + 2], weights[row, j + 3]
         for n in range(LANES):
-            sums[0, n] = sums[0, n] - a * z[j, n] - b * z[j + 1, n] - c * z[j + 2, n] - d * z[j + 3, n]
+            sums[0, n] = (
+                sums[0, n] - a * z[j, n] - b * z[j + 1, n] - c * z[j + 2, n] - d * z[j + 3, n]
+            )
     for j in range(fours, count):
         weight = weights[row, j]
         for n in range(LANES):
@@ -280,7 +347,8 @@ def take_products(sums, weights, row, count, z):
 
 @lean
 def inner_products(features, theta, x, sums, out):
-    """out[n, m] <- features[n] @ theta[m], summed in the order of the dimensions. x: (d, LANES), sums: (1, LANES), to work in."""
+    """out[n, m] <- features[n] @ theta[m], summed in the order of the dimensions. x: (d, LANES),
+    sums: (1, LANES), to work in."""
     N, d = features.shape
     for first in range(0, N, LANES):
         width = min(LANES, N - first)
@@ -290,12 +358,15 @@ def inner_products(features, theta, x, sums, out):
                 sums[0, n] = 0.0
             take_products(sums, theta, m, d, x)
             for n in range(width):
-                out[first + n, m] = 0.0 - sums[0, n]  # take_products takes away, as substitution needs it
+                out[first + n, m] = (
+                    0.0 - sums[0, n]
+                )  # take_products takes away, as substitution needs it
 
 
 @lean
 def draw_around(centre, factor, scale, theta):
-    """theta[n, m], standard normals, <- centre[m] + scale L_m'^-1 theta[n, m]. O(draws M d^2 / 2)."""
+    """theta[n, m], standard normals, <- centre[m] + scale L_m'^-1 theta[n, m]. O(draws M d^2 /
+    2)."""
     draws, M, d = theta.shape
     for n in range(draws):
         for m in range(M):
@@ -310,10 +381,11 @@ def draw_around(centre, factor, scale, theta):
 
 @lean
 def score_draws(features, theta, x, sums, out):
-    """out[n, row * M + m] <- features[row] @ theta[n, m]. x: (d, LANES), sums: (1, LANES), to work in.
+    """out[n, row * M + m] <- features[row] @ theta[n, m]. x: (d, LANES), sums: (1, LANES), to work
+    in.
 
-    A few rows stay in the first cache while all draws pass over them. Every row is summed in the order of the dimensions wherever it
-    stands, so equal rows get equal scores.
+    A few rows stay in the first cache while all draws pass over them. Every row is summed in the
+    order of the dimensions wherever it stands, so equal rows get equal scores.
     """
     N, d = features.shape
     draws, M = theta.shape[0], theta.shape[1]

@@ -28,7 +28,8 @@ class Counts(NamedTuple):
 
 
 class FadingCounts(NamedTuple):
-    """Counts in which a reward that is s rounds old has the weight forget^s, whatever arm was played since."""
+    """Counts in which a reward that is s rounds old has the weight forget^s, whatever arm was
+    played since."""
 
     pulls: Count  # (K,) sums of weights
     sums: RewardSum  # (K,) weighted rewards
@@ -65,15 +66,20 @@ def count_reward(state, arm, reward):
 def means(state: Counts) -> np.ndarray:
     """Mean reward per arm; NaN where never pulled."""
     with np.errstate(invalid="ignore"):
-        return np.where(state.pulls > 0, state.sums / np.where(state.pulls > 0, state.pulls, 1.0), np.nan)
+        return np.where(
+            state.pulls > 0, state.sums / np.where(state.pulls > 0, state.pulls, 1.0), np.nan
+        )
 
 
 def per_pull(numerator: float, state: Counts) -> np.ndarray:
-    return np.divide(numerator, state.pulls, out=np.full(state.pulls.size, np.inf), where=state.pulls > 0)
+    return np.divide(
+        numerator, state.pulls, out=np.full(state.pulls.size, np.inf), where=state.pulls > 0
+    )
 
 
 def intervals(mean: np.ndarray, width: np.ndarray) -> dict[str, np.ndarray]:
-    """The part of every explanation that is the same: mean, width, lower, upper; without data -inf and inf."""
+    """The part of every explanation that is the same: mean, width, lower, upper; without data -inf
+    and inf."""
     known = np.isfinite(mean)
     return {
         "mean": mean,
@@ -98,7 +104,8 @@ def argmax(values, eligible):
 
 @lean
 def largest(values, eligible):
-    """The largest value among the eligible arms, -inf without any. O(K), in four running maxima that do not wait for each other."""
+    """The largest value among the eligible arms, -inf without any. O(K), in four running maxima
+    that do not wait for each other."""
     a, b, c, d = -math.inf, -math.inf, -math.inf, -math.inf
     K = values.shape[0]
     for k in range(0, K - 3, 4):
@@ -127,16 +134,24 @@ def first_unpulled(pulls, eligible):
 
 @lean
 def next_in_line(counts, eligible):
-    """The next arm where arms are tried one after the other and not all were, else -1: the number of rewards so far says which. O(1)."""
+    """The next arm where arms are tried one after the other and not all were, else -1: the number
+    of rewards so far says which. O(1)."""
     pulls, tried = counts.pulls, int(counts.rounds[0])
-    if eligible is None and 0 < tried < pulls.shape[0] and pulls[tried] == 0.0 and pulls[tried - 1] == 1.0 and pulls[0] == 1.0:
+    if (
+        eligible is None
+        and 0 < tried < pulls.shape[0]
+        and pulls[tried] == 0.0
+        and pulls[tried - 1] == 1.0
+        and pulls[0] == 1.0
+    ):
         return tried
     return -1
 
 
 @lean
 def next_untried(counts, eligible):
-    """An eligible arm never pulled, or -1. O(K), but O(1) where arms are tried one after the other."""
+    """An eligible arm never pulled, or -1. O(K), but O(1) where arms are tried one after the
+    other."""
     arm = next_in_line(counts, eligible)
     return arm if arm >= 0 else first_unpulled(counts.pulls, eligible)
 
@@ -207,7 +222,8 @@ def bernoulli_divergence(x, y):
 
 @lean
 def bernoulli_divergence_close(x, y):
-    """I(x, y) for 0 <= x < y < 1 with a small relative error also where y - x is as small as 1e-12, where the plain sum cancels."""
+    """I(x, y) for 0 <= x < y < 1 with a small relative error also where y - x is as small as 1e-12,
+    where the plain sum cancels."""
     step = y - x
     total = -(1.0 - x) * math.log1p(-step / (1.0 - x))
     return max(total - x * math.log1p(step / x), 0.0) if x > 0.0 else total
@@ -215,10 +231,12 @@ def bernoulli_divergence_close(x, y):
 
 @lean
 def bernoulli_upper(x, level):
-    """sup{q in [x, 1] : I(x, q) <= level}: Newton's method from above on a convex increasing function, so it never undershoots.
+    """sup{q in [x, 1] : I(x, q) <= level}: Newton's method from above on a convex increasing
+    function, so it never undershoots.
 
-    The start is the smaller of two points that are surely above the root: Pinsker's x + sqrt(level / 2), and the q at which
-    (1-x) ln(1/(1-q)) alone exceeds level plus the entropy of x. Returns 1 where the root cannot be told from 1.
+    The start is the smaller of two points that are surely above the root: Pinsker's x + sqrt(level
+    / 2), and the q at which (1-x) ln(1/(1-q)) alone exceeds level plus the entropy of x. Returns 1
+    where the root cannot be told from 1.
     """
     if x >= 1.0:
         return 1.0
@@ -269,10 +287,20 @@ def exploration(n, c):
 # Confidence radii of linear models.
 
 
-def horizon_radius(noise: float, delta: float, dimension: int, horizon: float, lam: float, theta_bound: float, norm: float = 1.0) -> float:
-    """noise sqrt(2 ln(1/delta) + d ln(1 + T L^2 / (lam d))) + sqrt(lam) theta_bound, with L = norm the largest ||x||.
+def horizon_radius(
+    noise: float,
+    delta: float,
+    dimension: int,
+    horizon: float,
+    lam: float,
+    theta_bound: float,
+    norm: float = 1.0,
+) -> float:
+    """noise sqrt(2 ln(1/delta) + d ln(1 + T L^2 / (lam d))) + sqrt(lam) theta_bound, with L = norm
+    the largest ||x||.
 
-    By det V <= (lam + T L^2 / d)^d (Abbasi-Yadkori, Pal, Szepesvari 2011, Lemma 10). Yang & Toni 2020, Eq 5, is the case L^2 = lam = 1.
+    By det V <= (lam + T L^2 / d)^d (Abbasi-Yadkori, Pal, Szepesvari 2011, Lemma 10). Yang & Toni
+    2020, Eq 5, is the case L^2 = lam = 1.
     """
     growth = dimension * math.log(1 + horizon * norm**2 / (lam * dimension))
     return noise * math.sqrt(2 * math.log(1 / delta) + growth) + math.sqrt(lam) * theta_bound
@@ -280,37 +308,54 @@ def horizon_radius(noise: float, delta: float, dimension: int, horizon: float, l
 
 @lean
 def determinant_radius(noise, delta, log_det, lam, theta_bound):
-    """noise sqrt(2 ln(1/delta) + ln det(V / lam)) + sqrt(lam) theta_bound (Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 2)."""
+    """noise sqrt(2 ln(1/delta) + ln det(V / lam)) + sqrt(lam) theta_bound (Abbasi-Yadkori, Pal,
+    Szepesvari 2011, Theorem 2)."""
     return noise * math.sqrt(2.0 * math.log(1.0 / delta) + log_det) + math.sqrt(lam) * theta_bound
 
 
 @lean
 def static_factor(constant, noise, rounds, arms, delta):
-    """The factor of ||y||_{A^-1} for a sequence of arms fixed in advance: constant noise sqrt(ln(6 n^2 K^2 / (pi^2 delta)))
+    """The factor of ||y||_{A^-1} for a sequence of arms fixed in advance: constant noise sqrt(ln(6
+    n^2 K^2 / (pi^2 delta)))
 
-    (Soare, Lazaric, Munos 2014, Proposition 1, with constant = 2 sqrt(2); A without a ridge parameter).
+    (Soare, Lazaric, Munos 2014, Proposition 1, with constant = 2 sqrt(2); A without a ridge
+    parameter).
     """
-    return constant * noise * math.sqrt(math.log(6.0 * rounds * rounds * arms * arms / (math.pi * math.pi)) - math.log(delta))
+    return (
+        constant
+        * noise
+        * math.sqrt(
+            math.log(6.0 * rounds * rounds * arms * arms / (math.pi * math.pi)) - math.log(delta)
+        )
+    )
 
 
-# The gamma-exponential mixture M(S, V) of exponential supermartingales, behind every bound that may be looked at at any time.
+# The gamma-exponential mixture M(S, V) of exponential supermartingales, behind every bound that may
+# be looked at at any time.
 
 
 STEPS = 100  # of Newton's method at most
 PRECISION = 1e-12  # relative, of a boundary
-LARGE_VARIANCE = 1e10  # V + rho from which two terms of Temme's expansion (DLMF 8.12.3) have all digits
+LARGE_VARIANCE = (
+    1e10  # V + rho from which two terms of Temme's expansion (DLMF 8.12.3) have all digits
+)
 
 
 def constant(rho: float) -> float:
     """rho ln rho - rho - ln gamma(rho, rho), the part of ln M that depends on rho only."""
-    return float(rho * math.log(rho) - rho - special.gammaln(rho) - math.log(special.gammainc(rho, rho)))
+    return float(
+        rho * math.log(rho) - rho - special.gammaln(rho) - math.log(special.gammainc(rho, rho))
+    )
 
 
 def _rest(a: np.ndarray) -> np.ndarray:
     """ln Gamma(a) + a - a ln a: by Stirling's series for large a, where the three would cancel."""
     b = np.maximum(a, 20.0)
     i = 1.0 / (b * b)
-    series = 0.5 * np.log(2.0 * np.pi / b) + (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i / 1680.0))) / b
+    series = (
+        0.5 * np.log(2.0 * np.pi / b)
+        + (1.0 / 12.0 - i * (1.0 / 360.0 - i * (1.0 / 1260.0 - i / 1680.0))) / b
+    )
     small = np.minimum(a, 20.0)
     return np.where(a >= 20.0, series, special.gammaln(small) + small - small * np.log(small))
 
@@ -318,19 +363,26 @@ def _rest(a: np.ndarray) -> np.ndarray:
 def _excess(S: np.ndarray, a: np.ndarray) -> np.ndarray:
     """S - a ln(1 + S / a): by its series for small S / a, where the two would cancel."""
     u = S / a
-    return np.where(np.abs(u) < 1e-3, S * u * (1 / 2 - u * (1 / 3 - u * (1 / 4 - u / 5))), S - a * np.log1p(u))
+    return np.where(
+        np.abs(u) < 1e-3, S * u * (1 / 2 - u * (1 / 3 - u * (1 / 4 - u / 5))), S - a * np.log1p(u)
+    )
 
 
 def _below(S: np.ndarray, a: np.ndarray, excess: np.ndarray) -> np.ndarray:
-    """The regularised incomplete gamma function at (a, a + S), from S itself where a + S has lost its digits."""
-    near = special.ndtr(np.copysign(np.sqrt(2.0 * excess), S)) + np.exp(-excess) / (3.0 * np.sqrt(2.0 * np.pi * a))
+    """The regularised incomplete gamma function at (a, a + S), from S itself where a + S has lost
+    its digits."""
+    near = special.ndtr(np.copysign(np.sqrt(2.0 * excess), S)) + np.exp(-excess) / (
+        3.0 * np.sqrt(2.0 * np.pi * a)
+    )
     return np.where(a > LARGE_VARIANCE, near, special.gammainc(a, a + S))
 
 
 def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:
-    """ln M = S + V + rho ln rho - (V + rho) ln(S + V + rho) + ln gamma(V + rho, S + V + rho) - ln gamma(rho, rho), elementwise.
+    """ln M = S + V + rho ln rho - (V + rho) ln(S + V + rho) + ln gamma(V + rho, S + V + rho) - ln
+    gamma(rho, rho), elementwise.
 
-    gamma: the lower incomplete one. S > -V - rho, V >= 0, rho > 0. The sum is arranged so that large terms do not cancel. O(1).
+    gamma: the lower incomplete one. S > -V - rho, V >= 0, rho > 0. The sum is arranged so that
+    large terms do not cancel. O(1).
     """
     S, a = np.asarray(S, dtype=np.float64), np.asarray(V, dtype=np.float64) + rho
     excess = _excess(S, a)
@@ -339,7 +391,8 @@ def log_mixture(S: ArrayLike, V: ArrayLike, rho: float = 1.0) -> np.ndarray:
 
 
 def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
-    """S at which ln M = ln(1 / alpha), for every V: by Newton's method on a convex, rising function."""
+    """S at which ln M = ln(1 / alpha), for every V: by Newton's method on a convex, rising
+    function."""
     a = np.asarray(V, dtype=np.float64) + rho
     threshold, fixed, rest = math.log(1.0 / alpha), constant(rho), _rest(a)
     S = np.sqrt(2.0 * a * threshold) + threshold
@@ -355,15 +408,16 @@ def boundaries(V: ArrayLike, alpha: float, rho: float = 1.0) -> np.ndarray:
     return S
 
 
-# Rounds at which something is verified, as `checks.checkpoints` encodes them: [-T] for every T-th round, or increasing rounds.
+# Rounds at which something is verified, as `checks.checkpoints` encodes them: [-T] for every T-th
+# round, or increasing rounds.
 
 
 @lean
 def remaining(checkpoints, min_gap, place, t):
     """How many rounds after round t the next checkpoint comes, at the earliest.
 
-    checkpoints: as `checks.checkpoints` encodes them; place: position of the first listed one >= t; min_gap: 0 if unknown.
-    After the last listed checkpoint every round may be one.
+    checkpoints: as `checks.checkpoints` encodes them; place: position of the first listed one >= t;
+    min_gap: 0 if unknown. After the last listed checkpoint every round may be one.
     """
     period = -checkpoints[0]
     if min_gap > 0:

@@ -13,18 +13,25 @@ from ..core import checks
 from ..core.checks import in_one_line
 
 OUT_OF_DIGITS = (
-    "The regression ran out of digits: the features differ too much in size, or are too large for lam. "
+    "The regression ran out of digits: the features differ too much in size, or "
+    "are too "
+    "large for "
+    "lam. "
     "Scale them, scaled = tightrope.scale(X), and use scaled.features; or take a larger lam."
 )
-PIVOT_TOLERANCE = 1e-14  # of its own diagonal entry: what a pivot that is zero in exact arithmetic can be left with by rounding
+# of its own diagonal entry: what a pivot that is zero in exact arithmetic can be left with by
+# rounding
+PIVOT_TOLERANCE = 1e-14
 
 
 @lean
 def cholesky(matrix, factor):
-    """Lower factor of a symmetric positive semidefinite matrix; columns of zero pivots are zero. O(d^3 / 3).
+    """Lower factor of a symmetric positive semidefinite matrix; columns of zero pivots are zero.
+    O(d^3 / 3).
 
-    Returns the smallest share of its diagonal entry that a pivot keeps (0 where the matrix is singular or holds NaN), whatever the
-    sizes of the columns: each is judged by its own diagonal entry.
+    Returns the smallest share of its diagonal entry that a pivot keeps (0 where the matrix is
+    singular or holds NaN), whatever the sizes of the columns: each is judged by its own diagonal
+    entry.
     """
     d = matrix.shape[0]
     least = 1.0
@@ -46,7 +53,8 @@ def cholesky(matrix, factor):
 
 @lean
 def definite_cholesky(matrix, factor):
-    """`cholesky` of a matrix that must be positive definite; refuses one that rounding has made singular."""
+    """`cholesky` of a matrix that must be positive definite; refuses one that rounding has made
+    singular."""
     if not cholesky(matrix, factor) > 0.0:
         raise ValueError(OUT_OF_DIGITS)
 
@@ -68,7 +76,8 @@ def scaled_identity(factor, root):
 
 @lean
 def update_factor(factor, vector):
-    """Turn the factor of A into that of A + vector vector' by plane rotations (QR); overwrites vector. O(d^2)."""
+    """Turn the factor of A into that of A + vector vector' by plane rotations (QR); overwrites
+    vector. O(d^2)."""
     d = vector.shape[0]
     for j in range(d):
         old, x = factor[j, j], vector[j]
@@ -110,7 +119,8 @@ def log_det(factor):
     return 2.0 * total
 
 
-# Features of very different sizes: how many digits a regression keeps, and `scale`, which makes them alike.
+# Features of very different sizes: how many digits a regression keeps, and `scale`, which makes
+# them alike.
 
 
 DIGITS = -math.log10(np.finfo(np.float64).eps)  # 15.7, those of float64
@@ -121,14 +131,16 @@ UNKNOWN_HORIZON = 10**6  # rounds to be ready for where the horizon is not known
 
 @dataclass(frozen=True)
 class Scaled:
-    """Features brought to a common size. Calling it brings new rows, (d,) or (n, d), to the same coordinates.
+    """Features brought to a common size. Calling it brings new rows, (d,) or (n, d), to the same
+    coordinates.
 
     Attributes
     ----------
     features : (K, d) array
         The scaled features.
     centre : (d,) array
-        What was subtracted, for a row whose intercept has the value it has in X; 0 without an intercept.
+        What was subtracted, for a row whose intercept has the value it has in X; 0 without an
+        intercept.
     spread : (d,) array
         What was divided by.
     intercept : int or None
@@ -153,12 +165,15 @@ class Scaled:
 
 
 def scale(X: ArrayLike) -> Scaled:
-    """Bring the columns of features to a common size without changing what a linear model can express. O(K d).
+    """Bring the columns of features to a common size without changing what a linear model can
+    express. O(K d).
 
-    A constant column other than 0 (the first of ones, else the first) is the intercept and becomes 1. With an intercept every other column
-    is centred and divided by its standard deviation: that only moves the intercept's coefficient, so the means x'theta that some theta can
-    express stay the same. Without one, centring would change them, and columns are divided by their root mean square only. The ridge
-    parameter then acts on the coefficients of the scaled columns, which is what lam = 1 is meant for.
+    A constant column other than 0 (the first of ones, else the first) is the intercept and becomes
+    1. With an intercept every other column is centred and divided by its standard deviation: that
+    only moves the intercept's coefficient, so the means x'theta that some theta can express stay
+    the same. Without one, centring would change them, and columns are divided by their root mean
+    square only. The ridge parameter then acts on the coefficients of the scaled columns, which is
+    what lam = 1 is meant for.
 
     Parameters
     ----------
@@ -190,13 +205,19 @@ def scale(X: ArrayLike) -> Scaled:
     intercept = int(candidates[0]) if candidates.size else None
     safe = np.where(size > 0, size, 1.0)  # squares of what is divided by it do not overflow
     unit = rows / safe
-    centre = np.where(constant, 0.0, safe * unit.mean(axis=0)) if intercept is not None else np.zeros(size.size)
+    centre = (
+        np.where(constant, 0.0, safe * unit.mean(axis=0))
+        if intercept is not None
+        else np.zeros(size.size)
+    )
     spread = safe * np.sqrt(np.mean((unit - centre / safe) ** 2, axis=0))
     spread = np.where(constant, rows[0], np.where(spread > 0, spread, 1.0))
     return Scaled(_changed(rows, centre, spread, intercept), centre, spread, intercept)
 
 
-def _changed(rows: np.ndarray, centre: np.ndarray, spread: np.ndarray, intercept: int | None) -> np.ndarray:
+def _changed(
+    rows: np.ndarray, centre: np.ndarray, spread: np.ndarray, intercept: int | None
+) -> np.ndarray:
     if intercept is None:
         return np.ascontiguousarray(rows / spread)
     ones = rows[:, [intercept]] / spread[intercept]
@@ -206,7 +227,8 @@ def _changed(rows: np.ndarray, centre: np.ndarray, spread: np.ndarray, intercept
 def digits_left(sizes: np.ndarray, lam: float, rounds: int, *, root: bool) -> float:
     """Digits a regression keeps in the worst case.
 
-    sizes: (d,), the largest absolute value of each column. root: the factor comes from QR, not from V.
+    sizes: (d,), the largest absolute value of each column. root: the factor comes from QR, not from
+    V.
     """
     with np.errstate(over="ignore"):
         ratio = rounds * float(np.sort(sizes * sizes)[:-1].sum()) / lam
@@ -214,24 +236,45 @@ def digits_left(sizes: np.ndarray, lam: float, rounds: int, *, root: bool) -> fl
     return DIGITS - (0.5 * lost if root else lost)
 
 
-def check_digits(name: str, features: np.ndarray, lam: float, rounds: int | None, *, root: bool) -> None:
-    """Refuse features (K, d) that leave fewer than six digits after so many rounds (None: a million) of any arms. O(K d)."""
+def check_digits(
+    name: str, features: np.ndarray, lam: float, rounds: int | None, *, root: bool
+) -> None:
+    """Refuse features (K, d) that leave fewer than six digits after so many rounds (None: a
+    million) of any arms. O(K d)."""
     T = UNKNOWN_HORIZON if rounds is None else rounds
     sizes = np.maximum(features.max(axis=0), -features.min(axis=0))
     largest = float(sizes.max())
     if largest > LARGEST / math.sqrt(T):
         arm, column = divmod(int(np.abs(features).argmax()), features.shape[1])
         raise ValueError(
-            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large: sums of its square over {T:,} rounds overflow. {REMEDY}"
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is "
+            f"too large: "
+            f"sums of its "
+            f"square over {T:,} "
+            f"rounds overflow. {REMEDY}"
         )
     left = digits_left(sizes, lam, T, root=root)
     if left < ENOUGH:
         column = int(np.argsort(sizes)[-2])
         arm = int(np.abs(features[:, column]).argmax())
         raise ValueError(
-            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large beside the other columns: after {T:,} rounds with "
-            f"lam = {lam:g} the regression may keep {max(left, 0.0):.1f} of its 16 digits, but needs {ENOUGH:g}. {REMEDY}"
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too "
+            f"large beside "
+            f"the other "
+            f"columns: after "
+            f"{T:,} rounds with "
+            f"lam = {lam:g} the regression may keep {max(left, 0.0):.1f} "
+            f"of its 16 "
+            f"digits, but "
+            f"needs {ENOUGH:g}. {REMEDY}"
         )
 
 
-REMEDY = "Scale the features: scaled = tightrope.scale(X), then use scaled.features (and scaled(rows) for new ones), or take a larger lam."
+REMEDY = (
+    "Scale the features: scaled = tightrope.scale(X), "
+    "then use "
+    "scaled.features (and "
+    "scaled(rows) for "
+    "new ones), or take "
+    "a larger lam."
+)

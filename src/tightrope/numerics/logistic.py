@@ -1,16 +1,20 @@
-"""Logistic regression, one reward at a time: a normal law of the coefficients that follows the posterior by Laplace's method.
+"""Logistic regression, one reward at a time: a normal law of the coefficients that follows the
+posterior by Laplace's method.
 
-Before a reward r of features x the coefficients are N(theta, R R'). Then comes the mode of that density times the likelihood,
-p^r (1 - p)^(1 - r) with p = 1 / (1 + exp(-x'theta)), and the curvature there, p (1 - p) x x' more than before. The mode lies on the line
-theta + a R R'x with a = r - p, one unknown. R keeps being a root of the covariance: with f = R'x, w = p (1 - p) and A = 1 + w f'f,
+Before a reward r of features x the coefficients are N(theta, R R'). Then comes the mode of that
+density times the likelihood, p^r (1 - p)^(1 - r) with p = 1 / (1 + exp(-x'theta)), and the
+curvature there, p (1 - p) x x' more than before. The mode lies on the line theta + a R R'x with a =
+r - p, one unknown. R keeps being a root of the covariance: with f = R'x, w = p (1 - p) and A = 1 +
+w f'f,
 
     R R' - w R f f'R' / A = S S' ,   S = R - w / (A + sqrt A) R f f' ,
 
 so that nothing is subtracted that could leave a negative variance. O(d^2).
 
-**With an intercept**, a last column of ones, its coefficient is drawn to the log odds b of the mean of all rewards so far, one half added
-on either side. A normal law whose prior moves by b e, e the last unit vector, moves by lam b R R'e. `theta` is that of a prior at 0;
-what b adds to an arm's log odds is lam b f'R'e, so that nothing has to be done to other arms when b moves.
+**With an intercept**, a last column of ones, its coefficient is drawn to the log odds b of the mean
+of all rewards so far, one half added on either side. A normal law whose prior moves by b e, e the
+last unit vector, moves by lam b R R'e. `theta` is that of a prior at 0; what b adds to an arm's log
+odds is lam b f'R'e, so that nothing has to be done to other arms when b moves.
 """
 
 import math
@@ -59,7 +63,8 @@ Logistic: TypeAlias = SharedLogistic | ArmLogistic
 
 
 def new_logistic(arms: Arms, lam: float, *, each: bool, intercept: bool) -> Logistic:
-    """The prior N(0, I / lam). each: a regression for each arm; intercept: a column of ones is added. Refuses features too unlike."""
+    """The prior N(0, I / lam). each: a regression for each arm; intercept: a column of ones is
+    added. Refuses features too unlike."""
     K, d = arms.number, arms.dimension
     n, features = d + intercept, np.zeros((K, d))
     if arms.features is not None:
@@ -67,7 +72,17 @@ def new_logistic(arms: Arms, lam: float, *, each: bool, intercept: bool) -> Logi
         check_digits("arms", features, lam, arms.horizon, root=True)
     form, number = (ArmLogistic, K) if each else (SharedLogistic, 1)
     root = np.tile(np.eye(n) / math.sqrt(lam), (number, 1, 1))
-    return form(features, lam, np.zeros(2), np.zeros((number, n)), root, np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(K))
+    return form(
+        features,
+        lam,
+        np.zeros(2),
+        np.zeros((number, n)),
+        root,
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(K),
+    )
 
 
 def longer_logistic(fresh: Logistic, model: Logistic) -> Logistic:
@@ -110,7 +125,8 @@ def drawn_to(model, shown):
 
 @lean
 def log_odds(model, shown, arm):
-    """Mean and variance of an arm's log odds, and f'R'e; leaves x in `row` and f = R'x in `turned`. O(d^2)."""
+    """Mean and variance of an arm's log odds, and f'R'e; leaves x in `row` and f = R'x in `turned`.
+    O(d^2)."""
     show_row(model, shown, arm)
     m, n, mean, square, side = regression_of(model, arm), model.row.shape[0], 0.0, 0.0, 0.0
     theta, root, row, turned = model.theta, model.root, model.row, model.turned
@@ -128,7 +144,8 @@ def log_odds(model, shown, arm):
 
 @lean
 def step_to_mode(reward, mean, square):
-    """The a = r - p for which p = sigmoid(mean + a square): Newton's method inside an interval that bisection keeps shrinking."""
+    """The a = r - p for which p = sigmoid(mean + a square): Newton's method inside an interval that
+    bisection keeps shrinking."""
     low, high, before, closest = reward - 1.0, reward, 1.0, LEAST_STEP / max(1.0, square)
     step = reward - sigmoid(mean)
     for _ in range(STEPS):
@@ -173,9 +190,11 @@ def learn_reward(model, shown, arm, reward):
 
 @lean
 def draw_scores(model, shown, width, rng):
-    """scores <- log odds of all arms in one draw of the coefficients, `width` times as far from theta as the law has them.
+    """scores <- log odds of all arms in one draw of the coefficients, `width` times as far from
+    theta as the law has them.
 
-    O(K d + d^2) with one regression for all, else O(K d^2): an arm's log odds are normal, and independent of the others'.
+    O(K d + d^2) with one regression for all, else O(K d^2): an arm's log odds are normal, and
+    independent of the others'.
     """
     K, n, direction = shown.shape[0], model.row.shape[0], model.direction
     if model.theta.shape[0] > 1:

@@ -1,21 +1,27 @@
-"""The mean of the rewards and the scale of their noise, learned from the residuals of a ridge regression.
+"""The mean of the rewards and the scale of their noise, learned from the residuals of a ridge
+regression.
 
-The posterior of a normal-inverse-gamma model: rewards r = x'theta + e with theta ~ N(0, sigma^2 / lam I) and e ~ N(0, sigma^2). Under it
-the least penalised sum of squares, RSS = sum (r - x'theta_hat)^2 + lam ||theta_hat||^2 = sum r^2 - theta_hat' sum r x, is sigma^2 times a
-chi-square variable with as many degrees of freedom as there are rewards, however few these are, so that
+The posterior of a normal-inverse-gamma model: rewards r = x'theta + e with theta ~ N(0, sigma^2 /
+lam I) and e ~ N(0, sigma^2). Under it the least penalised sum of squares, RSS = sum (r -
+x'theta_hat)^2 + lam ||theta_hat||^2 = sum r^2 - theta_hat' sum r x, is sigma^2 times a chi-square
+variable with as many degrees of freedom as there are rewards, however few these are, so that
 
     sigma^2 = (PRIOR S + RSS) / (PRIOR + n) ,   S = sum r^2 / n .
 
-The mean square S of the rewards stands in for the prior's scale: nothing has a unit, and rewards times 1,000 give sigma times 1,000. A new
-reward adds (r - x'theta_hat)^2 / (1 + x'V^-1 x) >= 0 to RSS: nothing cancels. Where old rewards count less all sums have their weights.
+The mean square S of the rewards stands in for the prior's scale: nothing has a unit, and rewards
+times 1,000 give sigma times 1,000. A new reward adds (r - x'theta_hat)^2 / (1 + x'V^-1 x) >= 0 to
+RSS: nothing cancels. Where old rewards count less all sums have their weights.
 
-**With an intercept**, a constant column c, its coefficient is drawn to m / c in place of 0, m the mean of the rewards so far; S is their
-variance. That is the regression of r - m, written so that the sums need not change as m moves: theta_hat = V^-1 (sum r x + (lam m / c) e)
-with e the last unit vector, and RSS = sum r^2 + lam m^2 / c^2 - theta_hat' (sum r x + (lam m / c) e), of which the part that moves with m
-is `regained`. A constant added to all rewards changes neither; they are kept less the first one, which leaves digits where their mean is
-large. So decisions depend neither on the unit nor on the zero of rewards.
+**With an intercept**, a constant column c, its coefficient is drawn to m / c in place of 0, m the
+mean of the rewards so far; S is their variance. That is the regression of r - m, written so that
+the sums need not change as m moves: theta_hat = V^-1 (sum r x + (lam m / c) e) with e the last unit
+vector, and RSS = sum r^2 + lam m^2 / c^2 - theta_hat' (sum r x + (lam m / c) e), of which the part
+that moves with m is `regained`. A constant added to all rewards changes neither; they are kept less
+the first one, which leaves digits where their mean is large. So decisions depend neither on the
+unit nor on the zero of rewards.
 
-Sums of squares are in a unit of their own, a power of two near the first reward, so that they neither overflow nor vanish.
+Sums of squares are in a unit of their own, a power of two near the first reward, so that they
+neither overflow nor vanish.
 """
 
 import math
@@ -33,17 +39,30 @@ FAR = 1e100  # units that a reward may be off before the unit is changed
 LEAST_EXPONENT = -1000  # of a unit, so that what is divided by it is a number
 
 
-SUMS = np.dtype([
-    ("number", np.float64),  # rewards, by their weights
-    ("origin", np.float64),  # what rewards are kept less of: the first one with an intercept, else 0
-    ("centre", np.float64),  # m less the origin; 0 without an intercept
-    ("unit", np.float64),  # of the squares; 0: none yet
-    ("spread", np.float64),  # n S: sum of (r - m)^2, by their weights
-    ("residual", np.float64),  # RSS with theta drawn to 0
-])  # fmt: skip
+SUMS = np.dtype(
+    [
+        ("number", np.float64),  # rewards, by their weights
+        (
+            "origin",
+            np.float64,
+        ),  # what rewards are kept less of: the first one with an intercept, else 0
+        ("centre", np.float64),  # m less the origin; 0 without an intercept
+        ("unit", np.float64),  # of the squares; 0: none yet
+        ("spread", np.float64),  # n S: sum of (r - m)^2, by their weights
+        ("residual", np.float64),  # RSS with theta drawn to 0
+    ]
+)
 
 Sums: TypeAlias = Annotated[
-    np.ndarray, Record(number=Count, origin=Finite, centre=Finite, unit=NonNegative, spread=NonNegative, residual=NonNegative)
+    np.ndarray,
+    Record(
+        number=Count,
+        origin=Finite,
+        centre=Finite,
+        unit=NonNegative,
+        spread=NonNegative,
+        residual=NonNegative,
+    ),
 ]
 
 
@@ -58,7 +77,8 @@ def new_noise(forget: float = 1.0) -> Noise:
 
 @lean
 def take_in(model, noise, context, arm, reward, counted):
-    """Teach the regression a reward, and the noise what it has to do with it. counted: whether anybody asks for the noise."""
+    """Teach the regression a reward, and the noise what it has to do with it. counted: whether
+    anybody asks for the noise."""
     value = reward
     if counted:
         value = enter(noise, reward, model.intercept)
@@ -70,7 +90,8 @@ def take_in(model, noise, context, arm, reward, counted):
 
 @lean
 def enter(noise, reward, centred):
-    """Count a reward; returns it less the origin. centred: whether the first one is the origin, and a mean is kept."""
+    """Count a reward; returns it less the origin. centred: whether the first one is the origin, and
+    a mean is kept."""
     sums, forget = noise.sums[0], noise.forget
     if centred and sums.number == 0.0:
         sums.origin = reward
@@ -122,8 +143,11 @@ def note(noise, error, divisor):
 
 @lean
 def noise_scale(noise, gain):
-    """sigma; gain: what `regained` says of the regression. 1 while all rewards are equal, since every scale gives the same decisions."""
-    return math.sqrt(noise_variance(noise, gain)) * (noise.sums[0].unit if noise.sums[0].spread > 0.0 else 1.0)
+    """sigma; gain: what `regained` says of the regression. 1 while all rewards are equal, since
+    every scale gives the same decisions."""
+    return math.sqrt(noise_variance(noise, gain)) * (
+        noise.sums[0].unit if noise.sums[0].spread > 0.0 else 1.0
+    )
 
 
 @lean
@@ -138,10 +162,12 @@ def noise_variance(noise, gain):
 
 @lean
 def current_scale(scale, noise, model):
-    """The unit of widths: the larger of the noise, given or learned where it is NaN, and what the penalty may hide.
+    """The unit of widths: the larger of the noise, given or learned where it is NaN, and what the
+    penalty may hide.
 
-    The mean squared error of x'theta_hat is x'V^-1 (sigma^2 X'X + lam^2 tau^2 I) V^-1 x for coefficients of mean square tau^2, which is at
-    most max(sigma^2, lam tau^2) x'V^-1 x. tau^2 is taken from theta_hat. Without it small noise would hide the bias of the ridge penalty.
+    The mean squared error of x'theta_hat is x'V^-1 (sigma^2 X'X + lam^2 tau^2 I) V^-1 x for
+    coefficients of mean square tau^2, which is at most max(sigma^2, lam tau^2) x'V^-1 x. tau^2 is
+    taken from theta_hat. Without it small noise would hide the bias of the ridge penalty.
     """
     hidden = penalty(model)
     if math.isnan(scale):
@@ -153,7 +179,8 @@ def current_scale(scale, noise, model):
 
 @lean
 def bounded(scale):
-    """The sub-Gaussian scale in a theorem: the one that was given, or 1, which covers rewards in [0, 1]; never a learned one."""
+    """The sub-Gaussian scale in a theorem: the one that was given, or 1, which covers rewards in
+    [0, 1]; never a learned one."""
     return 1.0 if math.isnan(scale) else scale
 
 

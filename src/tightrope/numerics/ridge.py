@@ -1,17 +1,21 @@
-"""Ridge regression as linear policies need it: the mean and the width of every arm, kept by rank-one updates.
+"""Ridge regression as linear policies need it: the mean and the width of every arm, kept by
+rank-one updates.
 
-V = lam I + sum x x', theta_hat = V^-1 sum r x, mean_k = x_k' theta_hat, square_k = x_k' V^-1 x_k. Three forms with the same
-numbers, told apart by their class, one a file, and one with a V for each arm:
+V = lam I + sum x x', theta_hat = V^-1 sum r x, mean_k = x_k' theta_hat, square_k = x_k' V^-1 x_k.
+Three forms with the same numbers, told apart by their class, one a file, and one with a V for each
+arm:
 
 - `ArmRidge` (fixed arms, few of them): M = X V^-1 X' alone, O(K^2) an update;
 - `FeatureRidge` (fixed arms, many of them): V^-1, mean and square, O(K d + 2 d^2) an update;
-- `ContextRidge` (new features every round): V^-1 and theta_hat, O(d^2) an update and O(K d^2) a prediction;
+- `ContextRidge` (new features every round): V^-1 and theta_hat, O(d^2) an update and O(K d^2) a
+  prediction;
 - `DisjointRidge` (an arm learns from its own rewards alone): K of those;
 - `FadingRidge` (old rewards count less): two matrices, O(d^3) an update.
 
-A rank-one update cancels as many digits as x'V^-1 x has before the point. So the rank-one path is replaced by a fresh
-factorisation every REFRESH updates and after every update by more than LEAP; the logarithm of det V grows by log LEAP then, which
-happens a few times for each of the d dimensions at most. A factorisation that fails, or numbers that are not finite, raise.
+A rank-one update cancels as many digits as x'V^-1 x has before the point. So the rank-one path is
+replaced by a fresh factorisation every REFRESH updates and after every update by more than LEAP;
+the logarithm of det V grows by log LEAP then, which happens a few times for each of the d
+dimensions at most. A factorisation that fails, or numbers that are not finite, raise.
 """
 
 import math
@@ -85,7 +89,8 @@ def predict(model, context):
 
 @verb
 def learn(model, context, arm, reward):
-    """Take in one reward. Returns an error e and a divisor c: with theta drawn to 0 the least penalised sum of squares grows by e^2 / c.
+    """Take in one reward. Returns an error e and a divisor c: with theta drawn to 0 the least
+    penalised sum of squares grows by e^2 / c.
 
     Of rank-one forms these are r - x'theta_hat and 1 + x'V^-1 x.
     """
@@ -100,19 +105,22 @@ def untried(model, eligible):
 def best_arm(model, values, eligible, untried_first):
     """Lowest index of the largest value among the eligible arms. O(K).
 
-    untried_first: among those alone of which nothing is known, because they have a regression of their own and no reward yet, if there are.
+    untried_first: among those alone of which nothing is known, because they have a regression of
+    their own and no reward yet, if there are.
     """
 
 
 @verb
 def penalty(model):
-    """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by parts: the mean square of a coefficient, in
-    the units of a squared reward. O(d), for a regression each O(K d)."""
+    """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by
+    parts: the mean square of a coefficient, in the units of a squared reward. O(d), for a
+    regression each O(K d)."""
 
 
 @verb
 def regained(model):
-    """How much less the least penalised sum of squares is with an intercept drawn to m / c than with one drawn to 0. O(1), or O(K)."""
+    """How much less the least penalised sum of squares is with an intercept drawn to m / c than
+    with one drawn to 0. O(1), or O(K)."""
 
 
 @verb
@@ -122,13 +130,15 @@ def refresh(model):
 
 @verb
 def sample(model, scale, out, rng):
-    """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call `predict` first."""
+    """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call
+    `predict` first."""
 
 
 @verb
 def win_chances(model, scale, eligible, untried_first, out):
-    """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say whether it did; False where the arms' draws
-    depend on each other, or one is certain. Call `predict` first. O(K^2) evaluations of a normal distribution."""
+    """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say
+    whether it did; False where the arms' draws depend on each other, or one is certain. Call
+    `predict` first. O(K^2) evaluations of a normal distribution."""
 
 
 @verb
@@ -138,20 +148,26 @@ def correlate(model, arm, out):
 
 @verb
 def add_features(model, context, total, arm, weight):
-    """total += weight x_arm, for a sum of features: weights on the arms where the model lives in arm space, a vector elsewhere."""
+    """total += weight x_arm, for a sum of features: weights on the arms where the model lives in
+    arm space, a vector elsewhere."""
 
 
 @verb
 def project(model, total, cross):
-    """Mean and squared width <theta_hat, z>, z' V^-1 z of z = total; cross[k] <- x_k' V^-1 z. Call `predict` first."""
+    """Mean and squared width <theta_hat, z>, z' V^-1 z of z = total; cross[k] <- x_k' V^-1 z. Call
+    `predict` first."""
 
 
-# Parts that the forms share: the factor of V from the pulls, its inverse, a prediction, one rank-one step, a draw of theta.
+# Parts that the forms share: the factor of V from the pulls, its inverse, a prediction, one
+# rank-one step, a draw of theta.
 
 
 REFRESH = 4096  # updates between two factorisations
-LEAP = 1e4  # 1 + x'V^-1 x above which an update costs four digits, and is followed by a factorisation
-AGREEMENT = 1e-8  # relative difference of two ways to compute 1 + x'V^-1 x at which the rank-one path is given up
+LEAP = (
+    1e4  # 1 + x'V^-1 x above which an update costs four digits, and is followed by a factorisation
+)
+# relative difference of two ways to compute 1 + x'V^-1 x at which the rank-one path is given up
+AGREEMENT = 1e-8
 
 LEAST_SHARE = 1e-9  # of a direction: below it nothing is known of the size of theta
 WIDE_DIMENSION = 16  # dimensions from which vector registers pay
@@ -159,9 +175,11 @@ WIDE_DIMENSION = 16  # dimensions from which vector registers pay
 
 @lean
 def factorise_pulls(model, row):
-    """factor of V = lam I + sum_k pulls_k x_k x_k' by plane rotations, without V itself, and its log-determinant. O(K d^2).
+    """factor of V = lam I + sum_k pulls_k x_k x_k' by plane rotations, without V itself, and its
+    log-determinant. O(K d^2).
 
-    V would lose lam beside large features; its factor keeps half of those digits. row: (d,) scratch.
+    V would lose lam beside large features; its factor keeps half of those digits. row: (d,)
+    scratch.
     """
     K, d = model.features.shape
     scaled_identity(model.factor, math.sqrt(model.lam))
@@ -177,13 +195,19 @@ def factorise_pulls(model, row):
 
 @lean
 def anchor_of(model):
-    """lam m / c, what an intercept adds to the last entry of sum r x: its coefficient is drawn to m / c and not to 0. 0 without one."""
-    return model.lam * model.centre[0] / model.column[0] if model.intercept and model.column[0] > 0.0 else 0.0
+    """lam m / c, what an intercept adds to the last entry of sum r x: its coefficient is drawn to m
+    / c and not to 0. 0 without one."""
+    return (
+        model.lam * model.centre[0] / model.column[0]
+        if model.intercept and model.column[0] > 0.0
+        else 0.0
+    )
 
 
 @lean
 def column_of(model, shown):
-    """The constant column: what it is since the first reward, and until then the root mean square of these rows' norms (1 for zeros)."""
+    """The constant column: what it is since the first reward, and until then the root mean square
+    of these rows' norms (1 for zeros)."""
     if model.column[0] > 0.0:
         return model.column[0]
     total, d = 0.0, model.features.shape[1] - 1
@@ -197,7 +221,8 @@ def column_of(model, shown):
 def fill_row(model, shown, arm):
     """row <- the features of an arm that a reward has come for, with the constant column.
 
-    The first reward fixes the column where it is not known: the norm of its arm's row, which is all that a log tells of the round.
+    The first reward fixes the column where it is not known: the norm of its arm's row, which is all
+    that a log tells of the round.
     """
     d, total = model.features.shape[1] - model.intercept, 0.0
     for i in range(d):
@@ -212,7 +237,8 @@ def fill_row(model, shown, arm):
 
 @lean
 def mean_square(lam, size, known):
-    """lam ||theta||^2 = lam size for each of the directions that are known, by parts; 0 where none is."""
+    """lam ||theta||^2 = lam size for each of the directions that are known, by parts; 0 where none
+    is."""
     return lam * size / known if known > LEAST_SHARE else 0.0
 
 
@@ -234,8 +260,9 @@ def invert_from_factor(factor, inverse, direction):
 def multiply(inverse, x, out):
     """out <- inverse x. O(d^2).
 
-    A sum is one addition after another, and each waits for the one before, so four run side by side; from WIDE_DIMENSION on all of them
-    do in vector registers, over the rows of the inverse, which is symmetric but for its last bits.
+    A sum is one addition after another, and each waits for the one before, so four run side by
+    side; from WIDE_DIMENSION on all of them do in vector registers, over the rows of the inverse,
+    which is symmetric but for its last bits.
     """
     d = x.shape[0]
     if d < WIDE_DIMENSION:
@@ -270,11 +297,26 @@ def multiply(inverse, x, out):
     for i in range(d):
         out[i] = 0.0
     eights = d - d % 8
-    for j in range(0, eights, 8):  # a sum that stays in its register for eight terms is read and written an eighth as often
-        a, b, c, e, f, g, h, k = x[j], x[j + 1], x[j + 2], x[j + 3], x[j + 4], x[j + 5], x[j + 6], x[j + 7]
+    for j in range(
+        0, eights, 8
+    ):  # a sum that stays in its register for eight terms is read and written an eighth as often
+        a, b, c, e, f, g, h, k = (
+            x[j],
+            x[j + 1],
+            x[j + 2],
+            x[j + 3],
+            x[j + 4],
+            x[j + 5],
+            x[j + 6],
+            x[j + 7],
+        )
         for i in range(d):
-            four = (((out[i] + inverse[j, i] * a) + inverse[j + 1, i] * b) + inverse[j + 2, i] * c) + inverse[j + 3, i] * e
-            out[i] = (((four + inverse[j + 4, i] * f) + inverse[j + 5, i] * g) + inverse[j + 6, i] * h) + inverse[j + 7, i] * k
+            four = (
+                ((out[i] + inverse[j, i] * a) + inverse[j + 1, i] * b) + inverse[j + 2, i] * c
+            ) + inverse[j + 3, i] * e
+            out[i] = (
+                ((four + inverse[j + 4, i] * f) + inverse[j + 5, i] * g) + inverse[j + 6, i] * h
+            ) + inverse[j + 7, i] * k
     for j in range(eights, d):
         entry = x[j]
         for i in range(d):
@@ -283,7 +325,8 @@ def multiply(inverse, x, out):
 
 @lean
 def predict_arm(model, arm, inverse, theta, shown, column, anchor):
-    """mean and square of one arm with these features, which are kept, and the constant column. O(d^2).
+    """mean and square of one arm with these features, which are kept, and the constant column.
+    O(d^2).
 
     inverse: V^-1, whose last column times the anchor is what an intercept adds to theta.
     """
@@ -307,7 +350,8 @@ def predict_arm(model, arm, inverse, theta, shown, column, anchor):
 
 @lean
 def anchored_size(model):
-    """||theta - (m / c) e||^2 for the theta that an intercept's anchor moves, e the last unit vector. O(d)."""
+    """||theta - (m / c) e||^2 for the theta that an intercept's anchor moves, e the last unit
+    vector. O(d)."""
     theta, inverse, d, size = model.theta, model.inverse, model.theta.shape[0], 0.0
     if not model.intercept:
         for i in range(d):
@@ -329,7 +373,8 @@ def regained_by(model, anchor, last, corner):
 
 @lean
 def rank_one(model, x):
-    """V <- V + x x' in inverse, log_det and factor; leaves V^-1 x (old V) in direction and returns 1 + x'V^-1 x."""
+    """V <- V + x x' in inverse, log_det and factor; leaves V^-1 x (old V) in direction and returns
+    1 + x'V^-1 x."""
     d = x.shape[0]
     inverse, direction = model.inverse, model.direction
     if model.keeps_factor:
@@ -344,7 +389,9 @@ def rank_one(model, x):
         share = direction[i] / denominator
         for j in range(d):
             inverse[i, j] -= share * direction[j]
-    model.log_det[0] += math.log(max(denominator, 1.0))  # below 1 digits are lost, and a factorisation follows
+    model.log_det[0] += math.log(
+        max(denominator, 1.0)
+    )  # below 1 digits are lost, and a factorisation follows
     model.updates[0] += 1.0
     return denominator
 
@@ -400,7 +447,8 @@ def correlate_features(model, arm, out):
         out[k] = total
 
 
-# `ArmRidge`: the regression in the space of the arms, where features are fixed and few arms share many of them.
+# `ArmRidge`: the regression in the space of the arms, where features are fixed and few arms share
+# many of them.
 
 
 class ArmRidge(NamedTuple):
@@ -420,7 +468,9 @@ class ArmRidge(NamedTuple):
     square_root: Scratch  # (K, K) of sample
     base: Finite  # (K,) mean with an intercept that is drawn to 0; not used without one
     side: Finite  # (K,) X V^-1 e, e the last unit vector
-    parts: Finite  # (6,) what `penalty` and `regained` are made of, see `measure`; kept by `learn`, where they cost little
+    # (6,) what `penalty` and `regained` are made of, see `measure`; kept by `learn`, where they
+    # cost little
+    parts: Finite
     column: NonNegative  # (1,) c, the constant column
     centre: Finite  # (1,) m, what an intercept is drawn to
     intercept: bool  # whether the last column is constant
@@ -432,7 +482,14 @@ class ArmRidge(NamedTuple):
     @jit
     def learn(self, context, arm, reward):
         K = self.mean.shape[0]
-        column, product, pulls, sums, side, parts = self.column_of_product, self.product, self.pulls, self.sums, self.side, self.parts
+        column, product, pulls, sums, side, parts = (
+            self.column_of_product,
+            self.product,
+            self.pulls,
+            self.sums,
+            self.side,
+            self.parts,
+        )
         for k in range(K):
             column[k] = product[arm, k]
         denominator = 1.0 + column[arm]
@@ -482,7 +539,9 @@ class ArmRidge(NamedTuple):
             anchor, lam = anchor_of(self), self.lam
             drawn = anchor / lam
             last = parts[4] + anchor * parts[5]
-            size += anchor * (2.0 * parts[2] + anchor * parts[3]) + lam * drawn * (drawn - 2.0 * last)
+            size += anchor * (2.0 * parts[2] + anchor * parts[3]) + lam * drawn * (
+                drawn - 2.0 * last
+            )
         return mean_square(1.0, max(size, 0.0), parts[1])
 
     @jit
@@ -557,7 +616,8 @@ class ArmRidge(NamedTuple):
 
 @lean
 def measure_arms(model):
-    """mean, side and parts after a factorisation, whose factor and solved rows are L and L^-1 x_k. O(K d + d^2)."""
+    """mean, side and parts after a factorisation, whose factor and solved rows are L and L^-1 x_k.
+    O(K d + d^2)."""
     K, d = model.features.shape
     last, corner = 0.0, 0.0
     for k in range(K):
@@ -584,8 +644,9 @@ def measure_arms(model):
 def sum_parts(model):
     """The first four parts from sums over the arms. O(K).
 
-    parts: lam ||theta||^2; the known directions; and with h = V^-1 e, e the last unit vector, lam theta'h, lam ||h||^2 (since
-    lam h = e - sum_k pulls_k x_k x_k'h), and the last entries of theta and h. theta with an intercept that is drawn to 0.
+    parts: lam ||theta||^2; the known directions; and with h = V^-1 e, e the last unit vector, lam
+    theta'h, lam ||h||^2 (since lam h = e - sum_k pulls_k x_k x_k'h), and the last entries of theta
+    and h. theta with an intercept that is drawn to 0.
     """
     pulls, sums, side, parts = model.pulls, model.sums, model.side, model.parts
     mean = model.base if model.intercept else model.mean
@@ -597,7 +658,12 @@ def sum_parts(model):
             pulled = pulls[k] * side[k]
             cross += pulled * mean[k]
             aside += pulled * side[k]
-    parts[0], parts[1], parts[2], parts[3] = max(size, 0.0), known, parts[4] - cross, parts[5] - aside
+    parts[0], parts[1], parts[2], parts[3] = (
+        max(size, 0.0),
+        known,
+        parts[4] - cross,
+        parts[5] - aside,
+    )
 
 
 # `ContextRidge`: the regression where the arms have new features every round.
@@ -620,11 +686,16 @@ class ContextRidge(NamedTuple):
     row: Scratch  # (d,) an arm's features, with the constant column
     column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
     centre: Finite  # (1,) m, what an intercept is drawn to
-    intercept: bool  # whether the last column is constant; theta and response are those of an intercept that is drawn to 0
+    # whether the last column is constant; theta and response are those of an intercept that is
+    # drawn to 0
+    intercept: bool
 
     @jit
     def predict(self, context):
-        column, anchor = column_of(self, context.features) if self.intercept else 0.0, anchor_of(self)
+        column, anchor = (
+            column_of(self, context.features) if self.intercept else 0.0,
+            anchor_of(self),
+        )
         for k in range(self.features.shape[0]):
             predict_arm(self, k, self.inverse, self.theta, context.features, column, anchor)
 
@@ -700,11 +771,14 @@ class ContextRidge(NamedTuple):
         return project_vector(self, total, cross)
 
 
-def shown_features(arms: Arms, lam: float, intercept: bool, column: float) -> tuple[np.ndarray, float]:
-    """The features (K, d) of arms that keep them, or zeros until the first round shows some, and the constant column.
+def shown_features(
+    arms: Arms, lam: float, intercept: bool, column: float
+) -> tuple[np.ndarray, float]:
+    """The features (K, d) of arms that keep them, or zeros until the first round shows some, and
+    the constant column.
 
-    column: the constant column where it is known; 0: it is not, and of arms that keep their features it is `size_of` them.
-    Refuses fewer than six digits.
+    column: the constant column where it is known; 0: it is not, and of arms that keep their
+    features it is `size_of` them. Refuses fewer than six digits.
     """
     features = np.zeros((arms.number, arms.dimension + intercept))
     if arms.features is not None:
@@ -729,7 +803,9 @@ class DisjointRidge(NamedTuple):
     lam: float
     mean: Finite  # (K,) at the last prediction
     square: Finite  # (K,)
-    log_det: Finite  # (1,) the largest of log_dets, plus 2 ln K: a set at level delta then holds for all arms at once
+    # (1,) the largest of log_dets, plus 2 ln K: a set at level delta then holds for all arms at
+    # once
+    log_det: Finite
     log_dets: Finite  # (K,) log det(V_k) - d log(lam)
     pulls: Count  # (K,) rewards of each arm
     updates: Count  # (K,) since the arm's last factorisation
@@ -739,11 +815,14 @@ class DisjointRidge(NamedTuple):
     design: Finite  # (K, d, d) V_k
     response: Finite  # (K, d) sum r x
     factor: Scratch  # (d, d)
-    parts: Finite  # (K, 6) what `penalty` and `regained` are sums of, see `measure`; a reward changes one arm's
+    # (K, 6) what `penalty` and `regained` are sums of, see `measure`; a reward changes one arm's
+    parts: Finite
     row: Scratch  # (d,) an arm's features, with the constant column
     column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
     centre: Finite  # (1,) m, what the intercepts of all arms are drawn to
-    intercept: bool  # whether the last column is constant; theta and response are those of intercepts that are drawn to 0
+    # whether the last column is constant; theta and response are those of intercepts that are drawn
+    # to 0
+    intercept: bool
 
     @jit
     def predict(self, context):
@@ -786,7 +865,9 @@ class DisjointRidge(NamedTuple):
             unknown += parts[k, 1]
             if self.intercept:  # ||theta + anchor V^-1 e - drawn e||^2
                 last = parts[k, 4] + anchor * parts[k, 5]
-                size += anchor * (2.0 * parts[k, 2] + anchor * parts[k, 3]) + drawn * (drawn - 2.0 * last)
+                size += anchor * (2.0 * parts[k, 2] + anchor * parts[k, 3]) + drawn * (
+                    drawn - 2.0 * last
+                )
         return mean_square(self.lam, max(size, 0.0), self.theta.size - self.lam * unknown)
 
     @jit
@@ -805,19 +886,31 @@ class DisjointRidge(NamedTuple):
 
     @jit
     def sample(self, scale, out, rng):
-        for k in range(out.shape[0]):  # the arms' thetas are independent, so one normal an arm has the law of all of them
+        for k in range(
+            out.shape[0]
+        ):  # the arms' thetas are independent, so one normal an arm has the law of all of them
             out[k] = self.mean[k] + scale * math.sqrt(self.square[k]) * rng.standard_normal()
 
     @jit
     def win_chances(self, scale, eligible, untried_first, out):
         K, fresh = out.shape[0], False
-        mean, deviation, arms, chance, count = np.empty(K), np.empty(K), np.empty(K, dtype=np.int64), np.empty(K), 0
+        mean, deviation, arms, chance, count = (
+            np.empty(K),
+            np.empty(K),
+            np.empty(K, dtype=np.int64),
+            np.empty(K),
+            0,
+        )
         for k in range(K):
             fresh = fresh or (untried_first and allowed(eligible, k) and self.pulls[k] == 0.0)
         for k in range(K):
             out[k] = 0.0
             if allowed(eligible, k) and not (fresh and self.pulls[k] > 0.0):
-                mean[count], deviation[count], arms[count] = self.mean[k], scale * math.sqrt(self.square[k]), k
+                mean[count], deviation[count], arms[count] = (
+                    self.mean[k],
+                    scale * math.sqrt(self.square[k]),
+                    k,
+                )
                 count += 1
         known = best_of_normals(mean[:count], deviation[:count], chance[:count])
         for i in range(count):
@@ -827,7 +920,7 @@ class DisjointRidge(NamedTuple):
 
 def new_disjoint_ridge(
     arms: Arms, lam: float, forget: float = 1.0, *, intercept: bool = False, column: float = 0.0
-) -> DisjointRidge:  # fmt: skip
+) -> DisjointRidge:
     """The models without data; column: the constant one, where it is known.
 
     Refuses a single arm, forgetting, and fixed features that leave fewer than six digits.
@@ -835,18 +928,43 @@ def new_disjoint_ridge(
     K, d = arms.number, arms.dimension
     if K < 2:
         raise ValueError(
-            "shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K with dimension=d, or let "
+            "shared = False keeps a regression for each arm, but there is "
+            "one arm; "
+            "give their "
+            "number, arms=K with "
+            "dimension=d, or let "
             "candidates that come anew with every call share one (shared=True)."
         )
     if forget < 1.0:
-        raise ValueError(f"forget = {forget:g} is for one regression that all arms share; leave shared=True, or forget=1.")
+        raise ValueError(
+            f"forget = {forget:g} is for one regression that all arms "
+            f"share; leave "
+            f"shared=True, "
+            f"or forget=1."
+        )
     features, column = shown_features(arms, lam, intercept, column)
     d += intercept
     model = DisjointRidge(
-        features, lam, np.zeros(K), np.zeros(K), np.array([2.0 * math.log(K)]), np.zeros(K), np.zeros(K), np.zeros(K),
-        np.zeros((K, d)), np.tile(np.eye(d) / lam, (K, 1, 1)), np.zeros(d), np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)),
-        np.zeros((d, d)), np.zeros((K, 6)), np.zeros(d), np.array([column]), np.zeros(1), intercept,
-    )  # fmt: skip
+        features,
+        lam,
+        np.zeros(K),
+        np.zeros(K),
+        np.array([2.0 * math.log(K)]),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros((K, d)),
+        np.tile(np.eye(d) / lam, (K, 1, 1)),
+        np.zeros(d),
+        np.tile(lam * np.eye(d), (K, 1, 1)),
+        np.zeros((K, d)),
+        np.zeros((d, d)),
+        np.zeros((K, 6)),
+        np.zeros(d),
+        np.array([column]),
+        np.zeros(1),
+        intercept,
+    )
     for k in range(K):
         measure_arm(model, k)
     return model
@@ -855,16 +973,30 @@ def new_disjoint_ridge(
 @returns_views
 def regression_of(model, arm):
     return ContextRidge(
-        model.features, model.lam, model.mean, model.square, model.log_dets[arm : arm + 1], model.updates[arm : arm + 1],
-        model.theta[arm], model.inverse[arm], model.direction, model.design[arm], model.response[arm], model.factor, False,
-        model.row, model.column, model.centre, model.intercept,
-    )  # fmt: skip
+        model.features,
+        model.lam,
+        model.mean,
+        model.square,
+        model.log_dets[arm : arm + 1],
+        model.updates[arm : arm + 1],
+        model.theta[arm],
+        model.inverse[arm],
+        model.direction,
+        model.design[arm],
+        model.response[arm],
+        model.factor,
+        False,
+        model.row,
+        model.column,
+        model.centre,
+        model.intercept,
+    )
 
 
 @jit
 def measure_arm(model, arm):
-    """Bring log_det and parts up to date with one arm's regression: ||theta||^2, tr V^-1, and with h the last column of V^-1, theta'h,
-    ||h||^2, and the last entries of theta and h."""
+    """Bring log_det and parts up to date with one arm's regression: ||theta||^2, tr V^-1, and with
+    h the last column of V^-1, theta'h, ||h||^2, and the last entries of theta and h."""
     K, d = model.theta.shape
     model.log_det[0] = max(model.log_det[0], model.log_dets[arm] + 2.0 * math.log(K))
     theta, inverse, parts = model.theta[arm], model.inverse[arm], model.parts[arm]
@@ -876,7 +1008,14 @@ def measure_arm(model, arm):
         for i in range(d):
             product += theta[i] * inverse[d - 1, i]
             side += inverse[d - 1, i] * inverse[d - 1, i]
-    parts[0], parts[1], parts[2], parts[3], parts[4], parts[5] = size, trace, product, side, theta[d - 1], inverse[d - 1, d - 1]
+    parts[0], parts[1], parts[2], parts[3], parts[4], parts[5] = (
+        size,
+        trace,
+        product,
+        side,
+        theta[d - 1],
+        inverse[d - 1, d - 1],
+    )
 
 
 # `FadingRidge`: the regression where old rewards count less, for a theta that drifts.
@@ -903,7 +1042,9 @@ class FadingRidge(NamedTuple):
     row: Scratch  # (d,) an arm's features, with the constant column
     column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
     centre: Finite  # (1,) m, what an intercept is drawn to
-    intercept: bool  # whether the last column is constant; theta and response are those of an intercept that is drawn to 0
+    # whether the last column is constant; theta and response are those of an intercept that is
+    # drawn to 0
+    intercept: bool
 
     @jit
     def predict(self, context):
@@ -944,7 +1085,9 @@ class FadingRidge(NamedTuple):
     def penalty(self):
         size, unknown, d, anchor = 0.0, 0.0, self.theta.shape[0], anchor_of(self)
         for i in range(d):
-            entry = self.theta[i] + anchor * self.side[i] - (anchor / self.lam if i == d - 1 else 0.0)
+            entry = (
+                self.theta[i] + anchor * self.side[i] - (anchor / self.lam if i == d - 1 else 0.0)
+            )
             size += entry * entry
             unknown += self.inverse[i, i]
         return mean_square(self.lam, size, d - self.lam * unknown)
@@ -993,21 +1136,45 @@ class FadingRidge(NamedTuple):
         return False
 
 
-def new_fading_ridge(arms: Arms, lam: float, forget: float, *, intercept: bool = False, column: float = 0.0) -> FadingRidge:
-    """The model without data; column: the constant one, where it is known. Refuses fixed features that leave fewer than six digits."""
+def new_fading_ridge(
+    arms: Arms, lam: float, forget: float, *, intercept: bool = False, column: float = 0.0
+) -> FadingRidge:
+    """The model without data; column: the constant one, where it is known. Refuses fixed features
+    that leave fewer than six digits."""
     K, d = arms.number, arms.dimension + intercept
     eye = np.eye(d)
     features, column = shown_features(arms, lam, intercept, column)
     return FadingRidge(
-        features, lam, forget, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(d), eye / lam, eye / math.sqrt(lam),
-        lam * eye, lam * eye, np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d), eye[d - 1] / lam, np.zeros(d), np.zeros(d),
-        np.array([column]), np.zeros(1), intercept,
-    )  # fmt: skip
+        features,
+        lam,
+        forget,
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(1),
+        np.zeros(d),
+        eye / lam,
+        eye / math.sqrt(lam),
+        lam * eye,
+        lam * eye,
+        np.zeros(d),
+        np.zeros((d, d)),
+        np.zeros((d, d)),
+        np.zeros(d),
+        eye[d - 1] / lam,
+        np.zeros(d),
+        np.zeros(d),
+        np.array([column]),
+        np.zeros(1),
+        intercept,
+    )
 
 
 def remembered(rounds: int, forget: float) -> float:
-    """sum of forget^(2 s) over s = 0 .. rounds - 1: how many rewards of full weight bound the determinant of W."""
-    return float(rounds) if forget == 1.0 else (1.0 - forget ** (2 * rounds)) / (1.0 - forget * forget)
+    """sum of forget^(2 s) over s = 0 .. rounds - 1: how many rewards of full weight bound the
+    determinant of W."""
+    return (
+        float(rounds) if forget == 1.0 else (1.0 - forget ** (2 * rounds)) / (1.0 - forget * forget)
+    )
 
 
 @lean
@@ -1021,7 +1188,8 @@ def fade(matrix, keep, lam):
 
 @lean
 def sandwich(inverse, squared, product, result):
-    """inverse <- inverse squared inverse, symmetric to the bit; product and result are (d, d) scratch. O(d^3)."""
+    """inverse <- inverse squared inverse, symmetric to the bit; product and result are (d, d)
+    scratch. O(d^3)."""
     d = inverse.shape[0]
     for i in range(d):
         for j in range(d):
@@ -1041,7 +1209,8 @@ def sandwich(inverse, squared, product, result):
             inverse[j, i] = result[i, j]
 
 
-# `FeatureRidge`: the regression in the space of the features, where these are fixed and fewer than the arms.
+# `FeatureRidge`: the regression in the space of the features, where these are fixed and fewer than
+# the arms.
 
 
 class FeatureRidge(NamedTuple):
@@ -1056,15 +1225,20 @@ class FeatureRidge(NamedTuple):
     theta: Finite  # (d,)
     inverse: Finite  # (d, d) V^-1
     direction: Scratch  # (d,)
-    factor: Finite  # (d, d) Cholesky factor of V at the last factorisation, of V itself if keeps_factor
+    factor: (
+        Finite  # (d, d) Cholesky factor of V at the last factorisation, of V itself if keeps_factor
+    )
     keeps_factor: bool
-    transposed: Derived  # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged order
+    # (d, K) features: sums over d run side by side for all arms, in vector registers and unchanged
+    # order
+    transposed: Derived
     projection: Scratch  # (K,)
     base: Finite  # (K,) mean with an intercept that is drawn to 0; not used without one
     side: Finite  # (K,) X V^-1 e, e the last unit vector
     column: NonNegative  # (1,) c, the constant column
     centre: Finite  # (1,) m, what an intercept is drawn to
-    intercept: bool  # whether the last column is constant; theta is that of an intercept that is drawn to 0
+    # whether the last column is constant; theta is that of an intercept that is drawn to 0
+    intercept: bool
 
     @jit
     def predict(self, context):
@@ -1093,14 +1267,19 @@ class FeatureRidge(NamedTuple):
         if intercept:
             share, anchor = self.direction[self.theta.shape[0] - 1] * scale, anchor_of(self)
             for k in range(K):
-                base, side = self.base[k] + projection[k] * error, self.side[k] - projection[k] * share
+                base, side = (
+                    self.base[k] + projection[k] * error,
+                    self.side[k] - projection[k] * share,
+                )
                 self.base[k], self.side[k], self.mean[k] = base, side, base + anchor * side
                 self.square[k] = max(self.square[k] - projection[k] * projection[k] * scale, 0.0)
         else:
             for k in range(K):
                 self.mean[k] += projection[k] * error
                 self.square[k] = max(self.square[k] - projection[k] * projection[k] * scale, 0.0)
-        drifted = not abs(denominator - recursive) <= AGREEMENT * recursive  # x'V^-1 x is known twice; true also of NaN
+        drifted = (
+            not abs(denominator - recursive) <= AGREEMENT * recursive
+        )  # x'V^-1 x is known twice; true also of NaN
         if drifted or self.updates[0] >= REFRESH or denominator >= LEAP:
             refresh(self)
         return surprise, denominator
@@ -1180,7 +1359,12 @@ class FeatureRidge(NamedTuple):
 
 
 ALIKE = (
-    "{}, but a round shows all of them the same row of features, so that nothing can tell them apart; take shared=False, a regression for "
+    "{}, but a round shows all of them the same row of features, so that "
+    "nothing can "
+    "tell them "
+    "apart; take "
+    "shared=False, a "
+    "regression for "
     "each arm, or give a row of its own to every arm, (K, d)."
 )
 
@@ -1188,25 +1372,48 @@ Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | Fadi
 
 
 def check_context(model: Ridge, features: np.ndarray | None) -> None:
-    """Refuse a round's features (K, d) that leave fewer than six digits until the next factorisation, which checks what is left."""
+    """Refuse a round's features (K, d) that leave fewer than six digits until the next
+    factorisation, which checks what is left."""
     if features is not None:
         check_digits("context", features, model.lam, REFRESH, root=False)
 
 
 def new_ridge(
-    arms: Arms, lam: float, *, sampling: bool = False, form: str | None = None, intercept: bool = False, column: float = 0.0
-) -> Ridge:  # fmt: skip
+    arms: Arms,
+    lam: float,
+    *,
+    sampling: bool = False,
+    form: str | None = None,
+    intercept: bool = False,
+    column: float = 0.0,
+) -> Ridge:
     """The model without data. Refuses features that leave fewer than six digits, see `scaling`.
 
-    sampling: `sample` will be called. form: "arm" | "feature" overrides the choice by cost, which is K^2 against K d + 2 d^2 an
-    update; a joint draw costs K^3 / 3 against d^2. intercept: whether a constant column is added; column: what it is, where that is known.
+    sampling: `sample` will be called. form: "arm" | "feature" overrides the choice by cost, which
+    is K^2 against K d + 2 d^2 an update; a joint draw costs K^3 / 3 against d^2. intercept: whether
+    a constant column is added; column: what it is, where that is known.
     """
     K, d = arms.number, arms.dimension + intercept
     if arms.features is None:
         return ContextRidge(
-            np.zeros((K, d)), lam, np.zeros(K), np.zeros(K), np.zeros(1), np.zeros(1), np.zeros(d), np.eye(d) / lam, np.zeros(d),
-            lam * np.eye(d), np.zeros(d), math.sqrt(lam) * np.eye(d), sampling, np.zeros(d), np.array([column]), np.zeros(1), intercept,
-        )  # fmt: skip
+            np.zeros((K, d)),
+            lam,
+            np.zeros(K),
+            np.zeros(K),
+            np.zeros(1),
+            np.zeros(1),
+            np.zeros(d),
+            np.eye(d) / lam,
+            np.zeros(d),
+            lam * np.eye(d),
+            np.zeros(d),
+            math.sqrt(lam) * np.eye(d),
+            sampling,
+            np.zeros(d),
+            np.array([column]),
+            np.zeros(1),
+            intercept,
+        )
     X = np.ascontiguousarray(arms.features, dtype=np.float64)
     check_digits("arms", X, lam, arms.horizon, root=True)
     column = (column or size_of(X)) if intercept else 0.0
@@ -1216,28 +1423,60 @@ def new_ridge(
     around = (np.array([column]), np.zeros(1), intercept)
     model: ArmRidge | FeatureRidge
     if form == "arm" or (form is None and arms.dimension * (1 if sampling else 2) > K):
-        model = ArmRidge(*shared, np.zeros((K, K)), np.zeros(K), np.zeros(d), np.zeros((K, d)), np.zeros((d, d)), np.zeros((K, K)),
-                         np.zeros(K), np.zeros(K), np.zeros(6), *around)  # fmt: skip
+        model = ArmRidge(
+            *shared,
+            np.zeros((K, K)),
+            np.zeros(K),
+            np.zeros(d),
+            np.zeros((K, d)),
+            np.zeros((d, d)),
+            np.zeros((K, K)),
+            np.zeros(K),
+            np.zeros(K),
+            np.zeros(6),
+            *around,
+        )
     else:
-        model = FeatureRidge(*shared, np.zeros(d), np.zeros((d, d)), np.zeros(d), np.zeros((d, d)), sampling,
-                             np.ascontiguousarray(X.T), np.zeros(K), np.zeros(K), np.zeros(K), *around)  # fmt: skip
+        model = FeatureRidge(
+            *shared,
+            np.zeros(d),
+            np.zeros((d, d)),
+            np.zeros(d),
+            np.zeros((d, d)),
+            sampling,
+            np.ascontiguousarray(X.T),
+            np.zeros(K),
+            np.zeros(K),
+            np.zeros(K),
+            *around,
+        )
     refresh(model)
     return model
 
 
 def new_model(
-    arms: Arms, lam: float, *, shared: int, sampling: bool = False, forget: float = 1.0, intercept: bool = False
-) -> Ridge:  # fmt: skip
-    """The model without data: one regression that all arms share, or one for each arm; forget < 1: one that old rewards fade in.
+    arms: Arms,
+    lam: float,
+    *,
+    shared: int,
+    sampling: bool = False,
+    forget: float = 1.0,
+    intercept: bool = False,
+) -> Ridge:
+    """The model without data: one regression that all arms share, or one for each arm; forget < 1:
+    one that old rewards fade in.
 
-    shared: 1 or 0; below 0 it is by what a round shows: one row of features that is common to all arms tells them apart by a regression
-    for each only. intercept: whether a constant column is added, whose coefficient is drawn to the mean of all rewards. Refuses one
-    regression for arms that all look the same.
+    shared: 1 or 0; below 0 it is by what a round shows: one row of features that is common to all
+    arms tells them apart by a regression for each only. intercept: whether a constant column is
+    added, whose coefficient is drawn to the mean of all rewards. Refuses one regression for arms
+    that all look the same.
     """
     common = arms.common and arms.number > 1
     if shared < 0 and common and forget < 1.0:
         raise ValueError(
-            ALIKE.format(f"forget = {forget:g} keeps one regression for all arms").replace("shared=False, a", "forget=1, with a")
+            ALIKE.format(f"forget = {forget:g} keeps one regression for all arms").replace(
+                "shared=False, a", "forget=1, with a"
+            )
         )
     if shared == 0 or (shared < 0 and common):
         return new_disjoint_ridge(arms, lam, forget, intercept=intercept)
@@ -1263,20 +1502,27 @@ def regressions(model: Ridge) -> int:
 
 
 def regressions_in(state: Any) -> str | None:
-    """In words, whether a state has a regression for each arm or one for all; None where it has none of these forms."""
+    """In words, whether a state has a regression for each arm or one for all; None where it has
+    none of these forms."""
     if isinstance(state, DisjointRidge | ArmLogistic):
         return "a regression for each arm"
     if isinstance(state, (ArmRidge, FeatureRidge, ContextRidge, FadingRidge, SharedLogistic)):
         return "one regression for all arms"
-    forms = (regressions_in(field) for field in state if hasattr(field, "_fields")) if hasattr(state, "_fields") else ()
+    forms = (
+        (regressions_in(field) for field in state if hasattr(field, "_fields"))
+        if hasattr(state, "_fields")
+        else ()
+    )
     return next((words for words in forms if words is not None), None)
 
 
 @singledispatch
 def deviations(model: Any) -> np.ndarray:
-    """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, or the (K,) deviations of independent arms.
+    """A (K, r) root of the arms' joint covariance X V^-1 X' at the last prediction, or the (K,)
+    deviations of independent arms.
 
-    For audits. By loops, because libraries share the products out among threads that wait for each other. O(K^3) or O(d^3 + K d^2).
+    For audits. By loops, because libraries share the products out among threads that wait for each
+    other. O(K^3) or O(d^3 + K d^2).
     """
     root = np.empty(model.features.shape)
     _features_root(model.features, model.inverse, np.zeros_like(model.inverse), root)

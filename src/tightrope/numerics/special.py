@@ -1,4 +1,5 @@
-"""`scipy.special`, imported when the first of its functions is used: importing it takes as long as NumPy, and most runs need none."""
+"""`scipy.special`, imported when the first of its functions is used: importing it takes as long as
+NumPy, and most runs need none."""
 
 from typing import Any
 

@@ -30,8 +30,16 @@ S = TypeVar("S", bound=Fields)
 
 
 def copied(state: S) -> S:
-    """A state, or a model in one, whose arrays kernels may write into without changing the one that was given."""
-    values = [copied(value) if hasattr(value, "_fields") else value.copy() if isinstance(value, np.ndarray) else value for value in state]
+    """A state, or a model in one, whose arrays kernels may write into without changing the one that
+    was given."""
+    values = [
+        copied(value)
+        if hasattr(value, "_fields")
+        else value.copy()
+        if isinstance(value, np.ndarray)
+        else value
+        for value in state
+    ]
     return type(state)(*values)
 
 
@@ -39,7 +47,11 @@ def same_form(one: Fields, other: Fields) -> bool:
     """Whether two states are of the same classes, field by field."""
     if type(one) is not type(other):
         return False
-    return all(same_form(a, b) for a, b in zip(one, other, strict=True)) if hasattr(one, "_fields") else True
+    return (
+        all(same_form(a, b) for a, b in zip(one, other, strict=True))
+        if hasattr(one, "_fields")
+        else True
+    )
 
 
 # Number, mean and spread of every arm's rewards, for policies that learn each arm's noise.
@@ -48,7 +60,9 @@ def same_form(one: Fields, other: Fields) -> bool:
 class Moments(NamedTuple):
     pulls: Count  # (K,) rewards, by their weights
     mean: Finite  # (K,) less the origin
-    spread: NonNegative  # (K,) root of the sum of squared deviations from the mean, by their weights
+    spread: (
+        NonNegative  # (K,) root of the sum of squared deviations from the mean, by their weights
+    )
     taken: Count  # (K,) rewards, however old
     origin: Finite  # (1,) the first reward of all
 
@@ -59,7 +73,8 @@ def new_moments(count: int) -> Moments:
 
 @lean
 def hypotenuse(a, b):
-    """sqrt(a^2 + b^2) for a, b >= 0, without squares of large or small numbers, and the same in compiled code and outside."""
+    """sqrt(a^2 + b^2) for a, b >= 0, without squares of large or small numbers, and the same in
+    compiled code and outside."""
     longer, shorter = (a, b) if a > b else (b, a)
     if shorter == 0.0:
         return longer
@@ -69,7 +84,8 @@ def hypotenuse(a, b):
 
 @lean
 def note_reward(moments, arm, reward, forget):
-    """Count a reward of an arm; what all arms had so far counts `forget` times as much. O(1), or O(K) where it forgets."""
+    """Count a reward of an arm; what all arms had so far counts `forget` times as much. O(1), or
+    O(K) where it forgets."""
     pulls, spread, K = moments.pulls, moments.spread, moments.pulls.shape[0]
     first = True
     for k in range(K):
@@ -96,9 +112,11 @@ def note_reward(moments, arm, reward, forget):
 
 @lean
 def common_deviation(moments):
-    """The standard deviation of a reward of an arm at random; 1 while all are equal, since every scale gives the same decisions. O(K).
+    """The standard deviation of a reward of an arm at random; 1 while all are equal, since every
+    scale gives the same decisions. O(K).
 
-    Arms count the same, however often they are played, so that it does not fade while one of them is.
+    Arms count the same, however often they are played, so that it does not fade while one of them
+    is.
     """
     arms, centre, root = 0.0, 0.0, 0.0
     for k in range(moments.pulls.shape[0]):
@@ -112,18 +130,29 @@ def common_deviation(moments):
     return root / math.sqrt(arms) if root > 0.0 else 1.0
 
 
-# States that are sums, added up: what two of them have learned together, as if one had met both logs.
+# States that are sums, added up: what two of them have learned together, as if one had met both
+# logs.
 
 
 FORGETS = (
-    "forget = {:g} weighs rewards by their order, so it does not learn by sums that could be added up; feed it one log after the other, or "
+    "forget = {:g} weighs rewards by their order, so it does not learn by "
+    "sums that "
+    "could be "
+    "added up; feed it "
+    "one log after the "
+    "other, or "
     "take forget=1."
 )
 
 
 @singledispatch
 def merged_counts(first: Counts | FadingCounts, second: Counts | FadingCounts) -> Counts:
-    return Counts(first.pulls + second.pulls, first.sums + second.sums, first.rounds + second.rounds, np.zeros(first.scores.size))
+    return Counts(
+        first.pulls + second.pulls,
+        first.sums + second.sums,
+        first.rounds + second.rounds,
+        np.zeros(first.scores.size),
+    )
 
 
 @merged_counts.register
@@ -132,7 +161,8 @@ def _(first: FadingCounts, second: FadingCounts) -> Counts:
 
 
 def merged_arm_moments(first: Moments, second: Moments, forget: float) -> Moments:
-    """Numbers, means and spreads of the rewards of both, arm by arm, less the first one's origin."""
+    """Numbers, means and spreads of the rewards of both, arm by arm, less the first one's
+    origin."""
     if forget < 1.0:
         raise ValueError(FORGETS.format(forget))
     taken = first.taken + second.taken
@@ -144,22 +174,32 @@ def merged_arm_moments(first: Moments, second: Moments, forget: float) -> Moment
     pulls, share = first.pulls + second.pulls, np.zeros(taken.size)
     known = pulls > 0.0
     share[known] = second.pulls[known] / pulls[known]
-    away = np.where((first.pulls != 0.0) & (second.pulls != 0.0), second.mean + shift - first.mean, 0.0)
+    away = np.where(
+        (first.pulls != 0.0) & (second.pulls != 0.0), second.mean + shift - first.mean, 0.0
+    )
     mean = np.where(first.pulls != 0.0, first.mean + away * share, second.mean + shift)
     between = away * np.sqrt(np.abs(first.pulls * share))
     unit = np.maximum(np.maximum(first.spread, np.abs(second.spread)), np.abs(between))
     unit[unit == 0.0] = 1.0
     sign = np.where(second.pulls < 0.0, -1.0, 1.0)  # of what is taken out
-    squares = (first.spread / unit) ** 2 + sign * ((second.spread / unit) ** 2 + (between / unit) ** 2)
-    spread = unit * np.sqrt(np.maximum(squares, 0.0))  # what is taken out may leave a rounding error
-    return Moments(pulls, np.where(known, mean, 0.0), np.where(known, spread, 0.0), taken, first.origin.copy())
+    squares = (first.spread / unit) ** 2 + sign * (
+        (second.spread / unit) ** 2 + (between / unit) ** 2
+    )
+    spread = unit * np.sqrt(
+        np.maximum(squares, 0.0)
+    )  # what is taken out may leave a rounding error
+    return Moments(
+        pulls, np.where(known, mean, 0.0), np.where(known, spread, 0.0), taken, first.origin.copy()
+    )
 
 
 @singledispatch
 def merged_ridge(first: Any, second: Any, shift: float = 0.0, centre: float = 0.0) -> Ridge:
-    """The regression on both data sets, factorised afresh: V = V1 + V2 - lam I, b = b1 + b2. O(d^3), with fixed arms O(K d^2).
+    """The regression on both data sets, factorised afresh: V = V1 + V2 - lam I, b = b1 + b2.
+    O(d^3), with fixed arms O(K d^2).
 
-    For regressions with an intercept, shift: by how much the second's rewards were kept less than the first's; centre: the mean of both.
+    For regressions with an intercept, shift: by how much the second's rewards were kept less than
+    the first's; centre: the mean of both.
     """
     model = copied(first)
     model.centre[0] = centre
@@ -173,8 +213,11 @@ def merged_ridge(first: Any, second: Any, shift: float = 0.0, centre: float = 0.
     return model
 
 
-def added(model: ContextRidge | DisjointRidge, second: ContextRidge | DisjointRidge, shift: float) -> tuple[np.ndarray, np.ndarray]:
-    """sum x x' and sum (r + shift) x of the second, whose sum of x is the constant column's row, in the first's constant column.
+def added(
+    model: ContextRidge | DisjointRidge, second: ContextRidge | DisjointRidge, shift: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """sum x x' and sum (r + shift) x of the second, whose sum of x is the constant column's row, in
+    the first's constant column.
 
     Where the first has seen no reward it takes over the second's column.
     """
@@ -193,7 +236,9 @@ def added(model: ContextRidge | DisjointRidge, second: ContextRidge | DisjointRi
 
 
 @merged_ridge.register
-def _(first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: float = 0.0) -> Ridge:
+def _(
+    first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: float = 0.0
+) -> Ridge:
     model: DisjointRidge = copied(first)
     model.centre[0] = centre
     model.pulls[:] += second.pulls
@@ -211,7 +256,8 @@ def _(first: FadingRidge, second: FadingRidge, shift: float = 0.0, centre: float
 
 
 def merged(first: Any, second: Any) -> tuple[Any, Noise]:
-    """The regression and the noise of two states on both logs: the sums of both, less the first one's origin."""
+    """The regression and the noise of two states on both logs: the sums of both, less the first
+    one's origin."""
     noise, shift = merged_moments(first.noise, second.noise, first.model.intercept)
     sums = noise.sums[0]
     model = merged_ridge(first.model, second.model, shift, float(sums.centre))
@@ -227,7 +273,8 @@ def measure_residual(noise: Noise, model: Ridge) -> None:
 
 
 def merged_moments(first: Noise, second: Noise, centred: bool) -> tuple[Noise, float]:
-    """Number, origin, mean and spread of the rewards of both, and by how much those of the second were kept less."""
+    """Number, origin, mean and spread of the rewards of both, and by how much those of the second
+    were kept less."""
     one, other, noise = first.sums[0], second.sums[0], new_noise(first.forget)
     if one.number == 0.0 or other.number == 0.0:
         noise.sums[0] = one if other.number == 0.0 else other
@@ -241,14 +288,19 @@ def merged_moments(first: Noise, second: Noise, centred: bool) -> tuple[Noise, f
         change_unit(noise, away)
     if sums.unit > 0.0:
         between = (away / sums.unit) ** 2 * one.number * other.number / sums.number
-        spread = one.spread * (one.unit / sums.unit) ** 2 + other.spread * (other.unit / sums.unit) ** 2 + between
+        spread = (
+            one.spread * (one.unit / sums.unit) ** 2
+            + other.spread * (other.unit / sums.unit) ** 2
+            + between
+        )
         sums.spread = max(spread, 0.0)  # what is taken out may leave a rounding error
     return noise, shift
 
 
 @singledispatch
 def explained(model: Any, unit: float) -> float:
-    """theta_hat' sum r x with theta drawn to 0, the part of sum r^2 that it explains, in this unit. O(d), for a model each O(K d)."""
+    """theta_hat' sum r x with theta drawn to 0, the part of sum r^2 that it explains, in this unit.
+    O(d), for a model each O(K d)."""
     return float(((model.theta / unit) * (model.response / unit)).sum())
 
 
@@ -262,21 +314,35 @@ def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
     noise, shift = merged_moments(first.noise, second.noise, first.intercept)
     design = first.design + (second.design - first.lam * np.eye(first.response.shape[1]))
     return BatchRidge(
-        first.lam, design, first.response + second.response + shift * second.total, first.seen + second.seen, first.total + second.total,
-        first.pulls + second.pulls, first.sums + second.sums + shift * second.pulls, noise,
-        first.column.copy(), first.intercept,
-    )  # fmt: skip
+        first.lam,
+        design,
+        first.response + second.response + shift * second.total,
+        first.seen + second.seen,
+        first.total + second.total,
+        first.pulls + second.pulls,
+        first.sums + second.sums + shift * second.pulls,
+        noise,
+        first.column.copy(),
+        first.intercept,
+    )
 
 
-# Taking out --------------------------------------------------------------------------------------------------------------
+# Taking out ---------------------------------------------------------------------------------------
 
 
 @singledispatch
 def negative(state: Any) -> Any:
-    """The state that takes out, where it is merged, what this one has learned: its sums with the other sign. Not to play with."""
-    if not hasattr(state, "_fields") or not type(state).__module__.startswith(f"{__name__.partition('.')[0]}."):
+    """The state that takes out, where it is merged, what this one has learned: its sums with the
+    other sign. Not to play with."""
+    if not hasattr(state, "_fields") or not type(state).__module__.startswith(
+        f"{__name__.partition('.')[0]}."
+    ):
         raise ValueError(
-            f"{type(state).__qualname__} is a state of your own, out of which rewards that both sessions have cannot be taken; start "
+            f"{type(state).__qualname__} is a state of your own, out of which "
+            f"rewards "
+            f"that both "
+            f"sessions have "
+            f"cannot be taken; start "
             "workers as new sessions and merge those."
         )
     changes = {}
@@ -330,9 +396,14 @@ def _(state: DisjointRidge) -> DisjointRidge:
 @negative.register
 def _(state: BatchRidge) -> BatchRidge:
     return state._replace(
-        design=less_data(state), response=-state.response, seen=-state.seen, total=-state.total, pulls=-state.pulls, sums=-state.sums,
+        design=less_data(state),
+        response=-state.response,
+        seen=-state.seen,
+        total=-state.total,
+        pulls=-state.pulls,
+        sums=-state.sums,
         noise=negative(state.noise),
-    )  # fmt: skip
+    )
 
 
 # Longer lists of arms: what was learned moves into states for more arms, the old arms first.
@@ -347,7 +418,11 @@ def pad_with_zeros(values: np.ndarray, count: int) -> np.ndarray:
 
 def longer_counts(state: C, count: int) -> C:
     """Counts of more arms; the new ones were never pulled."""
-    return state._replace(pulls=pad_with_zeros(state.pulls, count), sums=pad_with_zeros(state.sums, count), scores=np.zeros(count))
+    return state._replace(
+        pulls=pad_with_zeros(state.pulls, count),
+        sums=pad_with_zeros(state.sums, count),
+        scores=np.zeros(count),
+    )
 
 
 def longer_moments(state: Moments, count: int) -> Moments:
@@ -359,7 +434,8 @@ def longer_moments(state: Moments, count: int) -> Moments:
 def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, object]:
     """Model and noise of a state with more arms, for `_replace`.
 
-    Of arms that keep their features the constant column is that of all of them, as if they had been there from the start.
+    Of arms that keep their features the constant column is that of all of them, as if they had been
+    there from the start.
     """
     model = longer_ridge(state.model, arms, lam, sampling=sampling)
     noise = state.noise
@@ -371,7 +447,8 @@ def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict
 
 @singledispatch
 def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
-    """A ridge regression with more arms: the same data, factorised afresh; with new features every round the same regression."""
+    """A ridge regression with more arms: the same data, factorised afresh; with new features every
+    round the same regression."""
     fresh: Any = new_ridge(arms, lam, sampling=sampling, intercept=model.intercept)
     if isinstance(fresh, ContextRidge):
         return carried(fresh, model)
@@ -384,8 +461,15 @@ def longer_ridge(model: Any, arms: Arms, lam: float, *, sampling: bool = False) 
 
 @longer_ridge.register
 def _(model: DisjointRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
-    fresh, K = new_disjoint_ridge(arms, lam, intercept=model.intercept, column=column_for(model, arms)), model.mean.size
-    fresh.design[:K], fresh.response[:K], fresh.pulls[:K] = model.design, model.response, model.pulls
+    fresh, K = (
+        new_disjoint_ridge(arms, lam, intercept=model.intercept, column=column_for(model, arms)),
+        model.mean.size,
+    )
+    fresh.design[:K], fresh.response[:K], fresh.pulls[:K] = (
+        model.design,
+        model.response,
+        model.pulls,
+    )
     fresh.centre[:] = model.centre
     change_column(fresh, float(model.column[0]), (fresh.design[:K],), fresh.response[:K])
     refresh(fresh)
@@ -394,7 +478,9 @@ def _(model: DisjointRidge, arms: Arms, lam: float, *, sampling: bool = False) -
 
 @longer_ridge.register
 def _(model: FadingRidge, arms: Arms, lam: float, *, sampling: bool = False) -> Ridge:
-    fresh = new_fading_ridge(arms, lam, model.forget, intercept=model.intercept, column=column_for(model, arms))
+    fresh = new_fading_ridge(
+        arms, lam, model.forget, intercept=model.intercept, column=column_for(model, arms)
+    )
     column = fresh.column
     grown: FadingRidge = copied(carried(fresh, model))._replace(column=column)
     change_column(grown, float(model.column[0]), (grown.design, grown.squared), grown.response)
@@ -407,7 +493,12 @@ def column_for(model: Ridge, arms: Arms) -> float:
     return float(model.column[0]) if arms.features is None else 0.0
 
 
-def change_column(model: DisjointRidge | FadingRidge, before: float, designs: tuple[np.ndarray, ...], response: np.ndarray) -> None:
+def change_column(
+    model: DisjointRidge | FadingRidge,
+    before: float,
+    designs: tuple[np.ndarray, ...],
+    response: np.ndarray,
+) -> None:
     """Bring V (.., d, d) and sum r x (.., d), which had another constant column, to the model's."""
     if model.column[0] == before:
         return
@@ -421,9 +512,11 @@ def change_column(model: DisjointRidge | FadingRidge, before: float, designs: tu
 
 
 def carried(fresh: S, state: S) -> S:
-    """The evidence of a state whose arms have no place of their own, in the scratch of a fresh one for another number of arms.
+    """The evidence of a state whose arms have no place of their own, in the scratch of a fresh one
+    for another number of arms.
 
-    Arrays of the same shape in both do not depend on that number: they are the state's, not copies. All else is the fresh one's.
+    Arrays of the same shape in both do not depend on that number: they are the state's, not copies.
+    All else is the fresh one's.
     """
     values: list[object] = []
     for new, value in zip(fresh, state, strict=True):

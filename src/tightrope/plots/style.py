@@ -24,10 +24,37 @@ from ..core.types import Arguments
 from ..numerics.statistics import SIGNIFICANT_DIGITS, rounded_number, standard_error, with_error
 
 # Distinguishable with the common colour deficiencies and in grey.
-COLOURS = ("#0b6e99", "#d1495b", "#2a9d6f", "#e08e0b", "#6a4c93", "#5c5c5c", "#00a6d6", "#9c3848", "#7a9e1f", "#b07aa1")
-DARK = ("#56b9e6", "#f2798a", "#57cfa0", "#f2ad42", "#b79be0", "#b4b4b4", "#3fd0fa", "#e08a98", "#b0d64f", "#d9a9cb")  # on dark paper
+COLOURS = (
+    "#0b6e99",
+    "#d1495b",
+    "#2a9d6f",
+    "#e08e0b",
+    "#6a4c93",
+    "#5c5c5c",
+    "#00a6d6",
+    "#9c3848",
+    "#7a9e1f",
+    "#b07aa1",
+)
+DARK = (
+    "#56b9e6",
+    "#f2798a",
+    "#57cfa0",
+    "#f2ad42",
+    "#b79be0",
+    "#b4b4b4",
+    "#3fd0fa",
+    "#e08a98",
+    "#b0d64f",
+    "#d9a9cb",
+)  # on dark paper
 LINES = ("-", "--", "-.", ":")
-INK, SOFT, AXIS, GRID = "#22303c", "#808a93", "#9aa7b2", "#dfe5ea"  # text, secondary text, frames, grids
+INK, SOFT, AXIS, GRID = (
+    "#22303c",
+    "#808a93",
+    "#9aa7b2",
+    "#dfe5ea",
+)  # text, secondary text, frames, grids
 CROWDED_ENTRIES = 5  # entries from which a legend stands below its axes
 ROW_INCHES = 0.2  # inches of a row of such a legend
 LEGEND_COLUMNS = 3  # of it, by seven inches of width
@@ -52,12 +79,14 @@ class Palette:
         return colour(self.take([name])._places[name])
 
     def line(self, name: str, covers: int = 0) -> str:
-        """Line style of a name, which tells apart names of one colour; covers: number of curves that this one lies on."""
+        """Line style of a name, which tells apart names of one colour; covers: number of curves
+        that this one lies on."""
         return line(self.take([name])._places[name], covers)
 
 
 class Hover(NamedTuple):
-    """Texts for the points of a curve, shown where a pointer rests on them. x, y: in data coordinates of `ax`."""
+    """Texts for the points of a curve, shown where a pointer rests on them. x, y: in data
+    coordinates of `ax`."""
 
     ax: Axes
     x: Sequence[float]
@@ -77,7 +106,9 @@ def hover(ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]
     """Say these texts of these points on a page; files have no pointer and leave them out."""
     drawing = ax.get_figure(root=True)
     if isinstance(drawing, Drawing):
-        drawing.hovers.append(Hover(ax, [float(value) for value in x], [float(value) for value in y], texts))
+        drawing.hovers.append(
+            Hover(ax, [float(value) for value in x], [float(value) for value in y], texts)
+        )
 
 
 def colour(number: int) -> str:
@@ -85,12 +116,14 @@ def colour(number: int) -> str:
 
 
 def line(number: int, covers: int = 0) -> str:
-    """Line style of the number-th curve: changes when the colours start again, and with the number of curves that it lies on."""
+    """Line style of the number-th curve: changes when the colours start again, and with the number
+    of curves that it lies on."""
     return LINES[(number // len(COLOURS) + covers) % len(LINES)]
 
 
 def legend(ax: Axes, title: str = "") -> None:
-    """Name the curves: inside the axes where there are few, else in rows below the figure, which grows by them.
+    """Name the curves: inside the axes where there are few, else in rows below the figure, which
+    grows by them.
 
     Axes of somebody else's figure keep their size, and their legend is inside.
     """
@@ -99,13 +132,17 @@ def legend(ax: Axes, title: str = "") -> None:
     drawing = ax.get_figure(root=True)
     if len(labels) <= CROWDED_ENTRIES or not isinstance(drawing, Drawing):
         columns = 1 if len(labels) <= CROWDED_ENTRIES else 2
-        ax.legend(frameon=False, fontsize=9 if columns == 1 else 8, loc="best", ncols=columns, **names)
+        ax.legend(
+            frameon=False, fontsize=9 if columns == 1 else 8, loc="best", ncols=columns, **names
+        )
         return
     width, height = drawing.get_size_inches()
     columns = max(1, min(len(labels), round(LEGEND_COLUMNS * width / 7.0)))
     rows = -(-len(labels) // columns) + bool(title)
     drawing.set_size_inches(width, height + ROW_INCHES * rows + 0.1)
-    drawing.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower left", ncols=columns, **names)
+    drawing.legend(
+        handles, labels, frameon=False, fontsize=9, loc="outside lower left", ncols=columns, **names
+    )
 
 
 def whole_numbers(ax: Axes) -> None:
@@ -114,10 +151,18 @@ def whole_numbers(ax: Axes) -> None:
 
 
 def figure(
-    columns: int = 1, *, rows: int = 1, width: float = 7.0, height: float = 4.2, ratios: Mapping[str, Sequence[float]] | None = None
+    columns: int = 1,
+    *,
+    rows: int = 1,
+    width: float = 7.0,
+    height: float = 4.2,
+    ratios: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[Drawing, Sequence[Axes]]:
-    """A figure with axes in rows, read like text, outside any global state. width, height: inches of one panel, of all rows."""
-    fig = Drawing(figsize=(width * (1 if columns == 1 else 0.8 * columns), height), layout="constrained")
+    """A figure with axes in rows, read like text, outside any global state. width, height: inches
+    of one panel, of all rows."""
+    fig = Drawing(
+        figsize=(width * (1 if columns == 1 else 0.8 * columns), height), layout="constrained"
+    )
     grid = fig.add_gridspec(rows, columns, **dict(ratios or {}))
     axes = [fig.add_subplot(grid[row, column]) for row in range(rows) for column in range(columns)]
     for ax in axes:
@@ -136,8 +181,8 @@ def dress(ax: Axes) -> None:
         spine.set_color(AXIS)
 
 
-# Figures on a page: a panel for every pair of axes, so that narrow screens stack them; colours of the page's theme; names of the
-# curves as text that wraps; values where a pointer rests.
+# Figures on a page: a panel for every pair of axes, so that narrow screens stack them; colours of
+# the page's theme; names of the curves as text that wraps; values where a pointer rests.
 
 
 POINTS = 72.0  # of an inch
@@ -172,7 +217,8 @@ class PictureRecord(TypedDict):
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels (SVG text) that stand side by side where there is room, the names of their curves, and a caption below."""
+    """Panels (SVG text) that stand side by side where there is room, the names of their curves, and
+    a caption below."""
 
     panels: Sequence[str]
     caption: str = ""
@@ -181,12 +227,20 @@ class Picture:
 
     def record(self) -> PictureRecord:
         return {
-            "panels": list(self.panels), "caption": self.caption, "entries": [asdict(entry) for entry in self.entries], "note": self.note,
-        }  # fmt: skip
+            "panels": list(self.panels),
+            "caption": self.caption,
+            "entries": [asdict(entry) for entry in self.entries],
+            "note": self.note,
+        }
 
     @classmethod
     def of(cls, record: PictureRecord) -> "Picture":
-        return cls(record["panels"], record["caption"], [LegendEntry(**entry) for entry in record["entries"]], record["note"])
+        return cls(
+            record["panels"],
+            record["caption"],
+            [LegendEntry(**entry) for entry in record["entries"]],
+            record["note"],
+        )
 
 
 def picture(fig: Figure, caption: str = "") -> Picture:
@@ -210,12 +264,14 @@ def whole(svg: str, caption: str = "") -> Picture:
 
 
 def figure_svg(fig: Figure) -> str:
-    """A figure as one SVG that brings its own colours, for pages that have none, such as a notebook's."""
+    """A figure as one SVG that brings its own colours, for pages that have none, such as a
+    notebook's."""
     return inline_svg(svg_text(fig, transparent=False))
 
 
 def inline_svg(text: str) -> str:
-    """An SVG file as a part of a page: without its header, as wide as the page, but not so wide that its letters outgrow the text."""
+    """An SVG file as a part of a page: without its header, as wide as the page, but not so wide
+    that its letters outgrow the text."""
     text = text[text.index("<svg") :]
     wide = re.search(r'<svg[^>]*? width="([\d.]+)pt"', text)
     most = "" if wide is None else f' style="max-width: {LARGEST * float(wide[1]):.0f}px"'
@@ -240,12 +296,19 @@ def unique_ids(svg: str, number: int) -> str:
     return re.sub(r"url\(#([^)]+)\)", rf"url(#f{number}-\1)", svg)
 
 
-# Legends -----------------------------------------------------------------------------------------------------------------
+# Legends ------------------------------------------------------------------------------------------
 
 
 def _take_legends(fig: Figure) -> tuple[list[LegendEntry], str]:
-    legends = [*fig.legends, *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None)]
-    curves = {name: handle for ax in reversed(fig.axes) for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    legends = [
+        *fig.legends,
+        *(legend for ax in fig.axes if (legend := ax.get_legend()) is not None),
+    ]
+    curves = {
+        name: handle
+        for ax in reversed(fig.axes)
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
     entries: dict[str, LegendEntry] = {}
     for legend in legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
@@ -265,34 +328,52 @@ def _remove(fig: Figure, legend: Legend) -> None:
 
 
 def _lines(handle: object) -> list[Line2D]:
-    return [part for part in (handle, *getattr(handle, "get_children", list)()) if isinstance(part, Line2D)]
+    return [
+        part
+        for part in (handle, *getattr(handle, "get_children", list)())
+        if isinstance(part, Line2D)
+    ]
 
 
 def _entry(name: str, handle: object, curve: object) -> LegendEntry:
-    """An entry from what stands in the legend; that of a curve with error bars is a bar there, and its line is the curve's own."""
+    """An entry from what stands in the legend; that of a curve with error bars is a bar there, and
+    its line is the curve's own."""
     lines = _lines(handle) or _lines(curve)
     if lines:
         drawn = str(lines[0].get_linestyle())
-        return LegendEntry(name, to_hex(lines[0].get_color()), drawn if drawn in DASHES else "" if drawn.lower() == "none" else "-")
+        return LegendEntry(
+            name,
+            to_hex(lines[0].get_color()),
+            drawn if drawn in DASHES else "" if drawn.lower() == "none" else "-",
+        )
     for getter in ("get_facecolor", "get_edgecolor", "get_color"):
-        colours = np.atleast_2d(getattr(handle, getter)()) if hasattr(handle, getter) else np.zeros((0, 4))
+        colours = (
+            np.atleast_2d(getattr(handle, getter)())
+            if hasattr(handle, getter)
+            else np.zeros((0, 4))
+        )
         if colours.dtype.kind == "f" and colours.size >= 3:
             return LegendEntry(name, to_hex(colours[0]), "" if getter == "get_facecolor" else "-")
     return LegendEntry(name, INK, "")
 
 
-# Panels ------------------------------------------------------------------------------------------------------------------
+# Panels -------------------------------------------------------------------------------------------
 
 
 def _groups(fig: Figure) -> list[list[Axes]]:
-    """Axes that belong together: those in one cell of a grid, with the colour bars and twins that stand in none of their own."""
+    """Axes that belong together: those in one cell of a grid, with the colour bars and twins that
+    stand in none of their own."""
     groups: dict[tuple[int, ...], list[Axes]] = {}
     for ax in fig.axes:
         cell = ax.get_subplotspec()
         if cell is None and groups:
             next(reversed(groups.values())).append(ax)
             continue
-        key = () if cell is None else (cell.rowspan.start, cell.rowspan.stop, cell.colspan.start, cell.colspan.stop)
+        key = (
+            ()
+            if cell is None
+            else (cell.rowspan.start, cell.rowspan.stop, cell.colspan.start, cell.colspan.stop)
+        )
         groups.setdefault(key, []).append(ax)
     return list(groups.values())
 
@@ -300,7 +381,9 @@ def _groups(fig: Figure) -> list[list[Axes]]:
 def _tight(ax: Axes) -> Bbox:
     box = ax.get_tightbbox()
     assert box is not None
-    return box.transformed(ax.get_figure(root=True).dpi_scale_trans.inverted())  # type: ignore[union-attr]
+    return box.transformed(
+        ax.get_figure(root=True).dpi_scale_trans.inverted(),  # type: ignore[union-attr]
+    )
 
 
 def svg_text(fig: Figure, transparent: bool = True) -> str:
@@ -315,7 +398,12 @@ def _cropped_svg(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str
     x, y = box.x0 * POINTS - MARGIN, height - box.y1 * POINTS - MARGIN
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
     svg = themed_svg(svg[svg.index("<svg") :])
-    head = f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" style="max-width: {LARGEST * w:.0f}px" role="img"'
+    head = (
+        f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} '
+        f'{h:.1f}" '
+        f'style="max-width: '
+        f'{LARGEST * w:.0f}px" role="img"'
+    )
     svg = _plain_head(svg).replace("<svg", head, 1)
     end = svg.rindex("</svg>")
     targets = f'<g class="points">{"".join(more)}</g>\n' if more else ""
@@ -328,11 +416,12 @@ def _plain_head(svg: str) -> str:
     return head + svg[end:]
 
 
-# Hovering ----------------------------------------------------------------------------------------------------------------
+# Hovering -----------------------------------------------------------------------------------------
 
 
 def _hovers(fig: Figure, axes: Sequence[Axes]) -> Iterator[tuple[float, float, str]]:
-    """Places in points from the lower left corner, and what is said there; curves of which nothing is said name their values."""
+    """Places in points from the lower left corner, and what is said there; curves of which nothing
+    is said name their values."""
     explicit = [each for each in fig.hovers if each.ax in axes] if isinstance(fig, Drawing) else []
     for each in explicit:
         yield from _placed_points(fig, each.ax, each.x, each.y, each.texts)
@@ -340,9 +429,17 @@ def _hovers(fig: Figure, axes: Sequence[Axes]) -> Iterator[tuple[float, float, s
         return
     for ax in axes:
         for line, name in _named_lines(ax):
-            x, y = (np.asarray(part, dtype=np.float64) for part in (line.get_xdata(), line.get_ydata()))
+            x, y = (
+                np.asarray(part, dtype=np.float64) for part in (line.get_xdata(), line.get_ydata())
+            )
             if x.size <= MOST_POINTS and line.get_transform() == ax.transData:
-                yield from _placed_points(fig, ax, x, y, [f"{name}: {_number(b)} at {_number(a)}" for a, b in zip(x, y, strict=True)])
+                yield from _placed_points(
+                    fig,
+                    ax,
+                    x,
+                    y,
+                    [f"{name}: {_number(b)} at {_number(a)}" for a, b in zip(x, y, strict=True)],
+                )
 
 
 def _named_lines(ax: Axes) -> Iterator[tuple[Line2D, str]]:
@@ -354,31 +451,50 @@ def _named_lines(ax: Axes) -> Iterator[tuple[Line2D, str]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.{SIGNIFICANT_DIGITS - 1}g}"
+    return (
+        f"{value:,.0f}"
+        if value == round(value) and abs(value) < 1e15
+        else f"{value:.{SIGNIFICANT_DIGITS - 1}g}"
+    )
 
 
 def _placed_points(
     fig: Figure, ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]
 ) -> Iterator[tuple[float, float, str]]:
-    places = ax.transData.transform(np.column_stack([np.asarray(list(x), dtype=np.float64), np.asarray(list(y), dtype=np.float64)]))
+    places = ax.transData.transform(
+        np.column_stack(
+            [np.asarray(list(x), dtype=np.float64), np.asarray(list(y), dtype=np.float64)]
+        )
+    )
     inside = ax.get_window_extent()
     for (a, b), text in zip(places, texts, strict=True):
-        if np.isfinite(a) and np.isfinite(b) and inside.x0 - 1 <= a <= inside.x1 + 1 and inside.y0 - 1 <= b <= inside.y1 + 1:
+        if (
+            np.isfinite(a)
+            and np.isfinite(b)
+            and inside.x0 - 1 <= a <= inside.x1 + 1
+            and inside.y0 - 1 <= b <= inside.y1 + 1
+        ):
             yield a * POINTS / fig.dpi, b * POINTS / fig.dpi, text
 
 
 def _target(x: float, y: float, text: str) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{TARGET:g}"><title>{html.escape(text)}</title></circle>'
+    return (
+        f'<circle cx="{x:.1f}" '
+        f'cy="{y:.1f}" '
+        f'r="{TARGET:g}"><title>{html.escape(text)}</title></circle>'
+    )
 
 
-# Sentences on numbers that are true whatever these are: a difference counts where chance would hardly make it.
+# Sentences on numbers that are true whatever these are: a difference counts where chance would
+# hardly make it.
 
 
 ERROR = 0.01  # chance of any wrong order in one sentence, shared among its comparisons
 
 
 def margin(replications: int, comparisons: int = 1) -> float:
-    """How many standard errors a mean difference must have: Student's t, the error shared among the comparisons."""
+    """How many standard errors a mean difference must have: Student's t, the error shared among the
+    comparisons."""
     if replications < 2:
         return math.inf
     return float(special.stdtrit(replications - 1, 1.0 - 0.5 * ERROR / max(comparisons, 1)))
@@ -393,17 +509,25 @@ def differ(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> bool:
 
 
 def mean(values: np.ndarray, *, sign: bool = False) -> str:
-    return with_error(float(np.mean(values)), float(standard_error(np.asarray(values, dtype=np.float64))), sign=sign)
+    return with_error(
+        float(np.mean(values)),
+        float(standard_error(np.asarray(values, dtype=np.float64))),
+        sign=sign,
+    )
 
 
 def listed_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", below: str = "below") -> str:
-    """Who has the lowest mean of what, and by how much; or that no difference is shown. cost[name]: (replications,), paired.
+def lowest(
+    cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", below: str = "below"
+) -> str:
+    """Who has the lowest mean of what, and by how much; or that no difference is shown. cost[name]:
+    (replications,), paired.
 
-    least, below: the words for it, such as "highest" and "above" where the costs are gains with a minus.
+    least, below: the words for it, such as "highest" and "above" where the costs are gains with a
+    minus.
     """
     sign = 1.0 if below == "below" else -1.0
     names = sorted(cost, key=lambda name: float(cost[name].mean()))
@@ -412,7 +536,13 @@ def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", 
     if len(names) == 1:
         return f"{best} has a {what} of {shown[best]}."
     if n < 2:
-        return f"In a single replication {best} has the {least} {what}, {shown[best]}; one replication shows no difference."
+        return (
+            f"In a single replication {best} has the {least} "
+            f"{what}, "
+            f"{shown[best]}; one "
+            f"replication shows "
+            f"no difference."
+        )
     level = [name for name in names[1:] if not differ(cost[name], cost[best], len(names) - 1)]
     if level:
         alike = listed_words([f"{name} ({shown[name]})" for name in [best, *level]])
@@ -423,11 +553,19 @@ def lowest(cost: Mapping[str, np.ndarray], what: str, *, least: str = "lowest", 
     second = names[1]
     gap = cost[second] - cost[best]
     by = with_error(float(gap.mean()), float(standard_error(gap)))
-    return f"{best} has the {least} {what}, {shown[best]}: {by} {below} {second}, the next ({n} paired replications)."
+    return (
+        f"{best} has the {least} {what}, {shown[best]}: {by} {below} "
+        f"{second}, the "
+        f"next ({n} "
+        f"paired replications)."
+    )
 
 
 def share(count: int, total: int) -> str:
-    return f"{count:,} of {total:,} ({rounded_number(100.0 * count / total, 1.0 if total < 1000 else 0.1)}%)"
+    return (
+        f"{count:,} of {total:,} "
+        f"({rounded_number(100.0 * count / total, 1.0 if total < 1000 else 0.1)}%)"
+    )
 
 
 # Shares of the arms that were played: a strip for each policy.
@@ -444,17 +582,27 @@ class Played(Protocol):
     @property
     def pulls(self) -> Mapping[str, np.ndarray]: ...  # name -> (replications, K)
     @property
-    def rounds(self) -> np.ndarray | Mapping[str, np.ndarray]: ...  # (n,) checkpoints of all, or name -> (replications,)
+    def rounds(
+        self,
+    ) -> (
+        np.ndarray | Mapping[str, np.ndarray]
+    ): ...  # (n,) checkpoints of all, or name -> (replications,)
 
 
 def shares(result: Played, name: str) -> np.ndarray:
-    """(K,) share of the rounds in which each arm was played, mean over replications; of sets they add up to the size of a set."""
-    rounds = result.rounds[name][:, None] if isinstance(result.rounds, Mapping) else float(result.rounds[-1])
+    """(K,) share of the rounds in which each arm was played, mean over replications; of sets they
+    add up to the size of a set."""
+    rounds = (
+        result.rounds[name][:, None]
+        if isinstance(result.rounds, Mapping)
+        else float(result.rounds[-1])
+    )
     return np.asarray((result.pulls[name] / rounds).mean(axis=0))
 
 
 def shares_figure(result: Played, palette: Palette | None = None, width: float = 7.0) -> Figure:
-    """A strip per policy in its colour: the fuller the colour, the more of its rounds had the arm."""
+    """A strip per policy in its colour: the fuller the colour, the more of its rounds had the
+    arm."""
     names = result.policies
     palette = Palette(names) if palette is None else palette
     parts = np.stack([shares(result, name) for name in names])
@@ -465,9 +613,21 @@ def shares_figure(result: Played, palette: Palette | None = None, width: float =
     most = max(float(parts.max()), 1e-12)
     for row, name in enumerate(names):
         for arm, part in enumerate(parts[row].tolist()):
-            ax.add_patch(Rectangle((arm - 0.5, row - 0.42), 1.0, 0.84, color=palette.colour(name), alpha=part / most, linewidth=0))
+            ax.add_patch(
+                Rectangle(
+                    (arm - 0.5, row - 0.42),
+                    1.0,
+                    0.84,
+                    color=palette.colour(name),
+                    alpha=part / most,
+                    linewidth=0,
+                )
+            )
         which = "number {} of the most played arms" if many else "arm {}"
-        texts = [f"{name}, {which.format(arm)}: {100 * part:.3g}% of the rounds" for arm, part in enumerate(parts[row].tolist())]
+        texts = [
+            f"{name}, {which.format(arm)}: {100 * part:.3g}% of the rounds"
+            for arm, part in enumerate(parts[row].tolist())
+        ]
         hover(ax, range(parts.shape[1]), [row] * parts.shape[1], texts)
     ax.grid(False)
     ax.set_xlim(-0.5, parts.shape[1] - 0.5)

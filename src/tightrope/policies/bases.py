@@ -1,4 +1,5 @@
-"""Bases of policies in several families: those that learn by counts, by ridge regression, or play another policy's choices."""
+"""Bases of policies in several families: those that learn by counts, by ridge regression, or play
+another policy's choices."""
 
 import math
 from collections.abc import Mapping
@@ -41,13 +42,15 @@ class RegressionPolicy(Policy):
 
 
 class RidgePolicy(RegressionPolicy):
-    """A policy with a parameter `lam` that learns by a ridge regression, `model`, by the moments of its rewards, `noise`, and perhaps by
-    how many there were, `rounds`. All other arrays of its state are scratch, or the same in all rounds."""
+    """A policy with a parameter `lam` that learns by a ridge regression, `model`, by the moments of
+    its rewards, `noise`, and perhaps by how many there were, `rounds`. All other arrays of its
+    state are scratch, or the same in all rounds."""
 
     _sampling = False  # whether theta is drawn, for which some regressions keep a root of V^-1
 
     def grow(self, state, arms):
-        """O(K) or that of a new factorisation; arrays whose size depends on the number of arms are those of a fresh state."""
+        """O(K) or that of a new factorisation; arrays whose size depends on the number of arms are
+        those of a fresh state."""
         fresh = self.init(arms)
         kept = {
             name: old
@@ -63,7 +66,8 @@ class RidgePolicy(RegressionPolicy):
 
 
 class Wrapper(Policy):
-    """A policy around another one, `inner`, whose state has the other's as `inner`. It refuses what the other refuses."""
+    """A policy around another one, `inner`, whose state has the other's as `inner`. It refuses what
+    the other refuses."""
 
     def reward_range(self):
         return reward_range(self.inner)
@@ -72,12 +76,14 @@ class Wrapper(Policy):
         admit(self.inner, state.inner, context)
 
 
-# Which width a linear policy plays: a number of standard errors, with the scale from the data; the theorem's; or a fixed one.
+# Which width a linear policy plays: a number of standard errors, with the scale from the data; the
+# theorem's; or a fixed one.
 
 
 @lean
 def by_the_data(width, instead):
-    """Whether the width is neither the theorem's, which is stored below 0, nor fixed by the parameter that stands `instead` of it."""
+    """Whether the width is neither the theorem's, which is stored below 0, nor fixed by the
+    parameter that stands `instead` of it."""
     return width >= 0.0 and math.isnan(instead)
 
 
@@ -87,24 +93,35 @@ def learns_noise(width, instead, noise):
 
 
 def wants_intercept(intercept: int, data: bool) -> bool:
-    """Whether a constant column is added: by default where the width is from the data, which knows no zero of rewards then."""
+    """Whether a constant column is added: by default where the width is from the data, which knows
+    no zero of rewards then."""
     return data if intercept < 0 else bool(intercept)
 
 
 def refuse_intercept(stored: Stored) -> None:
-    """Refuse an intercept beside the theorem's width, whose theta is drawn to 0 and not to what the data say."""
+    """Refuse an intercept beside the theorem's width, whose theta is drawn to 0 and not to what the
+    data say."""
     if stored["intercept"] > 0:
         raise ValueError(
-            'intercept = True draws a constant to the mean of the rewards, of which the proof of width = "theorem" knows nothing; leave '
+            "intercept = True draws a constant to the mean of the rewards, of "
+            "which the "
+            "proof of "
+            'width = "theorem" '
+            "knows nothing; leave "
             "intercept out, and add a column of ones to the features where rewards need one."
         )
 
 
 def only_with_the_theorem(fields: Mapping[str, Field], stored: Stored, *names: str) -> None:
-    """Refuse parameters that the theorem's width alone reads, where they are not their fields' defaults."""
+    """Refuse parameters that the theorem's width alone reads, where they are not their fields'
+    defaults."""
     for name in names:
         if stored[name] != fields[name].encode(name, fields[name].default):
             raise ValueError(
-                f'{name} belongs to the width that has a proof, and the one asked for comes from the data; add width="theorem", or leave '
+                f"{name} belongs to the width that has a proof, and the one "
+                f"asked for "
+                f"comes from "
+                f"the data; add "
+                f'width="theorem", or leave '
                 f"{name} out."
             )

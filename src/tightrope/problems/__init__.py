@@ -48,4 +48,6 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # which knows the names
 
     def __getattr__(name: str) -> object:
-        raise AttributeError(f"module 'tightrope.problems' has no attribute {name!r}.{checks.hint(name, __all__)}")
+        raise AttributeError(
+            f"module 'tightrope.problems' has no attribute {name!r}.{checks.hint(name, __all__)}"
+        )

@@ -11,8 +11,32 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
-from ..core.fields import Declared, Field, Matrix, Vector, choice, derived, flag, integer, matrix, real, scratch, unchecked, vector
-from ..core.policy import PROBLEMS, RECIPES, Problem, ProblemRecipe, add, check_methods, declared, named_tuple, parameters_of
+from ..core.fields import (
+    Declared,
+    Field,
+    Matrix,
+    Vector,
+    choice,
+    derived,
+    flag,
+    integer,
+    matrix,
+    real,
+    scratch,
+    unchecked,
+    vector,
+)
+from ..core.policy import (
+    PROBLEMS,
+    RECIPES,
+    Problem,
+    ProblemRecipe,
+    add,
+    check_methods,
+    declared,
+    named_tuple,
+    parameters_of,
+)
 from ..core.registry import recipe
 from ..core.streams import stream
 from ..core.types import Array, Given, Oracle, Stored
@@ -28,11 +52,16 @@ TOLERANCE = 1e-12  # by how much rounding may carry a mean out of its range
 
 
 def reward_kind(*kinds: str, default: str | None = None, kw_only: bool = False) -> Declared:
-    """Field: one of these kinds of reward, the first where none is given (stored as its place in REWARDS)."""
+    """Field: one of these kinds of reward, the first where none is given (stored as its place in
+    REWARDS)."""
     return Field(
-        default or kinds[0], " or ".join(map(repr, kinds)), lambda name, value: REWARDS.index(kinds[checks.choice(name, value, kinds)]),
-        lambda stored: REWARDS[stored], schema=Literal[kinds], named=kw_only,
-    )  # fmt: skip
+        default or kinds[0],
+        " or ".join(map(repr, kinds)),
+        lambda name, value: REWARDS.index(kinds[checks.choice(name, value, kinds)]),
+        lambda stored: REWARDS[stored],
+        schema=Literal[kinds],
+        named=kw_only,
+    )
 
 
 @lean
@@ -54,7 +83,10 @@ def check_means(means: np.ndarray, rewards: int) -> None:
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"arms @ theta gives arm {k} the mean {means[k]:g}, but rewards = {REWARDS[rewards]!r} needs means in [{low:g}, 1]."
+            f"arms @ theta gives arm {k} the mean "
+            f"{means[k]:g}, but "
+            f"rewards = "
+            f"{REWARDS[rewards]!r} needs means in [{low:g}, 1]."
         )
 
 
@@ -62,15 +94,30 @@ T = TypeVar("T")
 PROBLEM_VERBS = {name: VERBS[name] for name, method in vars(Problem).items() if name in VERBS}
 
 
-@dataclass_transform(kw_only_default=False, field_specifiers=(
-    real, integer, choice, flag, vector, matrix, unchecked, derived, scratch, reward_kind))  # fmt: skip
+@dataclass_transform(
+    kw_only_default=False,
+    field_specifiers=(
+        real,
+        integer,
+        choice,
+        flag,
+        vector,
+        matrix,
+        unchecked,
+        derived,
+        scratch,
+        reward_kind,
+    ),
+)
 def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type[T]], type[T]]:
-    """Class decorator that makes and registers a problem. Parameters may be given by position, except those with kw_only=True.
+    """Class decorator that makes and registers a problem. Parameters may be given by position,
+    except those with kw_only=True.
 
-    A function `complete` in the class turns the dict of parameters into that of everything stored: those with kept=True, and what is
-    `derived()` or `scratch()`. A class with `means` (K,) is given `best`, their maximum, unless it declares one, and these kernels until it
-    registers others: observe (nothing to see), mean (means[arm]), regret (best - means[action]), arms (K of them), play where there are
-    `rewards` and `noise`; and private (copies of what is `scratch()`).
+    A function `complete` in the class turns the dict of parameters into that of everything stored:
+    those with kept=True, and what is `derived()` or `scratch()`. A class with `means` (K,) is given
+    `best`, their maximum, unless it declares one, and these kernels until it registers others:
+    observe (nothing to see), mean (means[arm]), regret (best - means[action]), arms (K of them),
+    play where there are `rewards` and `noise`; and private (copies of what is `scratch()`).
 
     Parameters
     ----------
@@ -99,21 +146,37 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
 
         def with_best(arguments: Stored) -> Stored:
             stored = complete(arguments)
-            locked = {name: read_only(value) if name not in written else value for name, value in stored.items()}
+            locked = {
+                name: read_only(value) if name not in written else value
+                for name, value in stored.items()
+            }
             return locked | {"best": float(stored["means"].max())} if static else locked
 
         leading = [name for name, field in fields.items() if not field.named]
-        problem_class = named_tuple(cls, Problem, leading, with_best, more=("best",) if static else ())
+        problem_class = named_tuple(
+            cls, Problem, leading, with_best, more=("best",) if static else ()
+        )
         problem_class.COMPILED = compiled
         kept = [name for name, field in fields.items() if field.kept]
-        problem_class.__repr__ = lambda self: f"{cls.__name__}({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
+        problem_class.__repr__ = lambda self: (
+            f"{cls.__name__}"
+            f"({', '.join(f'{name}={checks.show(getattr(self, name))}' for name in kept)})"
+        )
         problem_class.WRITTEN = written
         if "means" in names:
             _answers_by_means(problem_class, names, written)
         check_methods(cls, PROBLEM_VERBS, ())
-        missing = [name for name in ("describe", "observe", "play", "mean", "regret") if VERBS[name].of(problem_class) is None]
+        missing = [
+            name
+            for name in ("describe", "observe", "play", "mean", "regret")
+            if VERBS[name].of(problem_class) is None
+        ]
         if missing:
-            raise TypeError(f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} {', '.join(missing)}.")
+            raise TypeError(
+                f"{cls.__name__} needs the "
+                f"method{'s' if len(missing) > 1 else ''} "
+                f"{', '.join(missing)}."
+            )
         add(PROBLEMS, cls.__name__, problem_class)
         if kind is not None:
             add(RECIPES, kind, ProblemRecipe(kind, problem_class, parameters_of(problem_class)))
@@ -123,19 +186,28 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
 
 
 def read_only(value: T) -> T:
-    """A value that a problem keeps; of an array a copy that cannot be written, so that no number changes behind what follows from it."""
+    """A value that a problem keeps; of an array a copy that cannot be written, so that no number
+    changes behind what follows from it."""
     if not isinstance(value, np.ndarray):
         return value
-    shown = value.copy(order="K").view()  # of an array that can be, which `private` hands to kernels: they are compiled for such arrays
+    shown = value.copy(
+        order="K"
+        # of an array that can be, which `private` hands to kernels: they are compiled for such
+        # arrays
+    ).view()
     shown.flags.writeable = False
     return shown
 
 
-def _answers_by_means(problem_class: type[Problem], names: set[str], written: tuple[str, ...]) -> None:
+def _answers_by_means(
+    problem_class: type[Problem], names: set[str], written: tuple[str, ...]
+) -> None:
     answers: dict[str, Callable[..., object]] = {
-        "observe": observe_nothing, "mean": mean_of_arm, "regret": regret_of_round if "best" in written else regret_of_arm,
+        "observe": observe_nothing,
+        "mean": mean_of_arm,
+        "regret": regret_of_round if "best" in written else regret_of_arm,
         "describe": describe_ranged if "rewards" in names else describe_number,
-    }  # fmt: skip
+    }
     if {"rewards", "noise"} <= names:
         answers["play"] = play_mean
     for name, method in answers.items():
@@ -253,9 +325,13 @@ class Drifting(Problem):
     path: Array = matrix()
     every: int = integer(least=1)
     change: Given[Literal["jumps", "lines"], int] = choice("jumps", "lines", default="jumps")
-    arms: ArrayLike | None = unchecked(default=None, schema=Matrix | None, words="rows of numbers, or None")
+    arms: ArrayLike | None = unchecked(
+        default=None, schema=Matrix | None, words="rows of numbers, or None"
+    )
     noise: float = real(default=1.0, least=0.0)
-    rewards: Given[Literal["bernoulli", "gaussian", "sign"], int] = reward_kind("bernoulli", "gaussian", "sign", default="bernoulli")
+    rewards: Given[Literal["bernoulli", "gaussian", "sign"], int] = reward_kind(
+        "bernoulli", "gaussian", "sign", default="bernoulli"
+    )
     features: np.ndarray = derived()  # (K, d); (K, 0): none
     stages: np.ndarray = derived()  # (n, K) means
     means: np.ndarray = scratch()  # (K,) of this round
@@ -276,13 +352,25 @@ class Drifting(Problem):
             n, k = bad[0]
             kind = REWARDS[stored["rewards"]]
             raise ValueError(
-                f"path gives arm {k} the mean {stages[n, k]:g} in stage {n}, but rewards = {kind!r} needs means in [{low:g}, {high:g}]."
+                f"path gives arm {k} the mean {stages[n, k]:g} in stage "
+                f"{n}, but "
+                f"rewards = "
+                f"{kind!r} needs "
+                f"means in [{low:g}, "
+                f"{high:g}]."
             )
-        return stored | {"features": features, "stages": stages, "means": stages[0].copy(), "best": np.array([stages[0].max()])}
+        return stored | {
+            "features": features,
+            "stages": stages,
+            "means": stages[0].copy(),
+            "best": np.array([stages[0].max()]),
+        }
 
     def describe(self):
         K, d = self.features.shape
-        return Arms(K, features=self.features if d else None, dimension=d, rewards=RANGES[self.rewards])
+        return Arms(
+            K, features=self.features if d else None, dimension=d, rewards=RANGES[self.rewards]
+        )
 
     @jit
     def observe(self, t, rng):
@@ -299,35 +387,38 @@ class Drifting(Problem):
         return Context(None, None, None, None)
 
 
-# A list that is looked at from the top until something in it succeeds: the first click, the first answer, the first part that
-# fits.
+# A list that is looked at from the top until something in it succeeds: the first click, the first
+# answer, the first part that fits.
 
 
 @problem(compiled=False)
 class Cascade(Problem):
-    """N arms of which an ordered set is played; rewards are 0 up to the first success, which is 1, and what stands behind it is not seen.
+    """N arms of which an ordered set is played; rewards are 0 up to the first success, which is 1,
+    and what stands behind it is not seen.
 
-    Regret is against the set with the best chance, 1 - product of (1 - mean). SafeSets promises sums of rewards, which are not what is
-    paid here.
+    Regret is against the set with the best chance, 1 - product of (1 - mean). SafeSets promises
+    sums of rewards, which are not what is paid here.
 
     Parameters
     ----------
     means : (N,) array
         Chance of each arm to succeed when it is looked at, in [0, 1], independent of the others.
     oracle : oracle of tr.oracles, or callable
-        `oracles.TopK` or `oracles.Partition`, whose best sets for sums have the best chance of a success too; they list arms by
-        descending score.
+        `oracles.TopK` or `oracles.Partition`, whose best sets for sums have the best chance of a
+        success too; they list arms by descending score.
     arms : (N, d) array
         Features for policies that use some; default none.
 
     References
-    ----------
-    Kveton, Szepesvári, Wen, Ashkan 2015, "Cascading bandits: learning to rank in the cascade model".
+    ---------- Kveton, Szepesvári, Wen, Ashkan 2015, "Cascading bandits: learning to rank in the
+    cascade model".
     """
 
     means: Array = vector(least=0.0, most=1.0)
     oracle: Oracle = unchecked(kept=True)
-    arms: ArrayLike | None = unchecked(default=None, schema=Matrix | None, words="rows of numbers, or None")
+    arms: ArrayLike | None = unchecked(
+        default=None, schema=Matrix | None, words="rows of numbers, or None"
+    )
     features: np.ndarray = derived()  # (N, d); (N, 0): none
     best: float = derived()  # the best chance of a success
 
@@ -337,16 +428,30 @@ class Cascade(Problem):
         N = means.size
         if not isinstance(oracle, TopK | Partition):
             raise ValueError(
-                f"oracle = {checks.show(oracle)} does not choose sets for a cascade; pass oracles.TopK(k) or oracles.Partition."
+                f"oracle = {checks.show(oracle)} does not choose "
+                f"sets for a "
+                f"cascade; pass "
+                f"oracles.TopK(k) or "
+                f"oracles.Partition."
             )
         if oracle.size > N:
             raise ValueError(f"oracle = {oracle!r} chooses more than the {N} arms; lower k.")
-        features = np.zeros((N, 0)) if features is None else checks.matrix("arms", features, shape=(N, None))
+        features = (
+            np.zeros((N, 0))
+            if features is None
+            else checks.matrix("arms", features, shape=(N, None))
+        )
         return stored | {"features": features, "best": chance(means[choose(oracle, means, None)])}
 
     def describe(self):
         N, d = self.features.shape
-        return Arms(N, features=self.features if d else None, dimension=d, oracle=self.oracle, rewards=(0.0, 1.0))
+        return Arms(
+            N,
+            features=self.features if d else None,
+            dimension=d,
+            oracle=self.oracle,
+            rewards=(0.0, 1.0),
+        )
 
     def observe(self, t, rng):
         return Context(None, None, None, None)
@@ -375,11 +480,14 @@ def chance(means: np.ndarray) -> float:
     return 1.0 - float(np.prod(1.0 - means))
 
 
-# A simulator in plain Python as a problem: one function that draws rewards, and whatever else is known.
+# A simulator in plain Python as a problem: one function that draws rewards, and whatever else is
+# known.
 
 
 DRAWS = 10_000  # of a reward, where its mean is not given
-ESTIMATES = 2**31  # number of the replication whose streams estimate means: none that is ever played
+ESTIMATES = (
+    2**31
+)  # number of the replication whose streams estimate means: none that is ever played
 
 Sample = Callable[[Any, int, np.random.Generator], float]
 Shown = Callable[[int, np.random.Generator], ArrayLike]
@@ -415,16 +523,26 @@ class FromFunction(Problem):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        sample, K, context, mean = (stored[name] for name in ("sample", "number", "context", "expected"))
+        sample, K, context, mean = (
+            stored[name] for name in ("sample", "number", "context", "expected")
+        )
         for name, value in (("sample", sample), ("context", context), ("mean", mean)):
             if not callable(value) and (name == "sample" or value is not None):
                 raise ValueError(f"{name} = {checks.show(value)} is not a function.")
         if context is not None and mean is None:
-            raise ValueError("mean is missing; where every round has a context give mean(context, arm), by which regret is measured.")
+            raise ValueError(
+                "mean is missing; where every round has a context give "
+                "mean(context, "
+                "arm), by "
+                "which regret is measured."
+            )
         if context is None:
             features = read_only(stored["features"])
             rewards = [
-                _estimated_mean(sample, features, arm) if mean is None else _number("mean", mean(features, arm), arm) for arm in range(K)
+                _estimated_mean(sample, features, arm)
+                if mean is None
+                else _number("mean", mean(features, arm), arm)
+                for arm in range(K)
             ]
         else:
             rewards = [0.0] * K
@@ -433,14 +551,18 @@ class FromFunction(Problem):
         return stored | {"shown": shown, "means": means, "best": np.array([means.max()])}
 
     def describe(self):
-        return Arms(self.number, features=self.features, dimension=self.dimension, rewards=self.rewards)
+        return Arms(
+            self.number, features=self.features, dimension=self.dimension, rewards=self.rewards
+        )
 
     def observe(self, t, rng):
         if self.context is None:
             return Context(None, None, None, None)
         self.shown[:] = checks.rows("context", self.context(t, rng), shape=self.shown.shape)
         shown = read_only(self.shown)
-        self.means[:] = [_number("mean", self.expected(shown, arm), arm) for arm in range(self.number)]
+        self.means[:] = [
+            _number("mean", self.expected(shown, arm), arm) for arm in range(self.number)
+        ]
         self.best[0] = self.means.max()
         return Context(self.shown, None, None, None)
 
@@ -461,7 +583,9 @@ def _number(name: str, value: object, arm: int) -> float:
 
 def _estimated_mean(sample: Sample, features: np.ndarray | None, arm: int) -> float:
     rng = stream(0, ESTIMATES, arm)
-    return float(np.mean([_number("sample", sample(features, arm, rng), arm) for _ in range(DRAWS)]))
+    return float(
+        np.mean([_number("sample", sample(features, arm, rng), arm) for _ in range(DRAWS)])
+    )
 
 
 def from_function(
@@ -473,25 +597,27 @@ def from_function(
     mean: Mean | None = None,
     rewards: tuple[float, float] | None = None,
 ) -> FromFunction:
-    """A problem from a simulator in plain Python. Its rounds run interpreted, some 10^5 a second and core.
+    """A problem from a simulator in plain Python. Its rounds run interpreted, some 10^5 a second
+    and core.
 
-    Engines that send work to other processes need functions that can be imported there. `testing.check_problem` checks what it returns.
+    Engines that send work to other processes need functions that can be imported there.
+    `testing.check_problem` checks what it returns.
 
     Parameters
     ----------
     sample : function of (context, arm, rng)
-        Draws the reward of an arm; it must draw from rng alone and keep nothing between calls, for all
-        policies and replications share it. context is read-only.
+        Draws the reward of an arm; it must draw from rng alone and keep nothing between calls, for
+        all policies and replications share it. context is read-only.
     arms : int >= 1 or (K, d) array
         Their number K, or fixed features (K, d).
     context : function of (t, rng)
-        Draws what round t = 0, 1, .. shows, (K, d) features of the arms or (d,) that all arms are shown, where they
-        change; sample and mean are given (K, d).
+        Draws what round t = 0, 1, .. shows, (K, d) features of the arms or (d,) that all arms are
+        shown, where they change; sample and mean are given (K, d).
     dimension : int >= 1
         d, needed with context.
     mean : function of (context, arm)
-        The expected reward, by which regret is measured; needed with context, otherwise estimated from 10,000
-        samples of every arm.
+        The expected reward, by which regret is measured; needed with context, otherwise estimated
+        from 10,000 samples of every arm.
     rewards : (float, float)
         Lowest and highest reward, for policies that need to know.
 
@@ -512,11 +638,22 @@ def from_function(
     if context is None and dimension is not None:
         raise ValueError("dimension was given, but no context; leave it out.")
     number = checks.integer("arms", arms, least=1) if features is None else features.shape[0]
-    d = features.shape[1] if features is not None else 0 if dimension is None else checks.integer("dimension", dimension, least=1)
+    d = (
+        features.shape[1]
+        if features is not None
+        else 0
+        if dimension is None
+        else checks.integer("dimension", dimension, least=1)
+    )
     bounds = None
     if rewards is not None:
-        low, high = (checks.real(f"rewards[{i}]", value) for i, value in enumerate(checks.vector("rewards", rewards, length=2)))
+        low, high = (
+            checks.real(f"rewards[{i}]", value)
+            for i, value in enumerate(checks.vector("rewards", rewards, length=2))
+        )
         if low > high:
-            raise ValueError(f"rewards = {checks.show(rewards)} must be the lowest and the highest reward.")
+            raise ValueError(
+                f"rewards = {checks.show(rewards)} must be the lowest and the highest reward."
+            )
         bounds = low, high
     return FromFunction(sample, number, features, d, context, mean, bounds)

@@ -12,7 +12,18 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit
 from ..core import checks
-from ..core.fields import Matrix, Vector, derived, flag, integer, matrix, real, scratch, unchecked, vector
+from ..core.fields import (
+    Matrix,
+    Vector,
+    derived,
+    flag,
+    integer,
+    matrix,
+    real,
+    scratch,
+    unchecked,
+    vector,
+)
 from ..core.policy import Problem
 from ..core.registry import recipe
 from ..core.types import Array, Given, Oracle, Stored
@@ -36,26 +47,39 @@ class Linear(Problem):
     noise : float >= 0
         Standard deviation of Gaussian rewards.
     rewards : "gaussian", "bernoulli" or "sign"
-        "bernoulli" is 0 or 1 and needs means in [0, 1], "sign" is -1 or 1 and needs means in [-1, 1].
+        "bernoulli" is 0 or 1 and needs means in [0, 1], "sign" is -1 or 1 and needs means in [-1,
+        1].
     """
 
     arms: ArrayLike = matrix(kept=False)
     theta: Array = vector()
     noise: float = real(default=1.0, least=0.0)
-    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind(
+        "gaussian", "bernoulli", "sign", default="gaussian"
+    )
     features: np.ndarray = derived()  # (K, d)
     means: np.ndarray = derived()  # (K,)
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
         features = stored.pop("arms")
-        theta = checks.vector("theta", stored["theta"], length=features.shape[1], source="the number of columns of arms")
+        theta = checks.vector(
+            "theta",
+            stored["theta"],
+            length=features.shape[1],
+            source="the number of columns of arms",
+        )
         means = features @ theta
         check_means(means, stored["rewards"])
         return stored | {"features": features, "means": means}
 
     def describe(self):
-        return Arms(self.means.size, features=self.features, dimension=self.theta.size, rewards=RANGES[self.rewards])
+        return Arms(
+            self.means.size,
+            features=self.features,
+            dimension=self.theta.size,
+            rewards=RANGES[self.rewards],
+        )
 
 
 @problem("contextual-linear")
@@ -79,7 +103,9 @@ class ContextualLinear(Problem):
     theta: Array = vector()
     arms: int = integer(default=10, least=1, kept=False)
     noise: float = real(default=1.0, least=0.0)
-    rewards: Given[Literal["gaussian", "sign"], int] = reward_kind("gaussian", "sign", default="gaussian")
+    rewards: Given[Literal["gaussian", "sign"], int] = reward_kind(
+        "gaussian", "sign", default="gaussian"
+    )
     features: np.ndarray = scratch()  # (K, d) this round's arms
     means: np.ndarray = scratch()  # (K,) this round's means
     best: np.ndarray = scratch()  # (1,) their maximum
@@ -90,8 +116,17 @@ class ContextualLinear(Problem):
         checks.fits_in_memory("arms", count, 8 * theta.size)
         norm = float(np.linalg.norm(theta))
         if stored["rewards"] and norm > 1.0 + TOLERANCE:
-            raise ValueError(f"theta has norm {norm:g}, but rewards = 'sign' needs means in [-1, 1], that is a norm in [0, 1].")
-        return stored | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
+            raise ValueError(
+                f"theta has norm {norm:g}, but rewards = 'sign' needs means in "
+                f"[-1, 1], "
+                f"that is a "
+                f"norm in [0, 1]."
+            )
+        return stored | {
+            "features": np.zeros((count, theta.size)),
+            "means": np.zeros(count),
+            "best": np.zeros(1),
+        }
 
     def describe(self):
         return Arms(self.means.size, dimension=self.theta.size, rewards=RANGES[self.rewards])
@@ -122,14 +157,18 @@ MOST_ARMS = 200  # for which a lower bound is worth its linear program
 
 
 def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> None:
-    """Warn, naming the worst pair and the least constant for all, where |means[i] - means[j]| > lipschitz distances[i, j]."""
+    """Warn, naming the worst pair and the least constant for all, where |means[i] - means[j]| >
+    lipschitz distances[i, j]."""
     broken = checks.broken_slope(means, distances, lipschitz)
     if broken is not None:
         warnings.warn(broken, stacklevel=5)
 
 
-def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int) -> None:
-    """Warn, naming the worst two (context, arm) pairs, where |means[i] - means[j]| > bounds[i, j]."""
+def check_similarity(
+    means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int
+) -> None:
+    """Warn, naming the worst two (context, arm) pairs, where |means[i] - means[j]| > bounds[i,
+    j]."""
     steepest = checks.steepness(means, bounds)
     if steepest is not None:
         i, j, factor = steepest
@@ -137,8 +176,14 @@ def check_similarity(means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[flo
         least = f"; {checks.rounded_up(factor)} times these constants hold for all pairs"
         remedy = least if np.isfinite(factor) else "; no multiple of these constants holds"
         warnings.warn(
-            f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): context {i // K}, arm {i % K} "
-            f"and context {j // K}, arm {j % K} differ by {rise:g} in mean, where these allow {allowed:g}{remedy}.",
+            f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): "
+            f"context "
+            f"{i // K}, "
+            f"arm {i % K} "
+            f"and context {j // K}, arm {j % K} differ by {rise:g} in "
+            f"mean, where "
+            f"these allow "
+            f"{allowed:g}{remedy}.",
             stacklevel=5,
         )
 
@@ -150,65 +195,104 @@ class Lipschitz(Problem):
     Parameters
     ----------
     points : (K,) or (K, p) array
-        Positions, increasing or distinct; or distances. All pairs' distances are kept: 8 K^2 bytes, and as many again by policies that pool
-        evidence.
+        Positions, increasing or distinct; or distances. All pairs' distances are kept: 8 K^2 bytes,
+        and as many again by policies that pool evidence.
     distances : (K, K) array
         A metric.
     means : (K,) array
         Of the rewards, in [0, 1] for Bernoulli rewards.
     lipschitz : float > 0
-        L, in units of reward per unit of distance; means that violate it raise a warning that names the least constant,
-        because that is an experiment one may want.
+        L, in units of reward per unit of distance; means that violate it raise a warning that names
+        the least constant, because that is an experiment one may want.
     rewards : "bernoulli" or "gaussian"
         Their distribution.
     noise : float >= 0
         Standard deviation of "gaussian" rewards.
     best : float
-        The value that regret is measured against, at least max(means); default max(means). Give the peak of the function where the arms
-        are a grid on it, and regret counts what the grid loses.
+        The value that regret is measured against, at least max(means); default max(means). Give the
+        peak of the function where the arms are a grid on it, and regret counts what the grid loses.
     """
 
     # None: only distances are known
-    points: Given[ArrayLike | None, np.ndarray | None] = unchecked(default=None, schema=Vector | Matrix | None, kept=True)
-    means: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Vector | None, kept=True)
+    points: Given[ArrayLike | None, np.ndarray | None] = unchecked(
+        default=None, schema=Vector | Matrix | None, kept=True
+    )
+    means: Given[ArrayLike | None, np.ndarray] = unchecked(
+        default=None, schema=Vector | None, kept=True
+    )
     lipschitz: float = real(default=1.0, above=0.0)
-    distances: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Matrix | None, kept=True, kw_only=True)
-    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    distances: Given[ArrayLike | None, np.ndarray] = unchecked(
+        default=None, schema=Matrix | None, kept=True, kw_only=True
+    )
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind(
+        "bernoulli", "gaussian", default="bernoulli", kw_only=True
+    )
     noise: float = real(default=1.0, least=0.0, kw_only=True)
-    best: Given[float | None, float] = unchecked(default=None, schema=float | None, kept=True, kw_only=True)
+    best: Given[float | None, float] = unchecked(
+        default=None, schema=float | None, kept=True, kw_only=True
+    )
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
         points, distances = checks.metric(stored["points"], stored["distances"])
         low, high = RANGE_OF_MEANS[stored["rewards"]]
-        means = checks.vector("means", stored["means"], length=distances.shape[0], least=low, most=high, source="the number of points")
+        means = checks.vector(
+            "means",
+            stored["means"],
+            length=distances.shape[0],
+            least=low,
+            most=high,
+            source="the number of points",
+        )
         check_slopes(means, distances, stored["lipschitz"])
         top = float(means.max())
-        best = top if stored["best"] is None else checks.real("best", stored["best"], least=top, most=high)
+        best = (
+            top
+            if stored["best"] is None
+            else checks.real("best", stored["best"], least=top, most=high)
+        )
         return stored | {"points": points, "distances": distances, "means": means, "best": best}
 
     def describe(self):
-        return Arms(self.means.size, points=self.points, distances=self.distances, rewards=RANGES[self.rewards])
+        return Arms(
+            self.means.size,
+            points=self.points,
+            distances=self.distances,
+            rewards=RANGES[self.rewards],
+        )
 
     def lower_bound(self):
         constant = regret_constant(self, self.lipschitz, None)
         return None if constant is None else (constant, self.best - float(self.means.max()))
 
 
-def regret_constant(problem: Lipschitz | ContextualLipschitz, lipschitz: float, contexts: np.ndarray | None) -> float | None:
-    """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the constant or arms are many."""
+def regret_constant(
+    problem: Lipschitz | ContextualLipschitz, lipschitz: float, contexts: np.ndarray | None
+) -> float | None:
+    """C(theta) of Magureanu, Combes, Proutiere 2014, Theorem 3.1; None where the means violate the
+    constant or arms are many."""
     certain = not problem.rewards and problem.noise == 0.0
-    if certain or problem.means.size > MOST_ARMS or checks.steepness(problem.means, problem.distances, lipschitz):
+    if (
+        certain
+        or problem.means.size > MOST_ARMS
+        or checks.steepness(problem.means, problem.distances, lipschitz)
+    ):
         return None
     kind, sigma = ("bernoulli", 1.0) if problem.rewards else ("gaussian", problem.noise)
     return lipschitz_lower_bound(
-        problem.means, distances=problem.distances, lipschitz=lipschitz, divergence=kind, sigma=sigma, contexts=contexts
+        problem.means,
+        distances=problem.distances,
+        lipschitz=lipschitz,
+        divergence=kind,
+        sigma=sigma,
+        contexts=contexts,
     ).value
 
 
 @problem("contextual-lipschitz")
 class ContextualLipschitz(Problem):
-    """Contexts with similarities: an arm is a (context, arm) pair, and a round offers the pairs of one context as eligible.
+    """Contexts with similarities: an arm is a (context, arm) pair, and a round offers the pairs of
+    one context as eligible.
 
     Pair (c, k) has number c K + k.
 
@@ -221,8 +305,8 @@ class ContextualLipschitz(Problem):
     means : (C, K) array
         Of every pair, in [0, 1] for Bernoulli rewards.
     lipschitz : (float, float) > 0, or one for both
-        L_x and L_y: `|mean(x, y) - mean(x', y')| <= L_x |x - x'| + L_y |y - y'|`. The metric that policies are told is that
-        bound itself, so their constant is 1.
+        L_x and L_y: `|mean(x, y) - mean(x', y')| <= L_x |x - x'| + L_y |y - y'|`. The metric that
+        policies are told is that bound itself, so their constant is 1.
     frequencies : (C,) array
         How likely each context is; default equal.
     rewards, noise
@@ -237,8 +321,12 @@ class ContextualLipschitz(Problem):
     points: ArrayLike = unchecked(schema=Vector)
     means: Array = unchecked(schema=Matrix, kept=True)
     lipschitz: ArrayLike = unchecked(schema=float | Vector)
-    frequencies: Given[ArrayLike | None, np.ndarray] = unchecked(default=None, schema=Vector | None, kept=True, kw_only=True)
-    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind("bernoulli", "gaussian", default="bernoulli", kw_only=True)
+    frequencies: Given[ArrayLike | None, np.ndarray] = unchecked(
+        default=None, schema=Vector | None, kept=True, kw_only=True
+    )
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = reward_kind(
+        "bernoulli", "gaussian", default="bernoulli", kw_only=True
+    )
     noise: float = real(default=1.0, least=0.0, kw_only=True)
     distances: np.ndarray = derived()  # (C K, C K)
     best: np.ndarray = derived()  # (C,) best mean in a context
@@ -247,22 +335,36 @@ class ContextualLipschitz(Problem):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        x_metric, y_metric = checks.metric(stored["contexts"], None)[1], checks.metric(stored.pop("points"), None)[1]
+        x_metric, y_metric = (
+            checks.metric(stored["contexts"], None)[1],
+            checks.metric(stored.pop("points"), None)[1],
+        )
         C, K = x_metric.shape[0], y_metric.shape[0]
         table = checks.matrix("means", stored["means"], shape=(C, K))
         low, high = RANGE_OF_MEANS[stored["rewards"]]
         means = checks.vector("means", table.reshape(-1), least=low, most=high)
         lipschitz = stored.pop("lipschitz")
-        constants = checks.vector("lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0)
+        constants = checks.vector(
+            "lipschitz", np.atleast_1d(checks.floats("lipschitz", lipschitz)), least=0.0
+        )
         if constants.size not in (1, 2) or constants.max() <= 0.0:
-            raise ValueError(f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, L_y).")
+            raise ValueError(
+                f"lipschitz = {checks.show(lipschitz)} must be one number > "
+                f"0, or the "
+                f"pair (L_x, "
+                f"L_y)."
+            )
         distances = pair_distances(x_metric, y_metric, constants[0], constants[-1])
         check_similarity(means, distances, (float(constants[0]), float(constants[-1])), K)
         return stored | {
-            "contexts": np.repeat(np.arange(C), K), "means": means, "frequencies": cumulative(stored["frequencies"], C),
-            "distances": distances, "best": table.max(axis=1),
-            "eligible": np.zeros(C * K, dtype=np.bool_), "current": np.full(1, -1, dtype=np.int64),
-        }  # fmt: skip
+            "contexts": np.repeat(np.arange(C), K),
+            "means": means,
+            "frequencies": cumulative(stored["frequencies"], C),
+            "distances": distances,
+            "best": table.max(axis=1),
+            "eligible": np.zeros(C * K, dtype=np.bool_),
+            "current": np.full(1, -1, dtype=np.int64),
+        }
 
     def describe(self):
         return Arms(self.means.size, distances=self.distances, rewards=RANGES[self.rewards])
@@ -289,7 +391,11 @@ class ContextualLipschitz(Problem):
 
 def cumulative(frequencies: ArrayLike | None, C: int) -> np.ndarray:
     """Cumulative shares of C contexts; equal ones where none are given."""
-    weights = np.ones(C) if frequencies is None else checks.vector("frequencies", frequencies, length=C, least=0.0)
+    weights = (
+        np.ones(C)
+        if frequencies is None
+        else checks.vector("frequencies", frequencies, length=C, least=0.0)
+    )
     if weights.sum() <= 0.0:
         raise ValueError("frequencies are all 0; at least one context must occur.")
     shares = np.asarray(np.cumsum(weights) / weights.sum())
@@ -297,7 +403,9 @@ def cumulative(frequencies: ArrayLike | None, C: int) -> np.ndarray:
     return shares
 
 
-def pair_distances(x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: float) -> np.ndarray:
+def pair_distances(
+    x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: float
+) -> np.ndarray:
     """(C K, C K) bound L_x |x - x'| + L_y |y - y'| on the difference of two pairs' means."""
     size = x_metric.shape[0] * y_metric.shape[0]
     return (L_x * x_metric[:, None, :, None] + L_y * y_metric[None, :, None, :]).reshape(size, size)
@@ -308,7 +416,8 @@ def pair_distances(x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: 
 
 @problem(compiled=False)
 class SemiBandit(Problem):
-    """N arms with features, of which an oracle admits sets; the reward of arm i has mean arms[i] @ theta.
+    """N arms with features, of which an oracle admits sets; the reward of arm i has mean arms[i] @
+    theta.
 
     Parameters
     ----------
@@ -317,7 +426,8 @@ class SemiBandit(Problem):
     theta : (d,) array
         The unknown parameter.
     oracle : oracle of tr.oracles, or callable
-        One of `tightrope.oracles` without blocks, or a callable, which is given copies and must answer with the set of largest total.
+        One of `tightrope.oracles` without blocks, or a callable, which is given copies and must
+        answer with the set of largest total.
     noise : float >= 0
         Standard deviation of Gaussian rewards.
     rewards : "gaussian", "bernoulli" or "sign"
@@ -330,8 +440,12 @@ class SemiBandit(Problem):
     theta: Array = vector()
     oracle: Oracle = unchecked(kept=True)
     noise: float = real(default=1.0, least=0.0)
-    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind("gaussian", "bernoulli", "sign", default="gaussian")
-    shown: Given[int | None, int] = unchecked(default=None, kept=True)  # arms drawn anew each round; 0: all, always
+    rewards: Given[Literal["gaussian", "bernoulli", "sign"], int] = reward_kind(
+        "gaussian", "bernoulli", "sign", default="gaussian"
+    )
+    shown: Given[int | None, int] = unchecked(
+        default=None, kept=True
+    )  # arms drawn anew each round; 0: all, always
     features: np.ndarray = derived()  # (N, d)
     most: int = derived()  # arms of the largest set
     means: np.ndarray = scratch()  # (shown or N,) of this round
@@ -340,22 +454,46 @@ class SemiBandit(Problem):
     @staticmethod
     def complete(stored: Stored) -> Stored:
         features, oracle, shown = stored.pop("arms"), stored["oracle"], stored["shown"]
-        theta = checks.vector("theta", stored["theta"], length=features.shape[1], source="the number of columns of arms")
+        theta = checks.vector(
+            "theta",
+            stored["theta"],
+            length=features.shape[1],
+            source="the number of columns of arms",
+        )
         means = features @ theta
         check_means(means, stored["rewards"])
         if not callable(oracle) or getattr(oracle, "blocks", 1) != 1:
-            raise ValueError(f"oracle = {checks.show(oracle)} does not choose sets of arms; pass one such as oracles.TopK(5).")
+            raise ValueError(
+                f"oracle = {checks.show(oracle)} does not choose sets of arms; "
+                f"pass one "
+                f"such as "
+                f"oracles.TopK(5)."
+            )
         N = features.shape[0]
         count = 0 if shown is None else checks.integer("shown", shown, least=1, most=N)
         most = set_size(oracle, count or N)
         if most > (count or N):
-            raise ValueError(f"oracle = {oracle!r} chooses more than the {count or N} arms of a round; lower k.")
+            raise ValueError(
+                f"oracle = {oracle!r} chooses more than the {count or N} arms of a round; lower k."
+            )
         best = 0.0 if count else value(oracle, means)
-        return stored | {"shown": count, "features": features, "most": most, "means": means[: count or N].copy(), "best": np.array([best])}
+        return stored | {
+            "shown": count,
+            "features": features,
+            "most": most,
+            "means": means[: count or N].copy(),
+            "best": np.array([best]),
+        }
 
     def describe(self):
         fixed = None if self.shown else self.features
-        return Arms(self.means.size, features=fixed, dimension=self.theta.size, oracle=self.oracle, rewards=RANGES[self.rewards])
+        return Arms(
+            self.means.size,
+            features=fixed,
+            dimension=self.theta.size,
+            oracle=self.oracle,
+            rewards=RANGES[self.rewards],
+        )
 
     def observe(self, t, rng):
         if not self.shown:
@@ -371,7 +509,11 @@ class SemiBandit(Problem):
         if self.rewards == 0:
             return expected + self.noise * rng.standard_normal(self.most)[: expected.size]
         draws = rng.random(self.most)[: expected.size]
-        return (draws < expected) * 1.0 if self.rewards == 1 else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
+        return (
+            (draws < expected) * 1.0
+            if self.rewards == 1
+            else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
+        )
 
     def mean(self, context, arm):
         return self.means[arm]
@@ -382,9 +524,13 @@ class SemiBandit(Problem):
 
 @recipe("semi-bandit")
 def semibandit_of_k(
-    arms: Matrix, theta: Vector, k: int, noise: float = 1.0,
-    rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian", shown: int | None = None,
-) -> SemiBandit:  # fmt: skip
+    arms: Matrix,
+    theta: Vector,
+    k: int,
+    noise: float = 1.0,
+    rewards: Literal["gaussian", "bernoulli", "sign"] = "gaussian",
+    shown: int | None = None,
+) -> SemiBandit:
     """Sets of k arms: what a spec may ask for."""
     return SemiBandit(arms, theta, TopK(k), noise=noise, rewards=rewards, shown=shown)
 
@@ -393,15 +539,17 @@ def value(oracle: Oracle, means: np.ndarray) -> float:
     return float(means[choose(oracle, means, None)].sum())
 
 
-# Sending promotions: each round some users appear, and every promotion goes to k of them, at most one promotion a user.
+# Sending promotions: each round some users appear, and every promotion goes to k of them, at most
+# one promotion a user.
 
 
 @problem("promotions", compiled=False)
 class Promotions(Problem):
-    """U users with features and a known answer to each of M promotions, such as a rating; the learner sees only those it sends.
+    """U users with features and a known answer to each of M promotions, such as a rating; the
+    learner sees only those it sends.
 
-    Arms are pairs: number user * M + promotion, user counted within the round. Rewards carry no noise of their own; regret is measured
-    against the best assignment of the round's users.
+    Arms are pairs: number user * M + promotion, user counted within the round. Rewards carry no
+    noise of their own; regret is measured against the best assignment of the round's users.
 
     Parameters
     ----------
@@ -418,7 +566,9 @@ class Promotions(Problem):
     features: Array = matrix()
     rewards: Array = matrix()
     k: int | Sequence[int] = unchecked(schema=int | list[int])
-    shown: Given[int | None, int] = unchecked(default=None, schema=int | None, kept=True)  # users of a round
+    shown: Given[int | None, int] = unchecked(
+        default=None, schema=int | None, kept=True
+    )  # users of a round
     oracle: oracles.Promotions = derived()
     users: np.ndarray = scratch()  # (shown,) who they are
     best: np.ndarray = scratch()  # (1,) value of this round's best assignment
@@ -431,9 +581,18 @@ class Promotions(Problem):
         count = U if shown is None else checks.integer("shown", shown, least=1, most=U)
         if oracle.size > count:
             raise ValueError(
-                f"k = {checks.show(oracle.k)} users for each of {oracle.promotions} promotions need {oracle.size}, but shown = {count}."
+                f"k = {checks.show(oracle.k)} users for each of "
+                f"{oracle.promotions} "
+                f"promotions "
+                f"need {oracle.size}, "
+                f"but shown = {count}."
             )
-        return stored | {"shown": count, "oracle": oracle, "users": np.arange(count), "best": np.zeros(1)}
+        return stored | {
+            "shown": count,
+            "oracle": oracle,
+            "users": np.arange(count),
+            "best": np.zeros(1),
+        }
 
     def describe(self):
         M = self.rewards.shape[1]
@@ -461,7 +620,8 @@ def answers(problem, arm):
     return problem.rewards[problem.users[users], promotions]
 
 
-# Linear rewards whose means spread evenly over [0, 1], so that a baseline's cumulative reward is worth guarding.
+# Linear rewards whose means spread evenly over [0, 1], so that a baseline's cumulative reward is
+# worth guarding.
 
 
 def spread_arms(number: int, theta: ArrayLike, rng: np.random.Generator) -> np.ndarray:
@@ -483,7 +643,12 @@ def spread_arms(number: int, theta: ArrayLike, rng: np.random.Generator) -> np.n
     number, theta = checks.integer("number", number, least=1), unit_vector(theta)
     checks.fits_in_memory("number", number, 8 * theta.size)
     if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng = {checks.show(rng)} is not a numpy Generator; pass numpy.random.default_rng(seed).")
+        raise ValueError(
+            f"rng = {checks.show(rng)} is not "
+            f"a numpy "
+            f"Generator; pass "
+            f"numpy.random.default_rng(seed)."
+        )
     means = rng.random(number)
     across = rng.standard_normal((number, theta.size))
     across -= np.outer(across @ theta, theta)
@@ -496,13 +661,16 @@ def unit_vector(theta: ArrayLike) -> np.ndarray:
     norm = float(np.linalg.norm(theta))
     if theta.size < 2 or abs(norm - 1.0) > 1e-9:
         what = f"{checks.show(theta)} has length {theta.size} and norm {norm:.12g}"
-        raise ValueError(f"theta = {what}, but needs length 2 or more and norm 1; divide it by its norm.")
+        raise ValueError(
+            f"theta = {what}, but needs length 2 or more and norm 1; divide it by its norm."
+        )
     return theta
 
 
 @problem("contextual-spread")
 class ContextualSpread(Problem):
-    """K unit features drawn anew every round with means uniform on [0, 1]; the round's baseline is its arm of a given rank.
+    """K unit features drawn anew every round with means uniform on [0, 1]; the round's baseline is
+    its arm of a given rank.
 
     Parameters
     ----------
@@ -529,7 +697,11 @@ class ContextualSpread(Problem):
         theta, count = unit_vector(stored["theta"]), stored.pop("arms")
         checks.fits_in_memory("arms", count, 8 * theta.size)
         checks.integer("baseline_rank", stored["baseline_rank"], least=1, most=count)
-        return stored | {"features": np.zeros((count, theta.size)), "means": np.zeros(count), "best": np.zeros(1)}
+        return stored | {
+            "features": np.zeros((count, theta.size)),
+            "means": np.zeros(count),
+            "best": np.zeros(1),
+        }
 
     def describe(self):
         return Arms(self.means.size, dimension=self.theta.size)
@@ -562,7 +734,8 @@ class ContextualSpread(Problem):
 
 @jit
 def arm_of_rank(means, rank):
-    """Arm with exactly rank - 1 arms before it, in the order of falling means and rising indices."""
+    """Arm with exactly rank - 1 arms before it, in the order of falling means and rising
+    indices."""
     for k in range(means.shape[0]):
         before = 1
         for j in range(means.shape[0]):
@@ -573,33 +746,38 @@ def arm_of_rank(means, rank):
     return 0
 
 
-# Classification data as a bandit: a row is shown, an arm is a class, and only whether that was the right one is learned.
+# Classification data as a bandit: a row is shown, an arm is a class, and only whether that was the
+# right one is learned.
 
 
 @problem("classification")
 class Classification(Problem):
-    """Rows drawn uniformly at random, one a round; the reward of an arm is 1 if the row is of that class and else 0.
+    """Rows drawn uniformly at random, one a round; the reward of an arm is 1 if the row is of that
+    class and else 0.
 
     Parameters
     ----------
     rows : (n, p) array
         Features.
     classes : (n,) array
-        Whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they sort; of pandas too.
+        Whole numbers 0 .. K - 1, each of which must occur, or texts, which are numbered as they
+        sort; of pandas too.
     intercept : bool
         Add a column of ones.
     expand : bool
-        Every arm sees the row in columns of its own, so features are (K, K d), and a linear policy learns a regression for each class;
-        False: every arm sees the same d columns, for policies with a model for each arm (shared=False), which learn the same at 1 / K^2
-        of the cost.
+        Every arm sees the row in columns of its own, so features are (K, K d), and a linear policy
+        learns a regression for each class; False: every arm sees the same d columns, for policies
+        with a model for each arm (shared=False), which learn the same at 1 / K^2 of the cost.
 
     References
-    ----------
-    Dudík, Langford, Li 2011, section 5, make labelled data a test of policies so; Bietti, Agarwal, Langford 2021 do it at scale.
+    ---------- Dudík, Langford, Li 2011, section 5, make labelled data a test of policies so;
+    Bietti, Agarwal, Langford 2021 do it at scale.
     """
 
     rows: Array = matrix()
-    classes: Array = unchecked(schema=Vector | list[str], words="whole numbers from 0, or texts", kept=True)
+    classes: Array = unchecked(
+        schema=Vector | list[str], words="whole numbers from 0, or texts", kept=True
+    )
     intercept: bool = flag(True)
     expand: bool = flag(True)
     features: np.ndarray = scratch()  # (K, K d) or (K, d) of this round
@@ -609,27 +787,51 @@ class Classification(Problem):
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
-        rows, labels = stored["rows"], checks.entries("classes", stored["classes"], "a list of classes")
-        if labels.dtype.kind in "UT" or (labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels.flat)):
+        rows, labels = (
+            stored["rows"],
+            checks.entries("classes", stored["classes"], "a list of classes"),
+        )
+        if labels.dtype.kind in "UT" or (
+            labels.dtype.kind == "O" and all(isinstance(one, str) for one in labels.flat)
+        ):
             labels = np.unique(labels.astype(str), return_inverse=True)[1]
-        classes = checks.vector("classes", labels, length=rows.shape[0], least=0.0, source="one for each of rows")
+        classes = checks.vector(
+            "classes", labels, length=rows.shape[0], least=0.0, source="one for each of rows"
+        )
         if (classes != np.floor(classes)).any():
-            raise ValueError(f"classes = {checks.show(classes)} must be whole numbers from 0; problems.classification takes other labels.")
+            raise ValueError(
+                f"classes = {checks.show(classes)} must be whole "
+                f"numbers "
+                f"from 0; "
+                f"problems.classification takes other labels."
+            )
         number = int(classes.max()) + 1
         absent = np.setdiff1d(np.arange(number), classes)
         if absent.size:
-            raise ValueError(f"classes has no {absent[0]}, but goes to {number - 1}; number the classes that occur from 0.")
+            raise ValueError(
+                f"classes has no {absent[0]}, but goes to {number - 1}; "
+                f"number the "
+                f"classes that "
+                f"occur from 0."
+            )
         if stored["intercept"]:
             rows = np.ascontiguousarray(np.column_stack([rows, np.ones(len(rows))]))
         size = rows.shape[1]
         step = size if stored["expand"] else 0
         width = size + (number - 1) * step
         checks.fits_in_memory("classes", number, 8 * width)
-        more = {"features": np.zeros((number, width)), "shown": np.zeros(1), "number": number, "step": step}
+        more = {
+            "features": np.zeros((number, width)),
+            "shown": np.zeros(1),
+            "number": number,
+            "step": step,
+        }
         return stored | {"rows": rows, "classes": classes} | more
 
     def describe(self):
-        return Arms(self.number, dimension=self.features.shape[1], rewards=(0.0, 1.0), common=self.step == 0)
+        return Arms(
+            self.number, dimension=self.features.shape[1], rewards=(0.0, 1.0), common=self.step == 0
+        )
 
     @jit
     def observe(self, t, rng):
@@ -654,7 +856,9 @@ class Classification(Problem):
         return 0.0 if action == self.shown[0] else 1.0
 
 
-def classification(X: ArrayLike, y: ArrayLike, *, intercept: bool = True, scale: bool = True, expand: bool = True) -> Classification:
+def classification(
+    X: ArrayLike, y: ArrayLike, *, intercept: bool = True, scale: bool = True, expand: bool = True
+) -> Classification:
     """Classification data, as scikit-learn has them, as a problem.
 
     Parameters
@@ -668,7 +872,8 @@ def classification(X: ArrayLike, y: ArrayLike, *, intercept: bool = True, scale:
     scale : bool
         Bring every column to mean 0 and standard deviation 1 (columns that never change to 0).
     expand : bool
-        Every arm sees the row in columns of its own; False: all see the same, for policies with a model for each arm (shared=False).
+        Every arm sees the row in columns of its own; False: all see the same, for policies with a
+        model for each arm (shared=False).
 
     Returns
     -------
@@ -682,7 +887,12 @@ def classification(X: ArrayLike, y: ArrayLike, *, intercept: bool = True, scale:
     rows = checks.matrix("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
     labels = checks.entries("y", y.to_numpy() if hasattr(y, "to_numpy") else y, "a list of labels")
     if labels.ndim != 1 or labels.size != rows.shape[0]:
-        raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {rows.shape[0]} rows of X.")
+        raise ValueError(
+            f"y has shape {labels.shape}, but must have one label for "
+            f"each of the "
+            f"{rows.shape[0]} "
+            f"rows of X."
+        )
     _, classes = np.unique(labels, return_inverse=True)
     if checks.flag("scale", scale):
         spread = rows.std(axis=0)

@@ -17,7 +17,13 @@ import numpy as np
 from ..core import checks, files
 from ..core.types import JsonObject
 from ..numerics import special
-from ..numerics.statistics import holm, interquartile_weights, rounded_number, standard_error, with_error
+from ..numerics.statistics import (
+    holm,
+    interquartile_weights,
+    rounded_number,
+    standard_error,
+    with_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +36,9 @@ FORMAT = 1
 HEADER = "result.json"
 TABLES = ("regret.parquet", "answers.parquet", "pulls.parquet", "watched.safetensors")
 GROUP = 2**17  # rows of a table that are in memory together
-Columns = Mapping[str, Mapping[str, np.ndarray]]  # column -> policy -> array whose first axis is the replication
+Columns = Mapping[
+    str, Mapping[str, np.ndarray]
+]  # column -> policy -> array whose first axis is the replication
 
 
 def problems(settings: JsonObject) -> int:
@@ -38,19 +46,31 @@ def problems(settings: JsonObject) -> int:
     return int((settings.get("problem") or {}).get("count", 1))
 
 
-def long_table(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def long_table(
+    columns: Columns, inner: tuple[str, np.ndarray | None] | None = None
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Place of the policy of every row, and the columns: replication, the inner axis, values.
 
-    inner: name and values of the second axis of the arrays, None: 0, 1, ..; without it they have one axis.
+    inner: name and values of the second axis of the arrays, None: 0, 1, ..; without it they have
+    one axis.
     """
     first = next(iter(columns.values()))
     sizes = [array.size for array in first.values()]
     codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     each = [(array.shape[0], array.size // array.shape[0]) for array in first.values()]
-    table = {"replication": np.concatenate([np.repeat(np.arange(replications), n) for replications, n in each])}
+    table = {
+        "replication": np.concatenate(
+            [np.repeat(np.arange(replications), n) for replications, n in each]
+        )
+    }
     if inner is not None:
-        table[inner[0]] = np.concatenate([np.tile(np.arange(n) if inner[1] is None else inner[1], r) for r, n in each])
-    return codes, table | {key: np.concatenate([array.reshape(-1) for array in arrays.values()]) for key, arrays in columns.items()}
+        table[inner[0]] = np.concatenate(
+            [np.tile(np.arange(n) if inner[1] is None else inner[1], r) for r, n in each]
+        )
+    return codes, table | {
+        key: np.concatenate([array.reshape(-1) for array in arrays.values()])
+        for key, arrays in columns.items()
+    }
 
 
 def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> "pd.DataFrame":
@@ -63,7 +83,8 @@ def frame(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) 
 
 
 def parquet_bytes(columns: Columns, inner: tuple[str, np.ndarray | None] | None = None) -> bytes:
-    """The long table as a Parquet file has it, in row groups of some replications of a policy each, so that no more of it is in memory."""
+    """The long table as a Parquet file has it, in row groups of some replications of a policy each,
+    so that no more of it is in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -72,10 +93,16 @@ def parquet_bytes(columns: Columns, inner: tuple[str, np.ndarray | None] | None 
     for place, (name, whole) in enumerate(first.items()):
         step = max(1, GROUP * len(whole) // max(whole.size, 1))
         for begin in range(0, len(whole), step):
-            part = {key: {name: arrays[name][begin : begin + step]} for key, arrays in columns.items()}
+            part = {
+                key: {name: arrays[name][begin : begin + step]} for key, arrays in columns.items()
+            }
             codes, table = long_table(part, inner)
-            policy = pa.DictionaryArray.from_arrays(pa.array(codes + np.int32(place)), pa.array(names))
-            rows = pa.table({"policy": policy} | table | {"replication": table["replication"] + begin})
+            policy = pa.DictionaryArray.from_arrays(
+                pa.array(codes + np.int32(place)), pa.array(names)
+            )
+            rows = pa.table(
+                {"policy": policy} | table | {"replication": table["replication"] + begin}
+            )
             writer = writer or pq.ParquetWriter(file, rows.schema, compression="zstd")
             writer.write_table(rows)
     if writer is not None:
@@ -83,24 +110,35 @@ def parquet_bytes(columns: Columns, inner: tuple[str, np.ndarray | None] | None 
     return file.getvalue()
 
 
-def read_table(path: pathlib.Path, names: list[str], columns: list[str]) -> dict[str, dict[str, np.ndarray]]:
+def read_table(
+    path: pathlib.Path, names: list[str], columns: list[str]
+) -> dict[str, dict[str, np.ndarray]]:
     import pyarrow.parquet as pq
 
-    parts: dict[str, dict[str, list[np.ndarray]]] = {key: {name: [] for name in names} for key in columns}
+    parts: dict[str, dict[str, list[np.ndarray]]] = {
+        key: {name: [] for name in names} for key in columns
+    }
     with pq.ParquetFile(path) as file:
-        for group in range(file.num_row_groups):  # each of one policy, so that no more of the table is in memory
+        for group in range(
+            file.num_row_groups
+        ):  # each of one policy, so that no more of the table is in memory
             rows = file.read_row_group(group, columns=["policy", *columns])
             name = rows["policy"][0].as_py()
             for key in columns:
                 parts[key][name].append(rows[key].to_numpy())
-    return {key: {name: np.concatenate(arrays) for name, arrays in each.items()} for key, each in parts.items()}
+    return {
+        key: {name: np.concatenate(arrays) for name, arrays in each.items()}
+        for key, each in parts.items()
+    }
 
 
-def write(folder: pathlib.Path, kind: str, header: dict[str, object], tables: Mapping[str, bytes]) -> None:
+def write(
+    folder: pathlib.Path, kind: str, header: dict[str, object], tables: Mapping[str, bytes]
+) -> None:
     """The tables by file name in place of all that are there, and result.json with their checksums.
 
-    result.json is written last and removed before a table changes, so a folder with it is whole; where two write at once the
-    checksums tell.
+    result.json is written last and removed before a table changes, so a folder with it is whole;
+    where two write at once the checksums tell.
     """
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in tables.items()}
     if any(_checksum(folder / name) != sums.get(name) for name in TABLES):
@@ -123,8 +161,15 @@ def check(folder: pathlib.Path, header: JsonObject) -> None:
     wrong = [name for name in TABLES if _checksum(folder / name) != header["files"].get(name)]
     if wrong:
         raise ValueError(
-            f"{folder / wrong[0]} is not the file that {HEADER} was written with: a save was cut short, two ran at once, or it was "
-            "changed; run the same call again, which finds what has finished, or save the result again."
+            f"{folder / wrong[0]} is not the file that {HEADER} was written "
+            f"with: a save "
+            f"was cut "
+            f"short, two ran at "
+            f"once, or it was "
+            "changed; run the same call again, which finds what has finished, "
+            "or save "
+            "the result "
+            "again."
         )
 
 
@@ -140,25 +185,39 @@ def read_header(folder: pathlib.Path) -> JsonObject:
     if not (folder / HEADER).exists():
         holds = f"path = {str(folder)!r} holds "
         if (folder / "plan.json").exists():
-            raise FileNotFoundError(f"{holds}a run that has not finished; run the same call again, which goes on from its chunks.")
-        raise FileNotFoundError(f"{holds}no {HEADER}; pass a folder that a result was saved to, or save it again where that was cut short.")
+            raise FileNotFoundError(
+                f"{holds}a run that has not finished; run the same call again, "
+                f"which goes "
+                f"on from "
+                f"its chunks."
+            )
+        raise FileNotFoundError(
+            f"{holds}no {HEADER}; pass a folder that a result was saved to, "
+            f"or save "
+            f"it again "
+            f"where that was cut short."
+        )
     try:
         header: JsonObject = json.loads((folder / HEADER).read_text())
     except ValueError:
         raise ValueError(f"{folder / HEADER} is damaged; make the result again.") from None
     if header.get("format") != FORMAT:
-        raise ValueError(f"{folder / HEADER} has format {header.get('format')}, but this version reads {FORMAT}.")
+        raise ValueError(
+            f"{folder / HEADER} has format {header.get('format')}, but this version reads {FORMAT}."
+        )
     return header
 
 
-# Results in rows: means with paired differences, and the tables that notebooks, pages and the command line show.
+# Results in rows: means with paired differences, and the tables that notebooks, pages and the
+# command line show.
 
 
 @dataclass(frozen=True)
 class SummaryRow:
     """One policy's line of a summary of what its runs cost: regret, or rounds.
 
-    certified: "19 of 20" where runs of `identify` gave up, which count as the rounds that they had: the mean is at least this. Else "".
+    certified: "19 of 20" where runs of `identify` gave up, which count as the rounds that they had:
+    the mean is at least this. Else "".
     """
 
     policy: str
@@ -176,14 +235,22 @@ def certified_runs(complete: np.ndarray) -> str:
 
 
 def summary_rows(cost: Mapping[str, np.ndarray], certified: Mapping[str, str]) -> list[SummaryRow]:
-    """A row for every policy, lowest mean first, with paired differences against that one. cost[name]: (replications,)."""
+    """A row for every policy, lowest mean first, with paired differences against that one.
+    cost[name]: (replications,)."""
     best = min(cost, key=lambda name: float(cost[name].mean()))
     rows = [
-        SummaryRow(name, float(x.mean()), float(standard_error(x)), float(np.median(x)), float(x.max()),
-            float((x - cost[best]).mean()), float(standard_error(x - cost[best])) if name != best else 0.0,
-            certified.get(name, ""))
+        SummaryRow(
+            name,
+            float(x.mean()),
+            float(standard_error(x)),
+            float(np.median(x)),
+            float(x.max()),
+            float((x - cost[best]).mean()),
+            float(standard_error(x - cost[best])) if name != best else 0.0,
+            certified.get(name, ""),
+        )
         for name, x in cost.items()
-    ]  # fmt: skip
+    ]
     return sorted(rows, key=lambda row: row.mean)
 
 
@@ -235,8 +302,12 @@ def regret_summary(result: Simulated) -> Summary:
 
 
 def rounds_summary(result: Identified) -> Summary:
-    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were right and certified."""
-    shares = {name: [_share(result.correct[name]), _share(result.stopped[name])] for name in result.policies}
+    """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were
+    right and certified."""
+    shares = {
+        name: [_share(result.correct[name]), _share(result.stopped[name])]
+        for name in result.policies
+    }
     n = result.replications
     return Summary(
         ["policy", "rounds", "minus fewest, paired", "median", "largest", "right", "certified"],
@@ -249,7 +320,14 @@ def rounds_summary(result: Identified) -> Summary:
 def gave_up_sentence(certified: Mapping[str, str]) -> str:
     """A sentence after a space about policies of which runs gave up, "" where none did."""
     cut = ", ".join(f"{name} certified {runs}" for name, runs in certified.items() if runs)
-    return f" {cut}: runs that gave up count as the rounds they had, so that their mean is at least this." if cut else ""
+    return (
+        f" {cut}: runs that gave up count as the rounds they had, so that their "
+        f"mean is "
+        f"at least "
+        f"this."
+        if cut
+        else ""
+    )
 
 
 def ranking_sentence(ranked: JsonObject) -> str:
@@ -284,8 +362,13 @@ def ranking_sentence(ranked: JsonObject) -> str:
 
 
 def cost_cells(row: SummaryRow) -> list[str]:
-    """Policy, mean, paired difference to the best, median and worst of a summary, to the digits that their standard errors set."""
-    paired = "best" if row.difference == 0 and row.difference_se == 0 else with_error(row.difference, row.difference_se, sign=True)
+    """Policy, mean, paired difference to the best, median and worst of a summary, to the digits
+    that their standard errors set."""
+    paired = (
+        "best"
+        if row.difference == 0 and row.difference_se == 0
+        else with_error(row.difference, row.difference_se, sign=True)
+    )
     return [
         row.policy,
         ("≥ " if row.certified else "") + with_error(row.mean, row.se),
@@ -296,13 +379,15 @@ def cost_cells(row: SummaryRow) -> list[str]:
 
 
 def _share(happened: np.ndarray) -> str:
-    """A share of the runs with its standard error, or the count where all runs agree and there is none."""
+    """A share of the runs with its standard error, or the count where all runs agree and there is
+    none."""
     if happened.all() or not happened.any() or happened.size < 2:
         return f"{happened.mean():.4g}"
     return with_error(float(happened.mean()), float(standard_error(happened)))
 
 
-# `Result.compare` and `Identification.compare`: which policies differ, by how much, and how sure that is.
+# `Result.compare` and `Identification.compare`: which policies differ, by how much, and how sure
+# that is.
 
 
 DRAWS = 10_000
@@ -310,14 +395,18 @@ MOST_DRAWS = 10**7
 CELLS = 2**22  # numbers of a block of draws: 32 MiB
 ROUNDING = 1e-12
 LEAST_SPREAD = 0.3
-INSIDE = 8  # replications of which all lie on one side of the mean in one case of 128, so that an interval need not reach beyond them
+# replications of which all lie on one side of the mean in one case of 128, so that an interval need
+# not reach beyond them
+INSIDE = 8
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its standard error; lower, upper: its interval at
-    level 1 - alpha, of the studentized bootstrap and no shorter than Student's, but within the observed differences (with 4 to 7
-    replications within as far again on either side, with fewer infinite); p: two-sided, corrected for all pairs; decided: p <= alpha.
+    """Two policies. difference: mean cost of `first` minus that of `second`, paired; se: its
+    standard error; lower, upper: its interval at level 1 - alpha, of the studentized bootstrap and
+    no shorter than Student's, but within the observed differences (with 4 to 7 replications within
+    as far again on either side, with fewer infinite); p: two-sided, corrected for all pairs;
+    decided: p <= alpha.
     """
 
     first: str
@@ -332,8 +421,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Level:
-    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with a bootstrap interval; certified: "19 of
-    20" where runs gave up, so that the cost is at least this, else ""."""
+    """One policy. mean and se: of its cost; iqm: mean of the middle half of its replications, with
+    a bootstrap interval; certified: "19 of 20" where runs gave up, so that the cost is at least
+    this, else ""."""
 
     policy: str
     mean: float
@@ -355,10 +445,12 @@ class PairedComparison:
     replications, problems : int
         How many; replication r plays problem r % problems.
     alpha : float in (0, 1)
-        Error of all decisions together, and of each interval by itself. Of policies that cost the same it holds from 2 replications on.
-        Where only their means agree and differences are skewed it is reached as replications grow: at alpha = 0.05, of 1,000
-        comparisons with exponential differences 36 to 67 were wrong with 6 to 40 replications, with lognormal ones (skewness 6) 72 to 96
-        with 6 to 20, and 57 with 40. Intervals of such lognormal differences hold the truth in 89 to 94 of 100 runs, not in 95.
+        Error of all decisions together, and of each interval by itself. Of policies that cost the
+        same it holds from 2 replications on. Where only their means agree and differences are
+        skewed it is reached as replications grow: at alpha = 0.05, of 1,000 comparisons with
+        exponential differences 36 to 67 were wrong with 6 to 40 replications, with lognormal ones
+        (skewness 6) 72 to 96 with 6 to 20, and 57 with 40. Intervals of such lognormal differences
+        hold the truth in 89 to 94 of 100 runs, not in 95.
     levels : list of Level
         One for each policy, lowest mean first.
     pairs : list of Pair
@@ -366,7 +458,8 @@ class PairedComparison:
     ratios : (n,) array
         Multiples of the lowest mean cost.
     profile : dict of name to (n,) array
-        The share of problems on which the policy's mean cost is at most so many times the lowest one.
+        The share of problems on which the policy's mean cost is at most so many times the lowest
+        one.
     """
 
     cost: str
@@ -386,7 +479,11 @@ class PairedComparison:
     @property
     def best(self) -> list[str]:
         """Policies that no other has certainly beaten."""
-        beaten = {pair.second if pair.difference < 0.0 else pair.first for pair in self.pairs if pair.decided}
+        beaten = {
+            pair.second if pair.difference < 0.0 else pair.first
+            for pair in self.pairs
+            if pair.decided
+        }
         return [level.policy for level in self.levels if level.policy not in beaten]
 
     def frame(self) -> "pd.DataFrame":
@@ -399,10 +496,13 @@ class PairedComparison:
         """
         import pandas as pd
 
-        return pd.DataFrame([vars(pair) for pair in self.pairs], columns=list(Pair.__dataclass_fields__))
+        return pd.DataFrame(
+            [vars(pair) for pair in self.pairs], columns=list(Pair.__dataclass_fields__)
+        )
 
     def plot(self, path: str | pathlib.Path, **options: str) -> pathlib.Path:
-        """Draw the differences with their intervals, and the profile where there are several problems.
+        """Draw the differences with their intervals, and the profile where there are several
+        problems.
 
         Parameters
         ----------
@@ -420,8 +520,17 @@ class PairedComparison:
         return save_comparison(self, pathlib.Path(path), **options)
 
     def __repr__(self) -> str:
-        open_ = f"{len(self.undecided)} of {len(self.pairs)} pair{'s' if len(self.pairs) != 1 else ''} undecided"
-        return f"<PairedComparison: {self.cost}, {self.replications} replications; best {', '.join(self.best)}; {open_}>"
+        open_ = (
+            f"{len(self.undecided)} of "
+            f"{len(self.pairs)} "
+            f"pair{'s' if len(self.pairs) != 1 else ''} undecided"
+        )
+        return (
+            f"<PairedComparison: {self.cost}, "
+            f"{self.replications} "
+            f"replications; best "
+            f"{', '.join(self.best)}; {open_}>"
+        )
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -436,19 +545,33 @@ class PairedComparison:
             )
             for pair in self.pairs
         ]
-        return files.table(repr(self).strip("<>"), ["pair", "difference ± se", f"{1.0 - self.alpha:.0%} interval", "p"], rows)
+        return files.table(
+            repr(self).strip("<>"),
+            ["pair", "difference ± se", f"{1.0 - self.alpha:.0%} interval", "p"],
+            rows,
+        )
 
     def _lines(self) -> Iterator[str]:
         several = f", {self.problems} problems" if self.problems > 1 else ""
         level = f"{100.0 * (1.0 - self.alpha):.4g} %"
         many = f"{len(self.pairs)} pair{'s' if len(self.pairs) != 1 else ''}"
-        yield f"{self.cost}, {self.replications} replications{several}; intervals at {level}, p-values corrected for {many}"
+        yield (
+            f"{self.cost}, {self.replications} replications{several}; "
+            f"intervals at "
+            f"{level}, "
+            f"p-values corrected "
+            f"for {many}"
+        )
         wide = max(6, *(len(item.policy) for item in self.levels))
         yield f"{'policy':{wide}}  {'mean ± se':>20}  {'interquartile mean':>30}"
         for item in self.levels:
             middle = f"{item.iqm:.5g} [{item.lower:.5g}, {item.upper:.5g}]"
             least = ">= " if item.certified else ""
-            yield f"{item.policy:{wide}}  {f'{least}{item.mean:.5g} ± {item.se:.2g}':>20}  {middle:>30}"
+            yield (
+                f"{item.policy:{wide}}  "
+                f"{f'{least}{item.mean:.5g} ± {item.se:.2g}':>20}  "
+                f"{middle:>30}"
+            )
         gave_up = gave_up_sentence({item.policy: item.certified for item in self.levels})
         if gave_up:
             yield gave_up.strip()
@@ -460,17 +583,35 @@ class PairedComparison:
         for name, pair in zip(names, self.pairs, strict=True):
             interval = f"[{pair.lower:.5g}, {pair.upper:.5g}]"
             open_ = "" if pair.decided else "  undecided"
-            yield f"{name:{wide}}  {f'{pair.difference:+.5g} ± {pair.se:.2g}':>20}  {interval:>26}  {pair.p:8.2g}{open_}"
+            yield (
+                f"{name:{wide}}  "
+                f"{f'{pair.difference:+.5g} ± {pair.se:.2g}':>20}  "
+                f"{interval:>26}  "
+                f"{pair.p:8.2g}{open_}"
+            )
         needed = 1 + math.ceil(math.log2(len(self.pairs) / self.alpha))
         if self.replications < needed:
-            yield f"{self.replications} replications cannot decide between {many} at alpha = {self.alpha:g}; {needed} can."
+            yield (
+                f"{self.replications} replications cannot decide between "
+                f"{many} at "
+                f"alpha = "
+                f"{self.alpha:g}; "
+                f"{needed} can."
+            )
 
 
 def compared_pairs(
-    cost: Mapping[str, np.ndarray], what: str, *, problems: int = 1, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0,
+    cost: Mapping[str, np.ndarray],
+    what: str,
+    *,
+    problems: int = 1,
+    alpha: float = 0.05,
+    draws: int = DRAWS,
+    seed: int = 0,
     certified: Mapping[str, str] = MappingProxyType({}),
-) -> PairedComparison:  # fmt: skip
-    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and `Identification.compare` return.
+) -> PairedComparison:
+    """The comparison of cost[name] (replications,), in units of what, that `Result.compare` and
+    `Identification.compare` return.
 
     certified: of policies of which runs gave up how many did not, in words.
     """
@@ -481,7 +622,12 @@ def compared_pairs(
     table = np.stack([np.asarray(cost[name], dtype=np.float64) for name in names])
     m, n = table.shape
     if n < 2:
-        raise ValueError(f"replications = {n} show no differences between policies; compare needs at least 2, better 20.")
+        raise ValueError(
+            f"replications = {n} show no differences between policies; compare "
+            f"needs at "
+            f"least 2, "
+            f"better 20."
+        )
     pairs = list(itertools.combinations(range(m), 2))
     apart = np.array([table[i] - table[j] for i, j in pairs]).reshape(len(pairs), n)
     se = standard_error(apart.T)
@@ -505,10 +651,16 @@ def compared_pairs(
                 certified.get(name, ""),
             )
         )
-    least = float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))  # the bootstrap alone is too short for heavy tails on both sides
+    least = float(
+        special.stdtrit(n - 1, 1.0 - alpha / 2.0)
+    )  # the bootstrap alone is too short for heavy tails on both sides
     low, high = np.percentile(reach, tails, axis=1, method="closest_observation")
     low, high = np.minimum(low, -least), np.maximum(high, least)
-    room = np.ptp(apart, axis=1) * (0.0 if n >= INSIDE else 1.0) if n >= 4 else np.full(len(apart), np.inf)
+    room = (
+        np.ptp(apart, axis=1) * (0.0 if n >= INSIDE else 1.0)
+        if n >= 4
+        else np.full(len(apart), np.inf)
+    )
     comparisons = []
     for k, ((i, j), p) in enumerate(zip(pairs, holm(chances).tolist(), strict=True)):
         difference, error = float(apart[k].mean()), float(se[k])
@@ -518,16 +670,28 @@ def compared_pairs(
                 max(difference - float(high[k]) * error, float(apart[k].min() - room[k])),
                 min(difference - float(low[k]) * error, float(apart[k].max() + room[k])),
             )
-        comparisons.append(Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha))
+        comparisons.append(
+            Pair(names[i], names[j], difference, error, *ends, p, decided=p <= alpha)
+        )
     ratios, profile = _profile(table, problems)
-    return PairedComparison(what, n, min(problems, n), alpha, levels, comparisons, ratios, dict(zip(names, profile, strict=True)))
+    return PairedComparison(
+        what,
+        n,
+        min(problems, n),
+        alpha,
+        levels,
+        comparisons,
+        ratios,
+        dict(zip(names, profile, strict=True)),
+    )
 
 
 def _of_signs(apart: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Two-sided p-values (pairs,): the share of signs of the differences (pairs, n) under which their sum is at least as far from 0.
+    """Two-sided p-values (pairs,): the share of signs of the differences (pairs, n) under which
+    their sum is at least as far from 0.
 
-    Of all signs where these are at most `draws`, of drawn ones and the observed ones otherwise. The observed mean against its standard
-    error would give the same order. O(pairs draws n).
+    Of all signs where these are at most `draws`, of drawn ones and the observed ones otherwise. The
+    observed mean against its standard error would give the same order. O(pairs draws n).
     """
     n = apart.shape[1]
     least = np.abs(apart.sum(axis=1)) - ROUNDING * np.abs(apart).sum(axis=1)
@@ -536,29 +700,45 @@ def _of_signs(apart: np.ndarray, draws: int, rng: np.random.Generator) -> np.nda
     as_far = np.zeros(len(apart), dtype=np.int64)
     for first in range(0, count, size):
         last = min(first + size, count)
-        turned = np.arange(first, last)[:, None] >> np.arange(n) & 1 if every else rng.integers(0, 2, size=(last - first, n))
+        turned = (
+            np.arange(first, last)[:, None] >> np.arange(n) & 1
+            if every
+            else rng.integers(0, 2, size=(last - first, n))
+        )
         as_far += (np.abs(apart @ (1.0 - 2.0 * turned).T) >= least[:, None]).sum(axis=1)
     return as_far / count if every else (as_far + 1) / (count + 1)
 
 
 def _of_bootstrap(means: np.ndarray, se: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Two-sided p-values (pairs,): twice the rarer side of the means over their standard errors among those that were drawn."""
+    """Two-sided p-values (pairs,): twice the rarer side of the means over their standard errors
+    among those that were drawn."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(se > 0.0, means / se, np.where(means == 0.0, 0.0, np.copysign(np.inf, means)))[:, None]
+        statistic = np.where(
+            se > 0.0, means / se, np.where(means == 0.0, 0.0, np.copysign(np.inf, means))
+        )[:, None]
     above, below = (drawn >= statistic).sum(axis=1), (drawn <= statistic).sum(axis=1)
     return np.minimum(2.0 * (1 + np.minimum(above, below)) / (drawn.shape[1] + 1), 1.0)
 
 
-def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Replications drawn with replacement, the same for all policies: interquartile means of the costs (m, n), as (m, draws), and how many
-    of its standard errors the mean of the differences (pairs, n) is from the observed mean, as (pairs, draws); and that of errors which are
-    no less than LEAST_SPREAD times the observed one."""
+def _bootstrap(
+    table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Replications drawn with replacement, the same for all policies: interquartile means of the
+    costs (m, n), as (m, draws), and how many of its standard errors the mean of the differences
+    (pairs, n) is from the observed mean, as (pairs, draws); and that of errors which are no less
+    than LEAST_SPREAD times the observed one."""
     m, n = table.shape
     order = np.argsort(table, axis=1, kind="stable")
     rising = np.take_along_axis(table, order, axis=1)
-    middles, distances, reach = np.empty((m, draws)), np.empty((len(apart), draws)), np.empty((len(apart), draws))
+    middles, distances, reach = (
+        np.empty((m, draws)),
+        np.empty((len(apart), draws)),
+        np.empty((len(apart), draws)),
+    )
     centred = apart - apart.mean(axis=1, keepdims=True)
-    nothing = ROUNDING * np.square(centred).mean(axis=1, keepdims=True)  # a variance that is rounding: one replication was drawn n times
+    nothing = ROUNDING * np.square(centred).mean(
+        axis=1, keepdims=True
+    )  # a variance that is rounding: one replication was drawn n times
     size = max(1, CELLS // n)
     for first in range(0, draws, size):
         last = min(first + size, draws)
@@ -570,16 +750,26 @@ def _bootstrap(table: np.ndarray, apart: np.ndarray, draws: int, rng: np.random.
         variance = square - mean**2
         variance[variance <= nothing] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            distances[:, first:last] = np.nan_to_num(mean / np.sqrt(variance / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
-            spread = np.maximum(variance, LEAST_SPREAD**2 * np.square(centred).mean(axis=1, keepdims=True) if n >= 4 else 0.0)
-            reach[:, first:last] = np.nan_to_num(mean / np.sqrt(spread / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf)
+            distances[:, first:last] = np.nan_to_num(
+                mean / np.sqrt(variance / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf
+            )
+            spread = np.maximum(
+                variance,
+                LEAST_SPREAD**2 * np.square(centred).mean(axis=1, keepdims=True) if n >= 4 else 0.0,
+            )
+            reach[:, first:last] = np.nan_to_num(
+                mean / np.sqrt(spread / (n - 1)), nan=0.0, posinf=np.inf, neginf=-np.inf
+            )
     return middles, distances, reach
 
 
 def _profile(table: np.ndarray, problems: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ratios of mean cost to the lowest on a problem at which shares change, and (m, ratios) shares of problems within them."""
+    """Ratios of mean cost to the lowest on a problem at which shares change, and (m, ratios) shares
+    of problems within them."""
     m, n = table.shape
-    by_problem = np.stack([table[:, place::problems].mean(axis=1) for place in range(min(problems, n))], axis=1)
+    by_problem = np.stack(
+        [table[:, place::problems].mean(axis=1) for place in range(min(problems, n))], axis=1
+    )
     least = by_problem.min(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(by_problem == least, 1.0, by_problem / least)
@@ -611,27 +801,34 @@ class ResultByPolicy:
         return next(iter(self._costs()[0].values())).size
 
     def summary(self) -> list[SummaryRow]:
-        """Final regret of every policy, lowest first, with paired differences against the lowest; in an identification its rounds.
+        """Final regret of every policy, lowest first, with paired differences against the lowest;
+        in an identification its rounds.
 
         Returns
         -------
         list of SummaryRow
-            One for each policy: policy, mean, se, median, worst, difference, difference_se, and certified, "19 of 20" where runs of
-            `identify` gave up: their rounds are not all that an answer takes.
+            One for each policy: policy, mean, se, median, worst, difference, difference_se, and
+            certified, "19 of 20" where runs of `identify` gave up: their rounds are not all that an
+            answer takes.
         """
         return summary_rows(self._costs()[0], self._certified())
 
-    def compare(self, *, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0) -> PairedComparison:
-        """Compare the final regret of all policies, in an identification their rounds, within replications.
+    def compare(
+        self, *, alpha: float = 0.05, draws: int = DRAWS, seed: int = 0
+    ) -> PairedComparison:
+        """Compare the final regret of all policies, in an identification their rounds, within
+        replications.
 
-        By paired tests with Holm-corrected p-values, and interquartile means. p is never below 2^(1 - replications), so fewer than 6
-        decide nothing at alpha = 0.05. With fewer than about 20 the intervals of interquartile means are too short.
+        By paired tests with Holm-corrected p-values, and interquartile means. p is never below 2^(1
+        - replications), so fewer than 6 decide nothing at alpha = 0.05. With fewer than about 20
+        the intervals of interquartile means are too short.
 
         Parameters
         ----------
         alpha : float in (0, 1)
-            Error of all decisions together, default 0.05. It holds from 2 replications on between policies that cost the same, however
-            skewed their costs, and nearly so where only their means agree (`PairedComparison`).
+            Error of all decisions together, default 0.05. It holds from 2 replications on between
+            policies that cost the same, however skewed their costs, and nearly so where only their
+            means agree (`PairedComparison`).
         draws : int >= 100
             Of signs and of the bootstrap, default 10,000.
         seed : int >= 0
@@ -647,13 +844,19 @@ class ResultByPolicy:
             For a single replication, and where an argument is out of its range.
 
         References
-        ----------
-        Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals); Agarwal, Schwarzer, Castro, Courville, Bellemare 2021
-        (interquartile means); Dolan, Moré 2002 (profiles).
+        ---------- Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals);
+        Agarwal, Schwarzer, Castro, Courville, Bellemare 2021 (interquartile means); Dolan, Moré
+        2002 (profiles).
         """
         costs, name = self._costs()
         return compared_pairs(
-            costs, name, problems=problems(self.settings), alpha=alpha, draws=draws, seed=seed, certified=self._certified()
+            costs,
+            name,
+            problems=problems(self.settings),
+            alpha=alpha,
+            draws=draws,
+            seed=seed,
+            certified=self._certified(),
         )
 
 
@@ -712,8 +915,8 @@ class Result(ResultByPolicy):
         Parameters
         ----------
         path : str or Path
-            An SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). Without path and ax the axes are new ones of
-            Matplotlib's pyplot, as a notebook shows them.
+            An SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). Without path
+            and ax the axes are new ones of Matplotlib's pyplot, as a notebook shows them.
         ax : matplotlib.axes.Axes
             Axes of your own instead.
         width, height : float > 0
@@ -739,17 +942,34 @@ class Result(ResultByPolicy):
         """
         from ..plots.figures import plot_regret
 
-        return plot_regret(self, path, ax, width, height, band=band, policies=policies, log_rounds=log_rounds, **options)
+        return plot_regret(
+            self,
+            path,
+            ax,
+            width,
+            height,
+            band=band,
+            policies=policies,
+            log_rounds=log_rounds,
+            **options,
+        )
 
     def __repr__(self) -> str:
-        return f"<Result: {', '.join(self.policies)}; {int(self.rounds[-1]):,} rounds, {self.replications:,} replications>"
+        return (
+            f"<Result: {', '.join(self.policies)}; "
+            f"{int(self.rounds[-1]):,} "
+            f"rounds, "
+            f"{self.replications:,} replications>"
+        )
 
     def _repr_html_(self) -> str:
         from ..plots.figures import regret_figure
         from ..plots.style import figure_svg
 
         headers, rows, caption = regret_summary(self)
-        return files.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(regret_figure(self))
+        return files.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(
+            regret_figure(self)
+        )
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
@@ -768,12 +988,24 @@ class Result(ResultByPolicy):
             "regret.parquet": parquet_bytes({"regret": self.regret}, ("round", self.rounds)),
             "pulls.parquet": parquet_bytes({"pulls": self.pulls}, ("arm", None)),
         }
-        watched = {f"{i}.{key}": array for i, name in enumerate(self.policies) for key, array in self.watched.get(name, {}).items()}
+        watched = {
+            f"{i}.{key}": array
+            for i, name in enumerate(self.policies)
+            for key, array in self.watched.get(name, {}).items()
+        }
         if watched:
             tables["watched.safetensors"] = files.arrays_to_bytes(b"", watched)
-        write(folder, self.kind, {
-            "policies": self.policies, "replications": self.replications, "rounds": self.rounds.tolist(), "settings": self.settings,
-        }, tables)  # fmt: skip
+        write(
+            folder,
+            self.kind,
+            {
+                "policies": self.policies,
+                "replications": self.replications,
+                "rounds": self.rounds.tolist(),
+                "settings": self.settings,
+            },
+            tables,
+        )
         return folder
 
     @staticmethod
@@ -802,13 +1034,18 @@ class Result(ResultByPolicy):
         pulls = read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         watched: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
         if (folder / "watched.safetensors").exists():
-            for key, array in files.read_arrays((folder / "watched.safetensors").read_bytes())[1].items():
+            for key, array in files.read_arrays((folder / "watched.safetensors").read_bytes())[
+                1
+            ].items():
                 number, _, field_name = key.partition(".")
                 watched[names[int(number)]][field_name] = array
         return Result(
             np.array(header["rounds"], dtype=np.int64),
             {name: array.reshape(replications, -1) for name, array in regret.items()},
-            {name: array.reshape(replications, -1).astype(np.int64, copy=False) for name, array in pulls.items()},
+            {
+                name: array.reshape(replications, -1).astype(np.int64, copy=False)
+                for name, array in pulls.items()
+            },
             watched,
             header["settings"],
         )
@@ -834,10 +1071,11 @@ class Identification(ResultByPolicy):
     stopped : dict of name to (replications,) array of bool
         False: max_rounds or the budget ran out, the arm is not certified.
     gap_bound : dict of name to (replications,) array
-        With probability 1 - delta the arm is at most that much worse than the best, in units of reward.
+        With probability 1 - delta the arm is at most that much worse than the best, in units of
+        reward.
     error : dict of name to (replications,) array
-        Estimated probability that it is worse by more than epsilon: what a fixed budget has to say about its best guess. At most delta
-        where it is certified.
+        Estimated probability that it is worse by more than epsilon: what a fixed budget has to say
+        about its best guess. At most delta where it is certified.
     settings : dict
         All that made it.
     """
@@ -856,8 +1094,14 @@ class Identification(ResultByPolicy):
         return self.rounds, "rounds"
 
     def _certified(self) -> dict[str, str]:
-        budget = self.settings.get("budget") is not None  # all runs have the same number of rounds then
-        return {} if budget else {name: certified_runs(stopped) for name, stopped in self.stopped.items()}
+        budget = (
+            self.settings.get("budget") is not None
+        )  # all runs have the same number of rounds then
+        return (
+            {}
+            if budget
+            else {name: certified_runs(stopped) for name, stopped in self.stopped.items()}
+        )
 
     def frame(self) -> "pd.DataFrame":
         """A tidy table of all runs.
@@ -865,7 +1109,8 @@ class Identification(ResultByPolicy):
         Returns
         -------
         pandas.DataFrame
-            A row for each policy and replication: arm, rounds, stopped, correct, gap_bound and error.
+            A row for each policy and replication: arm, rounds, stopped, correct, gap_bound and
+            error.
         """
         return frame({key: getattr(self, key) for key in ANSWERS})
 
@@ -885,8 +1130,8 @@ class Identification(ResultByPolicy):
         Parameters
         ----------
         path : str or Path
-            An SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). Without path and ax the axes are new ones of
-            Matplotlib's pyplot, as a notebook shows them.
+            An SVG, PNG, PDF or PGF file (fonts embedded as Type 42; PGF needs LaTeX). Without path
+            and ax the axes are new ones of Matplotlib's pyplot, as a notebook shows them.
         ax : matplotlib.axes.Axes
             Axes of your own instead.
         width, height : float > 0
@@ -913,7 +1158,10 @@ class Identification(ResultByPolicy):
         return plot_rounds(self, path, ax, width, height, band=band, policies=policies, **options)
 
     def __repr__(self) -> str:
-        runs = ", ".join(f"{name} {int(self.stopped[name].sum())}/{self.replications} certified" for name in self.policies)
+        runs = ", ".join(
+            f"{name} {int(self.stopped[name].sum())}/{self.replications} certified"
+            for name in self.policies
+        )
         return f"<Identification: {runs}>"
 
     def _repr_html_(self) -> str:
@@ -921,7 +1169,9 @@ class Identification(ResultByPolicy):
         from ..plots.style import figure_svg
 
         headers, rows, caption = rounds_summary(self)
-        return files.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(rounds_figure(self))
+        return files.table(repr(self).strip("<>"), headers, rows, caption) + figure_svg(
+            rounds_figure(self)
+        )
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
@@ -936,12 +1186,19 @@ class Identification(ResultByPolicy):
         Path
         """
         folder = pathlib.Path(path)
-        write(folder, self.kind, {
-            "policies": self.policies, "replications": self.replications, "settings": self.settings,
-        }, {
-            "answers.parquet": parquet_bytes({key: getattr(self, key) for key in ANSWERS}),
-            "pulls.parquet": parquet_bytes({"pulls": self.pulls}, ("arm", None)),
-        })  # fmt: skip
+        write(
+            folder,
+            self.kind,
+            {
+                "policies": self.policies,
+                "replications": self.replications,
+                "settings": self.settings,
+            },
+            {
+                "answers.parquet": parquet_bytes({key: getattr(self, key) for key in ANSWERS}),
+                "pulls.parquet": parquet_bytes({"pulls": self.pulls}, ("arm", None)),
+            },
+        )
         return folder
 
     @staticmethod
@@ -970,12 +1227,18 @@ class Identification(ResultByPolicy):
         pulls = read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
         return Identification(
             **answers,
-            pulls={name: array.reshape(replications, -1).astype(np.int64, copy=False) for name, array in pulls.items()},
+            pulls={
+                name: array.reshape(replications, -1).astype(np.int64, copy=False)
+                for name, array in pulls.items()
+            },
             settings=header["settings"],
         )
 
 
-KINDS: dict[str, type[Result] | type[Identification]] = {"simulation": Result, "identification": Identification}
+KINDS: dict[str, type[Result] | type[Identification]] = {
+    "simulation": Result,
+    "identification": Identification,
+}
 
 
 def load(path: str | pathlib.Path) -> Result | Identification:
@@ -1002,6 +1265,11 @@ def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, JsonObje
     folder = pathlib.Path(path)
     header = read_header(folder)
     if header["kind"] != kind:
-        raise ValueError(f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load reads both.")
+        raise ValueError(
+            f"path = {str(folder)!r} holds a result of {header['kind']}, not of "
+            f"{kind}; "
+            f"tr.load "
+            f"reads both."
+        )
     check(folder, header)
     return folder, header

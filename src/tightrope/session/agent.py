@@ -1,8 +1,10 @@
-"""A policy at work: its state, its random stream and its counts, in compiled code where the policy is compiled.
+"""A policy at work: its state, its random stream and its counts, in compiled code where the policy
+is compiled.
 
-A signal's exception comes between two steps of Python, never within a call of compiled code. What belongs together is therefore one
-call: a proposal remembers where the stream was, taking it counts the decision, and learning counts the reward. A proposal that is not
-taken is as if it had never been made: the next one draws from the same place.
+A signal's exception comes between two steps of Python, never within a call of compiled code. What
+belongs together is therefore one call: a proposal remembers where the stream was, taking it counts
+the decision, and learning counts the reward. A proposal that is not taken is as if it had never
+been made: the next one draws from the same place.
 """
 
 import functools
@@ -16,7 +18,18 @@ from ..compiled.handle import KINDS, Handle, Stream, can_be_held
 from ..compiled.kernels import PART, compiled_for, is_kernel, jit, shared_overload
 from ..core.policy import Policy, compiled
 from ..core.types import PLAIN, Action, State
-from ..core.verbs import Arms, Context, allowed, commit, event, inform, select, stopped, update, withdraw
+from ..core.verbs import (
+    Arms,
+    Context,
+    allowed,
+    commit,
+    event,
+    inform,
+    select,
+    stopped,
+    update,
+    withdraw,
+)
 from ..numerics.states import copied
 from .decisions import Reward
 
@@ -28,8 +41,9 @@ ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
 ARM_AND_REWARD = (types.int64, types.float64)
 COUNTED_ARM_AND_REWARD = (types.boolean, types.int64, types.float64)
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
-# Places of a tally: decisions taken, rewards learned, decisions only counted, the decision for which the stream was last drawn,
-# decisions withdrawn by this process, which no file needs, and number and arm of the last one only counted, as long as it is open.
+# Places of a tally: decisions taken, rewards learned, decisions only counted, the decision for
+# which the stream was last drawn, decisions withdrawn by this process, which no file needs, and
+# number and arm of the last one only counted, as long as it is open.
 DECIDED, REWARDS, PLAYED, PROPOSED, WITHDRAWN, SELECTED, SELECTED_ARM = range(7)
 
 
@@ -40,9 +54,11 @@ def new_tally() -> np.ndarray:
 
 
 class Agent:
-    """A policy with its state and its stream, by the verbs. What compiled code cannot hold is played by this class itself.
+    """A policy with its state and its stream, by the verbs. What compiled code cannot hold is
+    played by this class itself.
 
-    A step is made in a copy of the state. The lines that then take it over call nothing, so that no signal's exception comes between them.
+    A step is made in a copy of the state. The lines that then take it over call nothing, so that no
+    signal's exception comes between them.
 
     Parameters
     ----------
@@ -56,8 +72,16 @@ class Agent:
         Counts of a session, see `DECIDED`.
     """
 
-    def __init__(self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray) -> None:
-        self.policy, self.state, self.stream, self.number, self.tally = policy, state, stream, number, tally
+    def __init__(
+        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray
+    ) -> None:
+        self.policy, self.state, self.stream, self.number, self.tally = (
+            policy,
+            state,
+            stream,
+            number,
+            tally,
+        )
         self.counts: memoryview = tally.data  # read as Python's numbers
         self.commits = commit.answers(policy)
 
@@ -73,7 +97,8 @@ class Agent:
             self.counts[PROPOSED] = 0
 
     def propose(self, context: Context) -> tuple[Action, int, bool]:
-        """(action, event, certain): what `select` chooses, how that came about, and whether it drew nothing.
+        """(action, event, certain): what `select` chooses, how that came about, and whether it drew
+        nothing.
 
         event: UNPLAYABLE for an arm that is not eligible; the stream is then where it was.
         """
@@ -84,7 +109,9 @@ class Agent:
         if isinstance(action, np.ndarray) and action.ndim:
             return action, event(self.policy, self.state, action), not self.stream.moved()
         action = int(action)
-        if not 0 <= action < self.number or not (context.eligible is None or context.eligible[action]):
+        if not 0 <= action < self.number or not (
+            context.eligible is None or context.eligible[action]
+        ):
             self.rewind()
             return action, UNPLAYABLE, True
         return action, event(self.policy, self.state, action), not self.stream.moved()
@@ -96,7 +123,9 @@ class Agent:
         self.counts[DECIDED] += 1
 
     def _committed(self, context: Context, action: Action) -> State:
-        return commit(self.policy, copied(self.state), context, action) if self.commits else self.state
+        return (
+            commit(self.policy, copied(self.state), context, action) if self.commits else self.state
+        )
 
     def withdraw(self, context: Context, action: Action) -> None:
         """The action was never shown."""
@@ -121,7 +150,8 @@ class Agent:
         return bool(stopped(self.policy, self.state))
 
     def play(self) -> tuple[Action, int, bool]:
-        """`propose`, and take it at once, in a round that shows nothing; the decision is only counted."""
+        """`propose`, and take it at once, in a round that shows nothing; the decision is only
+        counted."""
         action, why, certain = self.propose(PLAIN)
         if why != UNPLAYABLE:
             state = self._committed(PLAIN, action)
@@ -138,7 +168,8 @@ class Agent:
         return counts[SELECTED_ARM] if counts[SELECTED] == counts[DECIDED] else None
 
     def learn(self, arm: int, reward: float) -> bool:
-        """Learn the reward of the last decision; False: `play` did not make it, or it is answered, or of another arm."""
+        """Learn the reward of the last decision; False: `play` did not make it, or it is answered,
+        or of another arm."""
         if self.selected() != arm:
             return False
         state = update(self.policy, copied(self.state), PLAIN, arm, reward)
@@ -151,7 +182,9 @@ class Agent:
 class CompiledAgent(Agent):
     """The same, where all of it lives in compiled code and one pointer crosses in a call."""
 
-    def __init__(self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray) -> None:
+    def __init__(
+        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray
+    ) -> None:
         self._handle = Handle(policy, state, stream, tally)
         self._calls: dict[tuple[Kernel, tuple[bool, ...]], Callable[..., Any]] = {}
         self.commits = commit.answers(policy)
@@ -167,11 +200,15 @@ class CompiledAgent(Agent):
         if context is PLAIN:
             answer = self._propose_plain()
         else:
-            answer = self._call(_propose, context, types.int64, types.boolean)(*context, self.number, False)
+            answer = self._call(_propose, context, types.int64, types.boolean)(
+                *context, self.number, False
+            )
         return answer
 
     def _propose_plain(self) -> tuple[int, int, bool]:
-        call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, False)
+        call = functools.partial(
+            self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, False
+        )
         self._propose_plain = call  # type: ignore[method-assign]
         return call()
 
@@ -194,32 +231,58 @@ class CompiledAgent(Agent):
         return bool(self._call(_stopped, None)())
 
     def play(self) -> tuple[int, int, bool]:
-        call = functools.partial(self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, True)
+        call = functools.partial(
+            self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, True
+        )
         self.play = call  # type: ignore[method-assign]
         return call()
 
     def learn(self, arm: int, reward: float) -> bool:
-        call = functools.partial(self._call(_update, PLAIN, types.int64, *COUNTED_ARM_AND_REWARD), *PLAIN, self.number, True)
+        call = functools.partial(
+            self._call(_update, PLAIN, types.int64, *COUNTED_ARM_AND_REWARD),
+            *PLAIN,
+            self.number,
+            True,
+        )
         self.learn = call  # type: ignore[method-assign]
         return call(arm, reward)
 
     def many(self, kernel: Callable[..., T], *values: object) -> T:
         """Call a kernel of `batches` for many rounds at once; values: numbers, arrays and None."""
-        return compiled_for(kernel, (self._handle.type, *map(typeof, values))).entry_point(self._handle.pointer, *values)
+        return compiled_for(kernel, (self._handle.type, *map(typeof, values))).entry_point(
+            self._handle.pointer, *values
+        )
 
-    def _checked(self, kernel: Kernel, context: Context, kinds: tuple[types.Type, ...], *values: object) -> None:
-        """Call a kernel that changes the state; it refuses what is not about its own arms. kinds: of the values, as ARM."""
+    def _checked(
+        self, kernel: Kernel, context: Context, kinds: tuple[types.Type, ...], *values: object
+    ) -> None:
+        """Call a kernel that changes the state; it refuses what is not about its own arms. kinds:
+        of the values, as ARM."""
         if not self._call(kernel, context, types.int64, *kinds)(*context, self.number, *values):
             arm = values[kinds.index(types.int64)]
-            raise ValueError(f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed.")
+            raise ValueError(
+                f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed."
+            )
 
-    def _call(self, kernel: Callable[..., T], context: Context | None, *more: types.Type) -> Callable[..., T]:
-        shown = PLAINLY if context is PLAIN else () if context is None else tuple(item is None for item in context)
+    def _call(
+        self, kernel: Callable[..., T], context: Context | None, *more: types.Type
+    ) -> Callable[..., T]:
+        shown = (
+            PLAINLY
+            if context is PLAIN
+            else ()
+            if context is None
+            else tuple(item is None for item in context)
+        )
         call = self._calls.get((kernel, shown))
         if call is None:
-            kinds = [types.none if hidden else kind for hidden, kind in zip(shown, KINDS, strict=False)]
+            kinds = [
+                types.none if hidden else kind for hidden, kind in zip(shown, KINDS, strict=False)
+            ]
             compiled = compiled_for(kernel, (self._handle.type, *kinds, *more))
-            self._calls[kernel, shown] = call = functools.partial(compiled.entry_point, self._handle.pointer)
+            self._calls[kernel, shown] = call = functools.partial(
+                compiled.entry_point, self._handle.pointer
+            )
         return call
 
 
@@ -230,7 +293,7 @@ def agent(policy: Policy, state: State, stream: Stream, arms: Arms, tally: np.nd
     return (CompiledAgent if fits else Agent)(policy, state, stream, arms.number, tally)
 
 
-# Kernels ---------------------------------------------------------------------------------------------------------------
+# Kernels ------------------------------------------------------------------------------------------
 
 
 @jit
@@ -244,7 +307,8 @@ def _ready(handle):  # type: ignore[no-untyped-def]
 
 
 def mask_of(masks: np.ndarray | None, i: int) -> np.ndarray | None:
-    """Which arms may be played in round i: None where nothing is said, and not only in some rounds, which is another type."""
+    """Which arms may be played in round i: None where nothing is said, and not only in some rounds,
+    which is another type."""
     return None if masks is None else masks[i % masks.shape[0]]
 
 
@@ -256,11 +320,15 @@ def _mask_of(masks, i):  # type: ignore[no-untyped-def]
 
 
 @jit
-def propose_many(handle, features, masks, row, number, arms, events, certain):  # type: ignore[no-untyped-def]
-    """arms, events, certain <- what `_propose` says in many rounds between which nothing is learned; all are one proposal.
+def propose_many(  # type: ignore[no-untyped-def]
+    handle, features, masks, row, number, arms, events, certain
+):
+    """arms, events, certain <- what `_propose` says in many rounds between which nothing is
+    learned; all are one proposal.
 
-    Returns the first round whose arm is not eligible, where the stream goes back to before all of them, or their number. features:
-    (n, K, d), (n, d) that all arms are shown, or None; masks: (n, K), (1, K) for all, or None; row: (K, d), rewritten, or None; number: K.
+    Returns the first round whose arm is not eligible, where the stream goes back to before all of
+    them, or their number. features: (n, K, d), (n, d) that all arms are shown, or None; masks: (n,
+    K), (1, K) for all, or None; row: (K, d), rewritten, or None; number: K.
     """
     _ready(handle)
     before, n = handle.before, arms.shape[0]
@@ -280,13 +348,16 @@ def propose_many(handle, features, masks, row, number, arms, events, certain):  
 
 @jit
 def learn_many(handle, features, masks, row, rows, arms, rewards):  # type: ignore[no-untyped-def]
-    """Learn rewards of decisions of a batch, in this order. rows: (m,), of features and masks, as `propose_many` has them."""
+    """Learn rewards of decisions of a batch, in this order. rows: (m,), of features and masks, as
+    `propose_many` has them."""
     for j in range(rows.shape[0]):
         i = rows[j]
         if features is not None:
             show(features, i, row)
         mask = mask_of(masks, i)
-        handle.state = update(handle.policy, handle.state, Context(row, mask, None, None), arms[j], rewards[j])
+        handle.state = update(
+            handle.policy, handle.state, Context(row, mask, None, None), arms[j], rewards[j]
+        )
         handle.tally[REWARDS] += 1
 
 
@@ -314,11 +385,13 @@ def _fits(features, eligible, number, arm):  # type: ignore[no-untyped-def]
         0 <= arm < number
         and (features is None or features.shape[0] == number)
         and (eligible is None or eligible.shape[0] == number)
-    )  # fmt: skip
+    )
 
 
 @jit
-def _propose(handle, features, eligible, baseline, baseline_mean, segment, number, counted):  # type: ignore[no-untyped-def]
+def _propose(  # type: ignore[no-untyped-def]
+    handle, features, eligible, baseline, baseline_mean, segment, number, counted
+):
     """counted: take what is proposed at once, in a round whose decision is only counted."""
     if not _fits(features, eligible, number, 0):
         return -1, UNPLAYABLE, True
@@ -329,7 +402,11 @@ def _propose(handle, features, eligible, baseline, baseline_mean, segment, numbe
         handle.place[0], handle.place[1], handle.half[0] = before[0], before[1], before[2]
         handle.tally[PROPOSED] = 0
         return arm, UNPLAYABLE, True
-    certain = handle.place[0] == before[0] and handle.place[1] == before[1] and handle.half[0] == before[2]
+    certain = (
+        handle.place[0] == before[0]
+        and handle.place[1] == before[1]
+        and handle.half[0] == before[2]
+    )
     why = int(event(handle.policy, handle.state, arm))
     if counted:
         handle.state = commit(handle.policy, handle.state, context, arm)
@@ -341,30 +418,55 @@ def _propose(handle, features, eligible, baseline, baseline_mean, segment, numbe
 
 
 @jit
-def _take(handle, features, eligible, baseline, baseline_mean, segment, number, arm):  # type: ignore[no-untyped-def]
+def _take(  # type: ignore[no-untyped-def]
+    handle, features, eligible, baseline, baseline_mean, segment, number, arm
+):
     if not _fits(features, eligible, number, arm):
         return False
-    handle.state = commit(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm)
+    handle.state = commit(
+        handle.policy,
+        handle.state,
+        Context(features, eligible, baseline, baseline_mean, segment),
+        arm,
+    )
     handle.tally[DECIDED] += 1
     return True
 
 
 @jit
-def _withdraw(handle, features, eligible, baseline, baseline_mean, segment, number, arm):  # type: ignore[no-untyped-def]
+def _withdraw(  # type: ignore[no-untyped-def]
+    handle, features, eligible, baseline, baseline_mean, segment, number, arm
+):
     if not _fits(features, eligible, number, arm):
         return False
-    handle.state = withdraw(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm)
+    handle.state = withdraw(
+        handle.policy,
+        handle.state,
+        Context(features, eligible, baseline, baseline_mean, segment),
+        arm,
+    )
     handle.tally[WITHDRAWN] += 1
     return True
 
 
 @jit
-def _update(handle, features, eligible, baseline, baseline_mean, segment, number, counted, arm, reward):  # type: ignore[no-untyped-def]
-    """counted: the reward of the last decision, which was only counted; False is returned where it is not open, or of another arm."""
+def _update(  # type: ignore[no-untyped-def]
+    handle, features, eligible, baseline, baseline_mean, segment, number, counted, arm, reward
+):
+    """counted: the reward of the last decision, which was only counted; False is returned where it
+    is not open, or of another arm."""
     tally = handle.tally
-    if not _fits(features, eligible, number, arm) or (counted and (tally[SELECTED] != tally[DECIDED] or tally[SELECTED_ARM] != arm)):
+    if not _fits(features, eligible, number, arm) or (
+        counted and (tally[SELECTED] != tally[DECIDED] or tally[SELECTED_ARM] != arm)
+    ):
         return False
-    handle.state = update(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm, reward)
+    handle.state = update(
+        handle.policy,
+        handle.state,
+        Context(features, eligible, baseline, baseline_mean, segment),
+        arm,
+        reward,
+    )
     if counted:
         tally[SELECTED] = -1
     tally[REWARDS] += 1
@@ -372,10 +474,18 @@ def _update(handle, features, eligible, baseline, baseline_mean, segment, number
 
 
 @jit
-def _inform(handle, features, eligible, baseline, baseline_mean, segment, number, arm, reward):  # type: ignore[no-untyped-def]
+def _inform(  # type: ignore[no-untyped-def]
+    handle, features, eligible, baseline, baseline_mean, segment, number, arm, reward
+):
     if not _fits(features, eligible, number, arm):
         return False
-    handle.state = inform(handle.policy, handle.state, Context(features, eligible, baseline, baseline_mean, segment), arm, reward)
+    handle.state = inform(
+        handle.policy,
+        handle.state,
+        Context(features, eligible, baseline, baseline_mean, segment),
+        arm,
+        reward,
+    )
     handle.tally[REWARDS] += 1
     return True
 

@@ -1,4 +1,5 @@
-"""Rewards of open decisions: learned on arrival or in order, once each, whole or not at all; decisions that end without one."""
+"""Rewards of open decisions: learned on arrival or in order, once each, whole or not at all;
+decisions that end without one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -19,14 +20,16 @@ from .rounds import Played, Round
 
 class AnsweringSession(SessionParts):
     def reward(self, id: Id, value: ArrayLike | Mapping[int, float] | Mapping[str, float]) -> bool:
-        """Close an open decision with its reward, learned with the features, mask and baseline of its own round.
+        """Close an open decision with its reward, learned with the features, mask and baseline of
+        its own round.
 
         Parameters
         ----------
         id : str or int
             The decision's.
         value : float, array, or dict of arm or name to float
-            In units of reward. Of a set a number for each of its arms in the decision's order, or a dict, in parts where they come so.
+            In units of reward. Of a set a number for each of its arms in the decision's order, or a
+            dict, in parts where they come so.
 
         Returns
         -------
@@ -36,13 +39,20 @@ class AnsweringSession(SessionParts):
         Raises
         ------
         ValueError
-            For an unknown id, another answer than the one that is there, or a value that is no reward of the policy.
+            For an unknown id, another answer than the one that is there, or a value that is no
+            reward of the policy.
         """
         id = id if type(id) is str else checked_id(id)
         self._close_overdue()
         entry = self._book.open.get(id)
-        if entry is not None and entry.waiting is None and not (type(value) is float and self._within(value)):
-            value = self._checked_value("reward", value)  # may run code of the caller, after which the decision may have ended
+        if (
+            entry is not None
+            and entry.waiting is None
+            and not (type(value) is float and self._within(value))
+        ):
+            value = self._checked_value(
+                "reward", value
+            )  # may run code of the caller, after which the decision may have ended
             entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
             return self._check_repetition(id, value)
@@ -61,8 +71,9 @@ class AnsweringSession(SessionParts):
     def update(self, arm: Played, reward: ArrayLike, context: Round | None = None) -> None:
         """Take in the reward of an arm, or the rewards of several arms of a set.
 
-        It answers the session's last decision, of `select` or of `decide`, if that played the arm, was shown the context, where one is
-        given, and is open. Any other is data: the policy learns from it, a ledger does not count it.
+        It answers the session's last decision, of `select` or of `decide`, if that played the arm,
+        was shown the context, where one is given, and is open. Any other is data: the policy learns
+        from it, a ledger does not count it.
 
         Parameters
         ----------
@@ -76,12 +87,18 @@ class AnsweringSession(SessionParts):
         Raises
         ------
         ValueError
-            For data without its context where rounds have shown different features; use `decide` and `reward` for late rewards.
+            For data without its context where rounds have shown different features; use `decide`
+            and `reward` for late rewards.
         """
         self._close_overdue()
         now = self._now
         counted = now.plain and context is None and type(arm) is int
-        if counted and type(reward) is float and self._within(reward) and now.agent.learn(arm, reward):
+        if (
+            counted
+            and type(reward) is float
+            and self._within(reward)
+            and now.agent.learn(arm, reward)
+        ):
             return
         shown = None if context is None else self._checked_round(context, None, None, past=True)
         given = PLAIN if shown is None else shown.context
@@ -96,7 +113,12 @@ class AnsweringSession(SessionParts):
         if shown is None:
             if self._rounds.changing and self._rounds.several:
                 raise ValueError(
-                    f"context is missing: the last decision is not an open one of arm {checks.show(arm)}, and rounds have shown different "
+                    f"context is missing: the last decision is not "
+                    f"an open "
+                    f"one of arm "
+                    f"{checks.show(arm)}, "
+                    f"and rounds have "
+                    f"shown different "
                     "features; pass those the reward belongs to, or use decide and reward."
                 )
             shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
@@ -114,7 +136,8 @@ class AnsweringSession(SessionParts):
             raise
 
     def cancel(self, id: Id) -> None:
-        """Take back an open decision that was never shown: the policy is as it was without it, but for its random stream.
+        """Take back an open decision that was never shown: the policy is as it was without it, but
+        for its random stream.
 
         Parameters
         ----------
@@ -129,13 +152,21 @@ class AnsweringSession(SessionParts):
         self._close_overdue()
         entry = self._unanswered(id)
         if entry.answers:
-            raise ValueError(f"id = {checks.show(id)} has answers already, so it was shown; close it instead.")
-        one, rounds, now = self._agent_for(entry.context), self._rounds.record_context(entry.context, False), self._now
+            raise ValueError(
+                f"id = {checks.show(id)} has answers already, so it was shown; close it instead."
+            )
+        one, rounds, now = (
+            self._agent_for(entry.context),
+            self._rounds.record_context(entry.context, False),
+            self._now,
+        )
         withdrawn = one.counts[WITHDRAWN]
         try:
             if one is not now.agent or rounds is not now.rounds:
                 self._stand(one, rounds)
-            one.withdraw(entry.context, entry.action)  # counts; what comes before is undone where it does not, what comes after is done
+            one.withdraw(
+                entry.context, entry.action
+            )  # counts; what comes before is undone where it does not, what comes after is done
             self._removed(entry)
         except BaseException as stop:
             if one.counts[WITHDRAWN] == withdrawn:
@@ -145,7 +176,8 @@ class AnsweringSession(SessionParts):
             raise
 
     def close(self, id: Id) -> None:
-        """Close a decision that was shown but whose reward, or whose missing rewards of a set, will never come. Nothing is learned.
+        """Close a decision that was shown but whose reward, or whose missing rewards of a set, will
+        never come. Nothing is learned.
 
         Parameters
         ----------
@@ -160,13 +192,16 @@ class AnsweringSession(SessionParts):
         self._close_overdue()
         self._take(self._unanswered(id), None, None, "closed")
 
-    def expire(self, older_than: int | str | timedelta | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
+    def expire(
+        self, older_than: int | str | timedelta | None = None, *, ids: Iterable[Id] | None = None
+    ) -> list[Id]:
         """Close with default_reward every decision that is older.
 
         Parameters
         ----------
         older_than : int >= 0, str or timedelta
-            As the session's window, but from 0 rounds (decisions made since); a time where the window is one. Default: the window.
+            As the session's window, but from 0 rounds (decisions made since); a time where the
+            window is one. Default: the window.
         ids : iterable of str or int
             The open decisions to close instead, whatever their age, where another clock says which.
 
@@ -183,23 +218,44 @@ class AnsweringSession(SessionParts):
         if ids is not None and older_than is not None:
             raise ValueError("older_than and ids both say what expires; give one of them.")
         if ids is None and older_than is None and self.window is None:
-            raise ValueError("older_than is missing, and this session has no window; give a number of rounds.")
-        age = self.window if older_than is None else checked_window(older_than, "older_than", least=0)
+            raise ValueError(
+                "older_than is missing, and this session has no window; give a number of rounds."
+            )
+        age = (
+            self.window if older_than is None else checked_window(older_than, "older_than", least=0)
+        )
         if isinstance(age, timedelta) and not self._timed:
-            raise ValueError(f"older_than = {age} is a time, but decisions of this session carry none; give it a window in time.")
+            raise ValueError(
+                f"older_than = {age} is a time, but decisions of this session "
+                f"carry none; "
+                f"give it "
+                f"a window in time."
+            )
         if self.default_reward is None:
-            raise ValueError("default_reward is missing, so nothing can expire; give it to Session, or close decisions one by one.")
+            raise ValueError(
+                "default_reward is missing, so nothing can expire; give it to "
+                "Session, "
+                "or close "
+                "decisions one by one."
+            )
         if ids is not None:
             if isinstance(ids, str) or not isinstance(checks.ordered("ids", ids), Iterable):
                 raise ValueError(f"ids = {checks.show(ids)} is not a list of ids.")
-            return self._settle([self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))])
+            return self._settle(
+                [self._unanswered(id) for id in dict.fromkeys(map(checked_id, ids))]
+            )
         assert age is not None
         return self._settle(self._older(age))
 
     @property
     def open(self) -> dict[Id, Decision]:
-        """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds that show nothing are only counted."""
-        return {entry.decision.id: entry.decision for entry in self._book.open.values() if entry.ended is None}
+        """Decisions that wait for rewards, by id, the oldest first. Those of `select` in rounds
+        that show nothing are only counted."""
+        return {
+            entry.decision.id: entry.decision
+            for entry in self._book.open.values()
+            if entry.ended is None
+        }
 
     def is_open(self, id: Id) -> bool:
         """Whether a decision waits for its reward, or for those of a part of its set.
@@ -242,7 +298,9 @@ class AnsweringSession(SessionParts):
             if entry.ended is not None:
                 yield entry.decision, entry.answers
 
-    def _answer_set(self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str) -> None:
+    def _answer_set(
+        self, entry: Entry, arms: Sequence[int], rewards: Sequence[float], how: str
+    ) -> None:
         assert entry.waiting is not None
         action = np.array(arms, dtype=np.int64) if len(arms) else None
         ended = how if entry.waiting <= set(arms) else None
@@ -252,11 +310,17 @@ class AnsweringSession(SessionParts):
         entry = self._book.open.get(id) or self._book.closed.get(id)
         if entry is None:
             raise ValueError(
-                f"id = {checks.show(id)} is not a decision of this session, was cancelled, or was closed too long ago to be known."
+                f"id = {checks.show(id)} is not a decision of this "
+                f"session, was "
+                f"cancelled, or was "
+                f"closed too long ago "
+                f"to be known."
             )
         decision, answers, how = entry.decision, entry.answers, str(entry.ended)
         if isinstance(answers, dict):
-            check_equal(decision, answers, rewards_by_arm(decision, value, self._checked_value), how)
+            check_equal(
+                decision, answers, rewards_by_arm(decision, value, self._checked_value), how
+            )
         elif answers is None or self._checked_value("reward", value) != answers:
             refuse(decision, answers, how)
         return False
@@ -267,12 +331,18 @@ class AnsweringSession(SessionParts):
         else:
             self._take(entry, action, value, "rewarded")
 
-    def _take(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None) -> None:
-        """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions are closed."""
+    def _take(
+        self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None
+    ) -> None:
+        """Learn from (a part of) a decision's answer, now or, in order, when all earlier decisions
+        are closed."""
         if self.apply == "on arrival":
             self._finish(entry, action, value, ended)
             return
-        withheld, kept = entry.held if action is None or value is None else [*entry.held, (action, value)], False
+        withheld, kept = (
+            entry.held if action is None or value is None else [*entry.held, (action, value)],
+            False,
+        )
         try:
             self._keep(entry, action, value, ended, withheld)
             kept = True
@@ -284,7 +354,14 @@ class AnsweringSession(SessionParts):
                 self._release()
             raise
 
-    def _keep(self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, withheld: Held) -> None:
+    def _keep(
+        self,
+        entry: Entry,
+        action: Action | None,
+        value: Reward | None,
+        ended: str | None,
+        withheld: Held,
+    ) -> None:
         """In order: keep an answer until all earlier decisions are closed."""
         if action is not None and value is not None:
             entry.answer(action, value)
@@ -300,9 +377,15 @@ class AnsweringSession(SessionParts):
             self._book.close(entry.decision.id, entry.ended)
 
     def _finish(
-        self, entry: Entry, action: Action | None, value: Reward | None, ended: str | None, withheld: Held | None = None
-    ) -> None:  # fmt: skip
-        """Learn one answer, and note in the book that it was learned. held: what the entry still holds back then."""
+        self,
+        entry: Entry,
+        action: Action | None,
+        value: Reward | None,
+        ended: str | None,
+        withheld: Held | None = None,
+    ) -> None:
+        """Learn one answer, and note in the book that it was learned. held: what the entry still
+        holds back then."""
         if action is None:
             try:
                 self._book.note(entry, action, value, ended, withheld)
@@ -311,12 +394,18 @@ class AnsweringSession(SessionParts):
                 raise
             return
         context, now = entry.context, self._now
-        one, rounds = (now.agent, now.rounds) if context is PLAIN else (self._agent_for(context), now.rounds.record_context(context, False))
+        one, rounds = (
+            (now.agent, now.rounds)
+            if context is PLAIN
+            else (self._agent_for(context), now.rounds.record_context(context, False))
+        )
         learned = one.counts[REWARDS]
         try:
             if one is not now.agent or rounds is not now.rounds:
                 self._stand(one, rounds)
-            one.update(context, action, value)  # counts the reward; what comes before is undone where it does not
+            one.update(
+                context, action, value
+            )  # counts the reward; what comes before is undone where it does not
             self._book.note(entry, action, value, ended, withheld)
         except BaseException:
             if one.counts[REWARDS] == learned:
@@ -334,7 +423,12 @@ class AnsweringSession(SessionParts):
         id = checked_id(id)
         entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
-            raise ValueError(f"id = {checks.show(id)} is not an open decision; it was closed, cancelled or never made.")
+            raise ValueError(
+                f"id = {checks.show(id)} is not an open decision; it was "
+                f"closed, "
+                f"cancelled or "
+                f"never made."
+            )
         return entry
 
     def _older(self, age: int | timedelta) -> list[Entry]:

@@ -14,25 +14,58 @@ from ..solvers.oracles import set_size
 from .ids import encodable
 
 
-def describe_arms(arms: object, points: object, distances: object, dimension: object, oracle: Oracle | None, horizon: object) -> Arms:
-    arguments = [name for name, value in (("arms", arms), ("points", points), ("distances", distances)) if value is not None]
+def describe_arms(
+    arms: object,
+    points: object,
+    distances: object,
+    dimension: object,
+    oracle: Oracle | None,
+    horizon: object,
+) -> Arms:
+    arguments = [
+        name
+        for name, value in (("arms", arms), ("points", points), ("distances", distances))
+        if value is not None
+    ]
     if len(arguments) > 1 or (not arguments and dimension is None):
         raise ValueError(
-            f"give exactly one of arms, points and distances; got {', '.join(arguments) or 'none'}. "
+            f"give exactly one of arms, "
+            f"points and "
+            f"distances; got "
+            f"{', '.join(arguments) or 'none'}. "
             "dimension=d alone takes any number of candidates with their features at every call."
         )
     T = None if horizon is None else checks.integer("horizon", horizon, least=1)
     if oracle is not None and not callable(oracle):
-        raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
+        raise ValueError(
+            f"oracle = {checks.show(oracle)} is not callable; "
+            f"pass one of "
+            f"tightrope.oracles such "
+            f"as TopK(5), or a function."
+        )
     blocks = getattr(oracle, "blocks", 1)
     if not arguments:
         d = checks.integer("dimension", dimension, least=1)
-        return Arms(max(1, set_size(oracle, 1)) * blocks, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+        return Arms(
+            max(1, set_size(oracle, 1)) * blocks,
+            dimension=d,
+            oracle=oracle,
+            horizon=T,
+            blocks=blocks,
+        )
     if arms is None:
         positions, metric = checks.metric(points, distances)
         return Arms(metric.shape[0], points=positions, distances=metric, horizon=T)
-    if not isinstance(arms, int) and checks.entries("arms", arms, "an array of numbers").dtype.kind in "UO":
-        raise ValueError(f"arms = {checks.show(arms)} is no number of arms, no (K, d) features and no list of names.")
+    if (
+        not isinstance(arms, int)
+        and checks.entries("arms", arms, "an array of numbers").dtype.kind in "UO"
+    ):
+        raise ValueError(
+            f"arms = {checks.show(arms)} is no number of arms, no (K, d) "
+            f"features and no "
+            f"list of "
+            f"names."
+        )
     if checks.floats("arms", arms).ndim == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
         number = checks.integer("arms", arms, least=1)
@@ -41,37 +74,66 @@ def describe_arms(arms: object, points: object, distances: object, dimension: ob
     features = checks.matrix("arms", arms)
     rows, d = features.shape
     if dimension is not None and checks.integer("dimension", dimension) != d:
-        raise ValueError(f"dimension = {checks.show(dimension)}, but arms has {d} columns; leave dimension out.")
-    return Arms(rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks)
+        raise ValueError(
+            f"dimension = {checks.show(dimension)}, but arms has {d} columns; leave dimension out."
+        )
+    return Arms(
+        rows * blocks, features=features, dimension=d, oracle=oracle, horizon=T, blocks=blocks
+    )
 
 
 def described_addition(
-    arms: Arms, called: "Names", names: object, features: object, number: object, oracle: Oracle | None
+    arms: Arms,
+    called: "Names",
+    names: object,
+    features: object,
+    number: object,
+    oracle: Oracle | None,
 ) -> tuple[Arms, "Names"]:
-    """The description of a longer list of arms, and what they are called. called: what the old ones are."""
+    """The description of a longer list of arms, and what they are called. called: what the old ones
+    are."""
     if arms.distances is not None:
-        raise ValueError("arms with a metric cannot be added to; start a new session with all points.")
+        raise ValueError(
+            "arms with a metric cannot be added to; start a new session with all points."
+        )
     if oracle is not None and arms.oracle is None:
         raise ValueError("oracle was given, but this session plays single arms; leave it out.")
     if oracle is not None and not callable(oracle):
-        raise ValueError(f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such as TopK(5), or a function.")
+        raise ValueError(
+            f"oracle = {checks.show(oracle)} is not callable; "
+            f"pass one of "
+            f"tightrope.oracles such "
+            f"as TopK(5), or a function."
+        )
     X = None
     if arms.features is not None:
         if features is None:
-            raise ValueError(f"features is missing; give the new arms' features, (n, {arms.dimension}).")
+            raise ValueError(
+                f"features is missing; give the new arms' features, (n, {arms.dimension})."
+            )
         X = checks.matrix("features", features, shape=(None, arms.dimension))
     elif features is not None:
         raise ValueError("features was given, but these arms have no fixed features.")
     if (names is None) != (called.texts is None) and arms.blocks == 1:
         missing = names is None
-        raise ValueError(f"names {'is missing' if missing else 'was given'}, but these arms have {'names' if missing else 'numbers'}.")
+        raise ValueError(
+            f"names {'is missing' if missing else 'was given'}, "
+            f"but these "
+            f"arms have "
+            f"{'names' if missing else 'numbers'}."
+        )
     texts = None if names is None else checked_names("names", names)
     sizes = {len(item) for item in (X, texts) if item is not None}
     if number is not None:
         sizes.add(checks.integer("number", number, least=1))
         checks.fits_in_memory("number", max(sizes), 8 * arms.blocks * max(arms.dimension, 1))
     if len(sizes) != 1 or 0 in sizes:
-        raise ValueError("names, features and number must say how many arms are added, the same number and at least 1.")
+        raise ValueError(
+            "names, features and number must say how many arms are added, "
+            "the same "
+            "number and at "
+            "least 1."
+        )
     longer = arms._replace(
         number=arms.number + sizes.pop() * arms.blocks,
         features=None if X is None else np.concatenate([arms.features, X]),
@@ -84,7 +146,12 @@ def check_features(policy: Policy, arms: Arms) -> None:
     kinds = set(accepts(policy))
     if offers(arms) == ("arms",) and "arms" not in kinds and kinds & {"features", "contexts"}:
         raise ValueError(
-            f"{type(policy).__name__} plays by features, which {arms.number} arms without any do not have; add dimension=d where features "
+            f"{type(policy).__name__} plays by features, which "
+            f"{arms.number} arms "
+            f"without any do "
+            f"not have; add "
+            f"dimension=d where "
+            f"features "
             "come with every decide(context), or give them as arms, (K, d)."
         )
 
@@ -94,7 +161,12 @@ def named_arms(arms: object, names: Iterable[str] | None) -> tuple[object, Itera
         arms = arms.tolist()
     if isinstance(arms, list | tuple) and arms and all(isinstance(item, str) for item in arms):
         if names is not None:
-            raise ValueError(f"arms = {checks.show(arms)} are names, and names was given too; leave one of them out.")
+            raise ValueError(
+                f"arms = {checks.show(arms)} are names, and names was "
+                f"given too; "
+                f"leave one of "
+                f"them out."
+            )
         return len(arms), arms
     if arms is None and names is not None:
         texts = checked_names("names", names)
@@ -106,16 +178,21 @@ class Names:
     """Unique texts for the rows of a session's arms; without them an arm is its number."""
 
     def __init__(self, texts: Iterable[object] | None = None) -> None:
-        self.texts: tuple[str, ...] | None = None if texts is None else checked_names("names", texts)
+        self.texts: tuple[str, ...] | None = (
+            None if texts is None else checked_names("names", texts)
+        )
         self.numbers = {} if self.texts is None else {text: k for k, text in enumerate(self.texts)}
 
     def extended(self, more: tuple[str, ...]) -> "Names":
-        """With more texts, which were checked; the old ones are not looked at again, however many they are."""
+        """With more texts, which were checked; the old ones are not looked at again, however many
+        they are."""
         if self.texts is None:
             return Names()
         repeated = next((text for text in more if text in self.numbers), None)
         if repeated is not None:
-            raise ValueError(f"names has {checks.show(repeated)} twice; every arm needs a name of its own.")
+            raise ValueError(
+                f"names has {checks.show(repeated)} twice; every arm needs a name of its own."
+            )
         other = Names()
         other.texts = self.texts + more
         other.numbers = self.numbers | {text: k for k, text in enumerate(more, len(self.texts))}
@@ -129,8 +206,19 @@ class Names:
             if value in self:
                 return self.numbers[value]
             if self.texts is None:
-                raise ValueError(f"{argument} = {checks.show(value)} is a name, but these arms have numbers from 0 to {count - 1} only.")
-            raise ValueError(f"{argument} = {checks.show(value)} is not the name of an arm; {nearest(value, self.texts)}")
+                raise ValueError(
+                    f"{argument} = {checks.show(value)} is a name, but these "
+                    f"arms have "
+                    f"numbers "
+                    f"from 0 to "
+                    f"{count - 1} only."
+                )
+            raise ValueError(
+                f"{argument} = {checks.show(value)} is not the "
+                f"name of "
+                f"an arm; "
+                f"{nearest(value, self.texts)}"
+            )
         return checks.integer(argument, value, least=0, most=count - 1)
 
     def of(self, arm: int) -> str | int:
@@ -140,7 +228,11 @@ class Names:
         listed = list(eligible) if isinstance(eligible, (set, frozenset, list, tuple)) else eligible
         if isinstance(listed, np.ndarray) and listed.dtype.kind in "UO":
             listed = listed.tolist()
-        if not isinstance(listed, list) or not listed or not all(isinstance(item, str) for item in listed):
+        if (
+            not isinstance(listed, list)
+            or not listed
+            or not all(isinstance(item, str) for item in listed)
+        ):
             return listed
         chosen = np.zeros(count, dtype=np.bool_)
         chosen[[self.number("eligible", item, count) for item in listed]] = True
@@ -156,14 +248,25 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
         raise ValueError(f"{argument} = {checks.show(texts)} is not a list of names.") from None
     for k, text in enumerate(listed):
         if not isinstance(text, str) or not text:
-            raise ValueError(f"{argument}[{k}] = {checks.show(text)} is not text; a name is text that is not empty.")
+            raise ValueError(
+                f"{argument}[{k}] = {checks.show(text)} is not text; a name "
+                f"is text "
+                f"that is not "
+                f"empty."
+            )
         if not encodable(text):
             raise ValueError(
-                f"{argument}[{k}] = {checks.show(text)} has characters that are no text (lone surrogates); no file can hold it."
+                f"{argument}[{k}] = {checks.show(text)} has characters "
+                f"that are no "
+                f"text (lone "
+                f"surrogates); no "
+                f"file can hold it."
             )
     if len(set(listed)) < len(listed):
         repeated = next(text for k, text in enumerate(listed) if text in listed[:k])
-        raise ValueError(f"{argument} has {checks.show(repeated)} twice; every arm needs a name of its own.")
+        raise ValueError(
+            f"{argument} has {checks.show(repeated)} twice; every arm needs a name of its own."
+        )
     if length is not None and len(listed) != length:
         raise ValueError(f"{argument} has {len(listed)} entries, but there are {length} arms.")
     return tuple(str(text) for text in listed)

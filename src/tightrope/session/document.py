@@ -1,4 +1,5 @@
-"""What a session file says beside its arrays, as types: what is missing, unknown or out of range is refused by their declarations.
+"""What a session file says beside its arrays, as types: what is missing, unknown or out of range is
+refused by their declarations.
 
 Rounds that several decisions share, and reasons, are written once; a decision names their places.
 """
@@ -41,7 +42,8 @@ class ArmsData(Strict):
 
 
 class RoundData(Strict, array_like=True):
-    """A round's context. rows, mask: how many rows of the file's `rounds.features` and places of its `rounds.eligible` are its own."""
+    """A round's context. rows, mask: how many rows of the file's `rounds.features` and places of
+    its `rounds.eligible` are its own."""
 
     rows: Count | None
     mask: Count | None
@@ -53,7 +55,8 @@ class RoundData(Strict, array_like=True):
 class MoreData(Strict, array_like=True):
     """What few open decisions of single arms have.
 
-    shown: rows and length of the mask that were shown, where arms were added later. held: arms, by answer.
+    shown: rows and length of the mask that were shown, where arms were added later. held: arms, by
+    answer.
     """
 
     name: str | Count | list[str | Count] | None
@@ -67,7 +70,8 @@ class MoreData(Strict, array_like=True):
 
 
 class DecisionData(Strict, array_like=True):
-    """A decision and its rewards. context, reason: places among the file's; a closed decision has no context."""
+    """A decision and its rewards. context, reason: places among the file's; a closed decision has
+    no context."""
 
     id: str | int
     arm: Count | list[Count]
@@ -80,7 +84,8 @@ class DecisionData(Strict, array_like=True):
 
 
 class BookData(Strict):
-    """All decisions of a session. last: the id of the last one, if it is open. selected: whether `select` made it."""
+    """All decisions of a session. last: the id of the last one, if it is open. selected: whether
+    `select` made it."""
 
     rounds: list[RoundData]
     reasons: list[str]
@@ -140,10 +145,12 @@ def decode(document: bytes) -> Header:
         return msgspec.json.decode(document, type=Header)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
-        raise ValueError(f"the file's {where.strip('`') or 'header'} cannot be read: {what}.") from None
+        raise ValueError(
+            f"the file's {where.strip('`') or 'header'} cannot be read: {what}."
+        ) from None
 
 
-# Writing decisions -------------------------------------------------------------------------------------------------------
+# Writing decisions --------------------------------------------------------------------------------
 
 
 class PackedRounds:
@@ -162,9 +169,17 @@ class PackedRounds:
 
 def pack_book(session: SessionParts) -> tuple[BookData, dict[str, np.ndarray]]:
     """All decisions, and the arrays of their rounds."""
-    book, rounds, reasons, named = session._book, PackedRounds(), dict[str, int](), session.catalogue
+    book, rounds, reasons, named = (
+        session._book,
+        PackedRounds(),
+        dict[str, int](),
+        session.catalogue,
+    )
     rounds.place(session._rounds.last)
-    waiting = [pack_decision(entry, rounds.place(entry.context), reasons, named) for entry in book.open.values(keep=False)]
+    waiting = [
+        pack_decision(entry, rounds.place(entry.context), reasons, named)
+        for entry in book.open.values(keep=False)
+    ]
     closed = [pack_decision(entry, None, reasons, named) for entry in book.closed.values()]
     features = [context.features for context in rounds.contexts if context.features is not None]
     masks = [context.eligible for context in rounds.contexts if context.eligible is not None]
@@ -172,11 +187,18 @@ def pack_book(session: SessionParts) -> tuple[BookData, dict[str, np.ndarray]]:
     if masks:
         arrays["rounds.eligible"] = np.concatenate(masks)
     last = book.last.decision.id if book.is_open(book.last) else None
-    shown = [RoundData(*sizes_of(context), context.baseline, context.baseline_mean, context.segment) for context in rounds.contexts]
-    return BookData(shown, list(reasons), waiting, closed, last, book.is_open(book.selected)), arrays
+    shown = [
+        RoundData(*sizes_of(context), context.baseline, context.baseline_mean, context.segment)
+        for context in rounds.contexts
+    ]
+    return BookData(
+        shown, list(reasons), waiting, closed, last, book.is_open(book.selected)
+    ), arrays
 
 
-def pack_decision(entry: Entry, place: int | None, reasons: dict[str, int], named: bool) -> DecisionData:
+def pack_decision(
+    entry: Entry, place: int | None, reasons: dict[str, int], named: bool
+) -> DecisionData:
     one, answers = entry.decision, entry.answers
     name = (list(one.name) if isinstance(one.name, tuple) else one.name) if named else None
     waiting = shown = held = None
@@ -201,7 +223,9 @@ def pack_decision(entry: Entry, place: int | None, reasons: dict[str, int], name
 
 
 def sizes_of(context: Context) -> tuple[int | None, int | None]:
-    return None if context.features is None else len(context.features), None if context.eligible is None else len(context.eligible)
+    return None if context.features is None else len(
+        context.features
+    ), None if context.eligible is None else len(context.eligible)
 
 
 def plain_chance(value: Chance) -> float | list[float] | None:
@@ -210,10 +234,12 @@ def plain_chance(value: Chance) -> float | list[float] | None:
     return None if math.isnan(value) else float(value)
 
 
-# Reading them ------------------------------------------------------------------------------------------------------------
+# Reading them -------------------------------------------------------------------------------------
 
 
-def unpack_book(session: SessionParts, data: BookData, arrays: dict[str, np.ndarray]) -> tuple[Book, Context]:
+def unpack_book(
+    session: SessionParts, data: BookData, arrays: dict[str, np.ndarray]
+) -> tuple[Book, Context]:
     """The decisions of a file, each checked against its round, and what the last round showed."""
     rounds: Rounds = session._rounds
     contexts = unpack_rounds(data.rounds, arrays, rounds)
@@ -225,7 +251,9 @@ def unpack_book(session: SessionParts, data: BookData, arrays: dict[str, np.ndar
             raise ValueError(f"decision {one.id!r} of round {one.round} is out of order.")
         entry = unpack_decision(session, one, contexts[one.context], data.reasons)
         if session.apply != "in order" and (entry.ended is not None or entry.held):
-            raise ValueError(f"decision {one.id!r} waits for others, but rewards are applied on arrival.")
+            raise ValueError(
+                f"decision {one.id!r} waits for others, but rewards are applied on arrival."
+            )
         before = one.round
         book.add(entry)
     for one in data.closed:
@@ -238,75 +266,153 @@ def unpack_book(session: SessionParts, data: BookData, arrays: dict[str, np.ndar
     return book, contexts[0]
 
 
-def unpack_decision(session: SessionParts, one: DecisionData, context: Context | None, reasons: list[str]) -> Entry:
+def unpack_decision(
+    session: SessionParts, one: DecisionData, context: Context | None, reasons: list[str]
+) -> Entry:
     """An entry of a file; context: None for a closed one."""
     rounds: Rounds = session._rounds
-    name, draws, moment, rewards, ended, waiting, shown, held = NOTHING if one.more is None else msgspec.structs.astuple(one.more)
+    name, draws, moment, rewards, ended, waiting, shown, held = (
+        NOTHING if one.more is None else msgspec.structs.astuple(one.more)
+    )
     single = isinstance(one.arm, int)
     arms: list[int] = [one.arm] if isinstance(one.arm, int) else one.arm
-    count = rounds.count(context) if context is not None else math.inf if rounds.catalogue else rounds.arms.number
-    if single == (session.arms.oracle is not None) or max(arms, default=0) >= count or len(set(arms)) < len(arms):
-        raise ValueError(f"decision {one.id!r} has arms {checks.show(one.arm)}, which its round has not.")
+    count = (
+        rounds.count(context)
+        if context is not None
+        else math.inf
+        if rounds.catalogue
+        else rounds.arms.number
+    )
+    if (
+        single == (session.arms.oracle is not None)
+        or max(arms, default=0) >= count
+        or len(set(arms)) < len(arms)
+    ):
+        raise ValueError(
+            f"decision {one.id!r} has arms {checks.show(one.arm)}, which its round has not."
+        )
     if name is None:
         name = rounds.names.of(arms[0]) if single else [rounds.names.of(arm) for arm in arms]
     value: Any
     for value in (name, one.propensity, one.propensity_se):
-        if value is not None and (isinstance(value, list) == single or (not single and len(value) != len(arms))):
-            raise ValueError(f"decision {one.id!r} has names or a propensity {checks.show(value)}, which are not one for each arm.")
+        if value is not None and (
+            isinstance(value, list) == single or (not single and len(value) != len(arms))
+        ):
+            raise ValueError(
+                f"decision {one.id!r} has names or a propensity "
+                f"{checks.show(value)}, "
+                f"which are "
+                f"not one for each arm."
+            )
     if (moment is None) == session._timed:
-        raise ValueError(f"decision {one.id!r} has time {moment}, which does not belong to this session's window.")
-    answers: Any = None if rewards is None else session._checked_value("reward", rewards) if single else dict(rewards)
+        raise ValueError(
+            f"decision {one.id!r} has time {moment}, which does not belong "
+            f"to this "
+            f"session's "
+            f"window."
+        )
+    answers: Any = (
+        None
+        if rewards is None
+        else session._checked_value("reward", rewards)
+        if single
+        else dict(rewards)
+    )
     waits: list[int] = []
     if not single:
-        answers = {arm: session._checked_value("reward", value) for arm, value in (answers or {}).items()}
+        answers = {
+            arm: session._checked_value("reward", value) for arm, value in (answers or {}).items()
+        }
         waits = [*answers, *(waiting or ())]
     action: Any = arms[0] if single else np.array(arms, dtype=np.int64)
     seen = None if context is None else visible_part(context, shown)
     decision = Decision(
-        one.id, action if single else locked(action), name if single else tuple(name), chance(one.propensity), chance(one.propensity_se),
-        reasons[one.reason], one.round, seen, draws, moment,
-    )  # fmt: skip
-    entry = Entry(decision, PLAIN if context is None else context, action, None if single else set(waiting or ()))
+        one.id,
+        action if single else locked(action),
+        name if single else tuple(name),
+        chance(one.propensity),
+        chance(one.propensity_se),
+        reasons[one.reason],
+        one.round,
+        seen,
+        draws,
+        moment,
+    )
+    entry = Entry(
+        decision,
+        PLAIN if context is None else context,
+        action,
+        None if single else set(waiting or ()),
+    )
     entry.answers, entry.ended = answers, ended
-    if not (waiting is None if single else set(waits) <= set(arms) if context is None else sorted(waits) == sorted(arms)):
+    if not (
+        waiting is None
+        if single
+        else set(waits) <= set(arms)
+        if context is None
+        else sorted(waits) == sorted(arms)
+    ):
         raise ValueError(f"decision {one.id!r} does not wait for the rest of its arms.")
     if held and single and answers is None:
         raise ValueError(f"decision {one.id!r} holds rewards that it was not given.")
     for some in held or ():
-        entry.held.append((action, answers) if single else (np.array(some, dtype=np.int64), np.array([answers[k] for k in some])))
+        entry.held.append(
+            (action, answers)
+            if single
+            else (np.array(some, dtype=np.int64), np.array([answers[k] for k in some]))
+        )
     return entry
 
 
 def chance(value: float | list[float] | None) -> Chance:
-    return math.nan if value is None else locked(np.array(value)) if isinstance(value, list) else value
+    return (
+        math.nan if value is None else locked(np.array(value)) if isinstance(value, list) else value
+    )
 
 
 def visible_part(context: Context, sizes: tuple[int | None, int | None] | None) -> Context:
-    """The part of a round that a decision was shown, read-only. sizes: rows and length of the mask, where later arms were added."""
+    """The part of a round that a decision was shown, read-only. sizes: rows and length of the mask,
+    where later arms were added."""
     X, mask = context.features, context.eligible
     if sizes is not None:
         X = None if X is None else X[: sizes[0]]
         mask = None if mask is None or sizes[1] is None else mask[: sizes[1]]
-    return context if X is None and mask is None and sizes is None else context._replace(features=locked(X), eligible=locked(mask))
+    return (
+        context
+        if X is None and mask is None and sizes is None
+        else context._replace(features=locked(X), eligible=locked(mask))
+    )
 
 
-def unpack_rounds(data: list[RoundData], arrays: dict[str, np.ndarray], rounds: Rounds) -> list[Context]:
-    """Contexts; that no feature and no mask is missing or left over shows when the session is written again."""
-    features, masks = arrays.get("rounds.features"), arrays.get("rounds.eligible", np.zeros(0, dtype=np.bool_))
+def unpack_rounds(
+    data: list[RoundData], arrays: dict[str, np.ndarray], rounds: Rounds
+) -> list[Context]:
+    """Contexts; that no feature and no mask is missing or left over shows when the session is
+    written again."""
+    features, masks = (
+        arrays.get("rounds.features"),
+        arrays.get("rounds.eligible", np.zeros(0, dtype=np.bool_)),
+    )
     arms, row, mark, contexts = rounds.arms, 0, 0, []
     if features is not None:
         features = checks.matrix("features of rounds", features, shape=(None, arms.dimension))
     for one in data:
         X, mask, count = None, None, arms.number
         if one.rows is not None:
-            X = np.zeros((0, 0)) if features is None else features[row : row + one.rows].copy()  # a part would keep the features of all
-            if not rounds.changing or len(X) != (max(one.rows, 1) if rounds.catalogue else arms.rows):
+            X = (
+                np.zeros((0, 0)) if features is None else features[row : row + one.rows].copy()
+            )  # a part would keep the features of all
+            if not rounds.changing or len(X) != (
+                max(one.rows, 1) if rounds.catalogue else arms.rows
+            ):
                 raise ValueError("the file lacks features of a round.")
             row, count = row + one.rows, one.rows * arms.blocks
         if one.mask is not None:
             mask = checks.mask("mask of a round", masks[mark : mark + one.mask], count)
             mark += one.mask
         if one.baseline is not None and one.baseline >= count:
-            raise ValueError(f"baseline = {one.baseline} is not a whole number from 0 to {count - 1}.")
+            raise ValueError(
+                f"baseline = {one.baseline} is not a whole number from 0 to {count - 1}."
+            )
         contexts.append(Context(X, mask, one.baseline, one.baseline_mean, one.segment))
     return contexts

@@ -8,10 +8,12 @@ LEAST = 1e-300  # probability below which the lead is certain
 
 
 def forecast_range(rounds: int, remaining: float, error: float) -> tuple[float, float]:
-    """(lowest, highest) samples that remain, for leads ERRORS standard errors larger and smaller than the estimated one.
+    """(lowest, highest) samples that remain, for leads ERRORS standard errors larger and smaller
+    than the estimated one.
 
-    rounds: samples so far. remaining: the forecast. error: probability that the leader is worse than promised; as that of a normal lead
-    it says how many standard errors the lead has. Samples in all are inversely proportional to the square of the lead.
+    rounds: samples so far. remaining: the forecast. error: probability that the leader is worse
+    than promised; as that of a normal lead it says how many standard errors the lead has. Samples
+    in all are inversely proportional to the square of the lead.
     """
     if remaining <= 0.0:
         return 0.0, 0.0

@@ -1,7 +1,8 @@
 """Forks: what a worker went on from, so that merging adds what is new in it, and nothing twice.
 
-A session knows digests of states whose rewards it contains: those it was forked, read or merged at. Two sessions with a digest in common
-share rewards; a fork keeps the state that it began with, which is taken out once. Sessions without one in common are simply added.
+A session knows digests of states whose rewards it contains: those it was forked, read or merged at.
+Two sessions with a digest in common share rewards; a fork keeps the state that it began with, which
+is taken out once. Sessions without one in common are simply added.
 """
 
 import hashlib
@@ -36,14 +37,23 @@ class Past(NamedTuple):
     base: Base | None = None
 
     def knowing(self, *digests: str | None) -> "Past":
-        return self._replace(known=tuple(dict.fromkeys((*self.known, *(one for one in digests if one is not None)))))
+        return self._replace(
+            known=tuple(dict.fromkeys((*self.known, *(one for one in digests if one is not None))))
+        )
 
 
 def digest(session: SessionParts) -> str | None:
     """Of what a session has learned and drawn; None: nothing that could be counted twice."""
     if not session.rounds:
         return None
-    counts = [session.rounds, session.decided, session.played, session.seed, session._past.branch, str(streams.pack(session._agent.rng))]
+    counts = [
+        session.rounds,
+        session.decided,
+        session.played,
+        session.seed,
+        session._past.branch,
+        str(streams.pack(session._agent.rng)),
+    ]
     hash = hashlib.blake2b(json.dumps(counts).encode(), digest_size=12)
     for path, array in flatten(session.state).items():
         hash.update(f"{path}{array.dtype.str}{array.shape}".encode())
@@ -64,36 +74,63 @@ def known_to(session: SessionParts) -> frozenset[str]:
 
 
 def shared(one: SessionParts, other: SessionParts) -> Base | None:
-    """The base that both have learned from; None: they share nothing. ValueError where it is not known, or rewards would count twice."""
+    """The base that both have learned from; None: they share nothing. ValueError where it is not
+    known, or rewards would count twice."""
     if one is other:
-        raise ValueError("other is this session itself, whose rewards would count twice; merge what other sessions have learned.")
+        raise ValueError(
+            "other is this session itself, whose rewards would count "
+            "twice; merge "
+            "what other "
+            "sessions have learned."
+        )
     common = known_to(one) & known_to(other)
     bases = [session._past.base for session in (other, one) if session._past.base is not None]
     if not common and not bases:
         return None
     twins = len(bases) == 2 and (one._past.branch, one.seed) == (other._past.branch, other.seed)
     for base in bases:
-        if common == base.known and not twins and (one.catalogue or same_sizes(base.state, one.state)):
+        if (
+            common == base.known
+            and not twins
+            and (one.catalogue or same_sizes(base.state, one.state))
+        ):
             return base
     if any(base.known <= common for base in bases):
         raise ValueError(
-            "other has rewards that were merged into this session before, or it is one branch with the same seed; they would count twice. "
-            "Merge every session once, then fork anew for what comes next; give workers that load one file different seeds."
+            "other has rewards that were merged into this session before, "
+            "or it is "
+            "one branch "
+            "with the same seed; "
+            "they would count twice. "
+            "Merge every session once, then fork anew for what comes next; give "
+            "workers "
+            "that load "
+            "one file different seeds."
         )
     raise ValueError(
-        f"this session and the other share rewards ({one.rounds:,} and {other.rounds:,} in all), and what they had when they parted is "
-        "not known, so that these would count twice. Merge into the session that was forked, or make workers by fork(n) or "
+        f"this session and the other share rewards ({one.rounds:,} and "
+        f"{other.rounds:,} "
+        f"in all), "
+        f"and what they had "
+        f"when they parted is "
+        "not known, so that these would count twice. Merge into the session "
+        "that was "
+        "forked, or "
+        "make workers by fork(n) or "
         "load(path, seed=...), which keep what they began with."
     )
 
 
 def same_sizes(one: State, other: State) -> bool:
     first, second = flatten(one), flatten(other)
-    return first.keys() == second.keys() and all(value.shape == second[name].shape for name, value in first.items())
+    return first.keys() == second.keys() and all(
+        value.shape == second[name].shape for name, value in first.items()
+    )
 
 
 def sum_of_both(session: SessionParts, other: SessionParts, base: Base | None) -> tuple[State, int]:
-    """The state that has learned what both have, what they share once, and how many rewards are new to the session."""
+    """The state that has learned what both have, what they share once, and how many rewards are new
+    to the session."""
     state, rewards = merge(session.policy, session.state, other.state), other.rounds
     if base is None:
         return state, rewards
@@ -103,21 +140,32 @@ def sum_of_both(session: SessionParts, other: SessionParts, base: Base | None) -
 def went_on(session: SessionParts, branch: str) -> Past:
     known = session._past.knowing(digest(session)).known
     sums = session.rounds and merge.answers(session.policy)
-    return Past(known, branch, 0, Base(frozenset(known), session.rounds, copied(session.state)) if sums else None)
+    return Past(
+        known,
+        branch,
+        0,
+        Base(frozenset(known), session.rounds, copied(session.state)) if sums else None,
+    )
 
 
-# Branches ----------------------------------------------------------------------------------------------------------------
+# Branches -----------------------------------------------------------------------------------------
 
 
 def extended(branch: str, part: str) -> str:
     longer = f"{branch}.{part}" if branch else part
     if len(longer) > MOST_BRANCH:
-        raise ValueError("this session is a fork of a fork too many times over; merge into the first one and fork that.")
+        raise ValueError(
+            "this session is a fork of a fork too many times over; merge into "
+            "the first "
+            "one and "
+            "fork that."
+        )
     return longer
 
 
 def generator(seed: int, branch: str, role: int) -> np.random.Generator:
-    """The stream of a branch, independent of those of all other branches with this seed and of the session they come from."""
+    """The stream of a branch, independent of those of all other branches with this seed and of the
+    session they come from."""
     since = branch[branch.rfind(LOADED) :] if LOADED in branch else branch
     key = [0 if part.startswith(LOADED) else int(part) + 1 for part in since.split(".")]
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, role, *key)))

@@ -1,4 +1,5 @@
-"""`Journal`: a session whose every call is in a file before it returns, so that a process that is killed loses nothing."""
+"""`Journal`: a session whose every call is in a file before it returns, so that a process that is
+killed loses nothing."""
 
 import base64
 import math
@@ -30,7 +31,8 @@ T = TypeVar("T")
 
 
 class CallTime:
-    """The clock of a journal's session: one time for all that a call does, which its line has too. It never goes back."""
+    """The clock of a journal's session: one time for all that a call does, which its line has too.
+    It never goes back."""
 
     def __init__(self) -> None:
         self.moment = time.time()
@@ -40,22 +42,26 @@ class CallTime:
 
 
 class Journal:
-    """A session with a file in which every decision and every reward stands before the call returns.
+    """A session with a file in which every decision and every reward stands before the call
+    returns.
 
-    `Journal(path, session)` begins a new file. `Journal(path)` reads one and goes on where it ends, also where its process was killed:
-    what a caller was told is there, to the bit, open decisions and random streams included. `tr.logs.from_journal(path)` reads it as a
-    log with features, to judge other policies by. One process writes to a file at a time. A call costs some 10 us more than that of the
-    session; the file grows with every call, and reading it makes each of them again, from the last `checkpoint` on.
+    `Journal(path, session)` begins a new file. `Journal(path)` reads one and goes on where it ends,
+    also where its process was killed: what a caller was told is there, to the bit, open decisions
+    and random streams included. `tr.logs.from_journal(path)` reads it as a log with features, to
+    judge other policies by. One process writes to a file at a time. A call costs some 10 us more
+    than that of the session; the file grows with every call, and reading it makes each of them
+    again, from the last `checkpoint` on.
 
     Parameters
     ----------
     path : str or Path
         The file.
     session : Session, optional
-        What it begins with, by itself from then on: change it by the journal's methods only. None: go on with a file that is there.
+        What it begins with, by itself from then on: change it by the journal's methods only. None:
+        go on with a file that is there.
     sync : bool
-        Whether a line is on disk, and not only with the operating system, before a call returns: then a power cut loses nothing either.
-        That takes the disk's time, often some milliseconds.
+        Whether a line is on disk, and not only with the operating system, before a call returns:
+        then a power cut loses nothing either. That takes the disk's time, often some milliseconds.
     oracle, policy, encoder
         What the file cannot hold because it is of your own, as `Session.load` has it.
 
@@ -69,8 +75,9 @@ class Journal:
     Raises
     ------
     ValueError
-        Where a session is given and the file is there, or neither; where another process writes to it; where it is damaged in the
-        middle, or was begun by a version whose session files this one does not read.
+        Where a session is given and the file is there, or neither; where another process writes to
+        it; where it is damaged in the middle, or was begun by a version whose session files this
+        one does not read.
     OSError
         Where a line cannot be written: the call's effect is not in the file, so open it again.
 
@@ -90,9 +97,15 @@ class Journal:
     """
 
     def __init__(
-        self, path: str | pathlib.Path, session: Session | None = None, *, sync: bool = False, oracle: Oracle | None = None,
-        policy: Policy | None = None, encoder: Transformer | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: str | pathlib.Path,
+        session: Session | None = None,
+        *,
+        sync: bool = False,
+        oracle: Oracle | None = None,
+        policy: Policy | None = None,
+        encoder: Transformer | None = None,
+    ) -> None:
         self.path, self.sync = checked_path(path), checks.flag("sync", sync)
         self._broken: str | None = None
         self._clock = CallTime()
@@ -100,13 +113,32 @@ class Journal:
             raise ValueError(f"path = {str(self.path)!r} is a folder; pass the path of a file.")
         there = self.path.exists()
         if session is None and not there:
-            raise ValueError(f"path = {str(self.path)!r} does not exist; to begin a journal pass the session too.")
+            raise ValueError(
+                f"path = {str(self.path)!r} does not exist; to begin a journal "
+                f"pass the "
+                f"session "
+                f"too."
+            )
         if session is not None and not isinstance(session, Session):
-            raise ValueError(f"session = {checks.show(session)} is not a session; pass tr.Session(policy, arms=..).")
+            raise ValueError(
+                f"session = {checks.show(session)} is not a "
+                f"session; pass "
+                f"tr.Session(policy, "
+                f"arms=..)."
+            )
         if session is not None and there:
-            raise ValueError(f"path = {str(self.path)!r} is there already; to go on with it leave session out, or choose another path.")
+            raise ValueError(
+                f"path = {str(self.path)!r} is there already; to go on with "
+                f"it leave "
+                f"session out, "
+                f"or choose another path."
+            )
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | (os.O_EXCL if session is not None else 0), 0o644)
+        self._file = os.open(
+            self.path,
+            os.O_RDWR | os.O_APPEND | os.O_CREAT | (os.O_EXCL if session is not None else 0),
+            0o644,
+        )
         try:
             lock(self._file, self.path)
             if session is None:
@@ -125,13 +157,21 @@ class Journal:
         self.session.clock = self._clock
 
     def decide(
-        self, context: Round | None = None, eligible: Mask | None = None, id: Id | None = None, names: Sequence[str] | None = None
-    ) -> Decision:  # fmt: skip
+        self,
+        context: Round | None = None,
+        eligible: Mask | None = None,
+        id: Id | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Decision:
         """As `Session.decide`."""
         before, labels = self.session.decided, candidates(self.session, context, names)
 
         def line(decision: Decision) -> JsonObject | None:
-            return decision_line(self.session, decision, labels) if self.session.decided > before else None
+            return (
+                decision_line(self.session, decision, labels)
+                if self.session.decided > before
+                else None
+            )
 
         return self._call(line, self.session.decide, context, eligible, id, names)
 
@@ -140,7 +180,11 @@ class Journal:
         decision = self.session.known(id)
 
         def line(new: bool) -> JsonObject | None:
-            return {"call": "reward", "id": checked_id(id), "value": plain_reward(decision, value)} if new and decision else None
+            return (
+                {"call": "reward", "id": checked_id(id), "value": plain_reward(decision, value)}
+                if new and decision
+                else None
+            )
 
         return self._call(line, self.session.reward, id, value)
 
@@ -155,17 +199,31 @@ class Journal:
     def expire(self, older_than: int | None = None, *, ids: Iterable[Id] | None = None) -> list[Id]:
         """As `Session.expire`."""
         listed = None if ids is None else list(checks.ordered("ids", ids))
-        return self._call(lambda gone: {"call": "expire", "ids": gone} if gone else None, self.session.expire, older_than, ids=listed)
+        return self._call(
+            lambda gone: {"call": "expire", "ids": gone} if gone else None,
+            self.session.expire,
+            older_than,
+            ids=listed,
+        )
 
     def add_arms(
-        self, names: Sequence[str] | None = None, features: ArrayLike | None = None, *, number: int | None = None
-    ) -> list[int]:  # fmt: skip
+        self,
+        names: Sequence[str] | None = None,
+        features: ArrayLike | None = None,
+        *,
+        number: int | None = None,
+    ) -> list[int]:
         """As `Session.add_arms`, but for oracles that know arms by number."""
         called = None if names is None else list(checks.ordered("names", names))
         rows = None if features is None else np.asarray(features, dtype=np.float64)
 
         def line(added: list[int]) -> JsonObject:
-            return {"call": "add_arms", "names": called, "features": None if rows is None else rows.tolist(), "number": len(added)}
+            return {
+                "call": "add_arms",
+                "names": called,
+                "features": None if rows is None else rows.tolist(),
+                "number": len(added),
+            }
 
         return self._call(line, self.session.add_arms, called, rows, number=number)
 
@@ -178,11 +236,15 @@ class Journal:
         self._call(lambda _: {"call": "restore", "arm": plain_arm(arm)}, self.session.restore, arm)
 
     def checkpoint(self) -> None:
-        """Write the whole session, so that reading the file makes only later calls again. As long as `Session.save` takes."""
-        self._call(lambda _: {"call": "checkpoint", "session": session_text(self.session)}, lambda: None)
+        """Write the whole session, so that reading the file makes only later calls again. As long
+        as `Session.save` takes."""
+        self._call(
+            lambda _: {"call": "checkpoint", "session": session_text(self.session)}, lambda: None
+        )
 
     def close_file(self) -> None:
-        """Release the file, which another process may then write to. Calls after it raise ValueError. Once more changes nothing."""
+        """Release the file, which another process may then write to. Calls after it raise
+        ValueError. Once more changes nothing."""
         if self._file >= 0:
             self._broken = "was closed"
             file, self._file = self._file, -1
@@ -190,7 +252,11 @@ class Journal:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
-            f"a journal has no {name}; it has decide and reward by id, cancel, close, expire, add_arms, retire, restore and checkpoint. "
+            f"a journal has no {name}; it has decide and reward by id, "
+            f"cancel, close, "
+            f"expire, "
+            f"add_arms, retire, "
+            f"restore and checkpoint. "
             "What changes nothing, such as explain, is asked of journal.session."
         )
 
@@ -208,17 +274,36 @@ class Journal:
         return f"Journal({str(self.path)!r}, {self.session!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a journal is the one writer of its file and cannot be copied or pickled; copy journal.session.")
+        raise TypeError(
+            "a journal is the one writer of its file and cannot be "
+            "copied or "
+            "pickled; copy "
+            "journal.session."
+        )
 
     def _counts(self) -> tuple[int, int, int]:
         return self.session.decided, self.session.rounds, self.session.played
 
-    def _call(self, line: Callable[[T], JsonObject | None], function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Call the session, and write the line of what it returned. line: None where nothing has changed."""
+    def _call(
+        self,
+        line: Callable[[T], JsonObject | None],
+        function: Callable[P, T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Call the session, and write the line of what it returned. line: None where nothing has
+        changed."""
         if self._broken is not None:
-            raise ValueError(f"the journal {str(self.path)!r} {self._broken}; open it again: tr.Journal(path).")
+            raise ValueError(
+                f"the journal {str(self.path)!r} {self._broken}; open it again: tr.Journal(path)."
+            )
         if self._counts() != self._seen:
-            raise ValueError(f"the session of {str(self.path)!r} was changed past its journal; open it again: tr.Journal(path).")
+            raise ValueError(
+                f"the session of {str(self.path)!r} was changed past its "
+                f"journal; open "
+                f"it again: "
+                f"tr.Journal(path)."
+            )
         self._broken = "was interrupted in a call, so that its session may be ahead of its file"
         self._clock.moment = max(time.time(), self._clock.moment)
         try:
@@ -249,7 +334,8 @@ class Journal:
 
 
 def lock(file: int, path: pathlib.Path) -> None:
-    """Hold a file for this process alone, until it is closed. Raises ValueError where another has it."""
+    """Hold a file for this process alone, until it is closed. Raises ValueError where another has
+    it."""
     try:
         import fcntl
     except ImportError:  # no such locks on Windows
@@ -257,7 +343,12 @@ def lock(file: int, path: pathlib.Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ValueError(f"path = {str(path)!r} is written to by another journal; give every process a file of its own.") from None
+        raise ValueError(
+            f"path = {str(path)!r} is written to by another journal; give every "
+            f"process a "
+            f"file of "
+            f"its own."
+        ) from None
 
 
 def session_text(session: Session) -> str:
@@ -268,28 +359,45 @@ def beginning(session: Session) -> JsonObject:
     """The first line: the session, and what a log needs to know of it."""
     X = session.arms.features
     return {
-        "journal": FORMAT, "version": version(), "session": session_text(session), "arms": session.arms.number, "names": session.names,
-        "catalogue": session.catalogue, "sets": session.arms.oracle is not None, "features": None if X is None else np.asarray(X).tolist(),
-        "window": session.window.total_seconds() if isinstance(session.window, timedelta) else session.window,
-        "timed": isinstance(session.window, timedelta), "default_reward": session.default_reward,
-    }  # fmt: skip
+        "journal": FORMAT,
+        "version": version(),
+        "session": session_text(session),
+        "arms": session.arms.number,
+        "names": session.names,
+        "catalogue": session.catalogue,
+        "sets": session.arms.oracle is not None,
+        "features": None if X is None else np.asarray(X).tolist(),
+        "window": session.window.total_seconds()
+        if isinstance(session.window, timedelta)
+        else session.window,
+        "timed": isinstance(session.window, timedelta),
+        "default_reward": session.default_reward,
+    }
 
 
-def candidates(session: Session, context: Round | None, names: Sequence[str] | None) -> list[str] | None:
+def candidates(
+    session: Session, context: Round | None, names: Sequence[str] | None
+) -> list[str] | None:
     if names is not None or not session.catalogue or not isinstance(context, Mapping):
         return None if names is None else list(checks.ordered("names", names))
-    alone = session.encoder is not None and not all(isinstance(row, Mapping) for row in context.values())
+    alone = session.encoder is not None and not all(
+        isinstance(row, Mapping) for row in context.values()
+    )
     return None if alone else list(context)
 
 
 def decision_line(session: Session, decision: Decision, names: Sequence[str] | None) -> JsonObject:
-    """The line of a decision. x: features, one row where all arms were shown it; mask: a 1 for every arm that could be played."""
+    """The line of a decision. x: features, one row where all arms were shown it; mask: a 1 for
+    every arm that could be played."""
     context = decision.context
     line: JsonObject = {
-        "call": "decide", "id": decision.id, "round": decision.round,
+        "call": "decide",
+        "id": decision.id,
+        "round": decision.round,
         "arm": decision.arm if isinstance(decision.arm, int) else decision.arm.tolist(),
-        "p": plain_chance(decision.propensity), "se": plain_chance(decision.propensity_se),
-    }  # fmt: skip
+        "p": plain_chance(decision.propensity),
+        "se": plain_chance(decision.propensity_se),
+    }
     if context is not None and context.features is not None:
         X = context.features
         line["x"] = (X[0] if session.arms.common and (X[0] == X).all() else X).tolist()
@@ -325,20 +433,26 @@ def plain_reward(decision: Decision, value: Any) -> float | list[list[float]]:
 
 def session_at_end(
     path: pathlib.Path, oracle: Oracle | None, policy: Policy | None, encoder: Transformer | None
-) -> tuple[Session, int]:  # fmt: skip
+) -> tuple[Session, int]:
     end, lines = 0, []
     for end, entry in read_journal(path):  # noqa: B007  the last one's end is returned
         if entry.get("session") is not None:
             lines = [entry]
         else:
             lines.append(entry)
-    session = Session.from_bytes(base64.b64decode(lines[0]["session"]), oracle=oracle, policy=policy, encoder=encoder)
+    session = Session.from_bytes(
+        base64.b64decode(lines[0]["session"]), oracle=oracle, policy=policy, encoder=encoder
+    )
     for number, entry in enumerate(lines[1:], start=1):
         try:
             replay(session, entry)
         except ValueError as error:
             raise ValueError(
-                f"path = {str(path)!r}, entry {number} since the last checkpoint, cannot be made again ({error}) by tightrope {version()}; "
+                f"path = {str(path)!r}, entry {number} since the last "
+                f"checkpoint, cannot "
+                f"be made "
+                f"again ({error}) by "
+                f"tightrope {version()}; "
                 f"the journal was begun by {lines[0].get('version', 'another')}."
             ) from error
     return session, end
@@ -351,13 +465,18 @@ def replay(session: Session, entry: JsonObject) -> None:
             decide_again(session, entry)
         case "reward":
             value = entry["value"]
-            session.reward(entry["id"], {int(arm): reward for arm, reward in value} if isinstance(value, list) else value)
+            session.reward(
+                entry["id"],
+                {int(arm): reward for arm, reward in value} if isinstance(value, list) else value,
+            )
         case "cancel":
             session.cancel(entry["id"])
         case "close":
             session.close(entry["id"])
         case "expire":
-            session.expire(ids=[id for id in entry["ids"] if session.is_open(id)])  # the clock may have closed some
+            session.expire(
+                ids=[id for id in entry["ids"] if session.is_open(id)]
+            )  # the clock may have closed some
         case "add_arms":
             session.add_arms(entry["names"], entry["features"], number=entry["number"])
         case "retire":
@@ -370,10 +489,19 @@ def replay(session: Session, entry: JsonObject) -> None:
 
 def decide_again(session: Session, entry: JsonObject) -> None:
     """Take the arm of the file, after the policy has drawn as it did then."""
-    mask, parts = entry.get("mask"), [entry.get(name) for name in ("x", "baseline", "baseline_mean", "segment")]
+    mask, parts = (
+        entry.get("mask"),
+        [entry.get(name) for name in ("x", "baseline", "baseline_mean", "segment")],
+    )
     X, baseline, mean, segment = parts
     eligible = None if mask is None else mask_of_text(mask)
-    context = None if parts == [None] * 4 else Context(None if X is None else np.array(X), None, baseline, mean, segment)
+    context = (
+        None
+        if parts == [None] * 4
+        else Context(None if X is None else np.array(X), None, baseline, mean, segment)
+    )
     p, error = (math.nan if entry[name] is None else entry[name] for name in ("p", "se"))
     rows, draws, names = session.encoder is not None, entry.get("draws"), entry.get("names")
-    session.follow(entry["arm"], entry["id"], context, eligible, names, p, error, draws=draws, encoded=rows)
+    session.follow(
+        entry["arm"], entry["id"], context, eligible, names, p, error, draws=draws, encoded=rows
+    )

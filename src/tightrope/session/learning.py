@@ -1,7 +1,8 @@
-"""`learn_from`: a session that has learned a log of any size, in pieces that workers learn and that are added up in order.
+"""`learn_from`: a session that has learned a log of any size, in pieces that workers learn and that
+are added up in order.
 
-A part of the log is a run of row groups of one file, read in batches, so memory does not grow with the log. The cut depends on the files
-alone and not on the workers, so neither does the result.
+A part of the log is a run of row groups of one file, read in batches, so memory does not grow with
+the log. The cut depends on the files alone and not on the workers, so neither does the result.
 """
 
 from __future__ import annotations
@@ -79,20 +80,33 @@ def learn_from(
     Raises
     ------
     ValueError
-        For policies that do not learn by sums and for logs with bad rows, with the file and the rows.
+        For policies that do not learn by sums and for logs with bad rows, with the file and the
+        rows.
     Interrupted
         On Ctrl-C.
     """
     arguments = {
-        "arms": arms, "dimension": dimension, "points": points, "distances": distances, "oracle": oracle, "horizon": horizon,
-        "names": None if names is None else tuple(checks.ordered("names", names)), "seed": seed,
-    }  # fmt: skip
+        "arms": arms,
+        "dimension": dimension,
+        "points": points,
+        "distances": distances,
+        "oracle": oracle,
+        "horizon": horizon,
+        "names": None if names is None else tuple(checks.ordered("names", names)),
+        "seed": seed,
+    }
     session = Session(policy, **arguments)  # type: ignore[arg-type]
-    merge(policy, session.state, copied(session.state))  # refuses what cannot be added up before anything is read
+    merge(
+        policy, session.state, copied(session.state)
+    )  # refuses what cannot be added up before anything is read
     checks.ordered("features", features)
     table = _open_files(dataset)
-    columns = {"arm": None if session.catalogue and session.arms.blocks == 1 else action, "reward": reward, "features": features,
-               "baseline": baseline}  # fmt: skip
+    columns = {
+        "arm": None if session.catalogue and session.arms.blocks == 1 else action,
+        "reward": reward,
+        "features": features,
+        "baseline": baseline,
+    }
     wanted = _columns_read(columns, table.names)
     table.check(wanted)
     parts = table.pieces(LEAST_PART, MOST_PARTS)
@@ -103,7 +117,14 @@ def learn_from(
     experiment = Learning(table, parts, policy, arguments, columns, batch)
     with showing(progress, "learn_from", unit="rows") as advance:
         counted = None if advance is None else lambda done, total: advance(min(done, rows), rows)
-        outcome = run_experiment(experiment, len(parts), engine=engine, address=address, workers=workers, progress=counted)
+        outcome = run_experiment(
+            experiment,
+            len(parts),
+            engine=engine,
+            address=address,
+            workers=workers,
+            progress=counted,
+        )
     if not outcome.complete:
         raise Interrupted(None)
     for number in range(len(parts)):
@@ -141,13 +162,17 @@ class Learning:
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         """The state that has learned a part, flat, and its number of rows."""
         session, part = Session(self.policy, **self.arguments), self.parts[replication]
-        for batch in self.table.piece(part, _columns_read(self.columns, self.table.names), self.batch):
+        for batch in self.table.piece(
+            part, _columns_read(self.columns, self.table.names), self.batch
+        ):
             if slices.stopping():
                 raise Stopped
             try:
                 session.learn(batch.frame, **self.columns)
             except ValueError as error:
-                raise ValueError(f"{batch.source or 'the data set'}, rows counted from {batch.first}: {error}") from None
+                raise ValueError(
+                    f"{batch.source or 'the data set'}, rows counted from {batch.first}: {error}"
+                ) from None
             slices.advance(batch.rows)
         return flatten(session.state) | {"rounds": np.array(session.rounds)}
 
@@ -155,10 +180,17 @@ class Learning:
 def _session_of(policy: Policy, arguments: JsonObject, rows: Rows) -> Session:
     session, rounds = Session(policy, **arguments), int(rows["rounds"])
     if rounds:
-        arms = session.arms._replace(number=session.arms.blocks) if session.catalogue else session.arms
+        arms = (
+            session.arms._replace(number=session.arms.blocks) if session.catalogue else session.arms
+        )
         template = session._sized(arms.number).state if session.catalogue else session.state
-        state = restore(template, {key: value for key, value in rows.items() if key != "rounds"}, policy, arms)
-        session._stand(session._agent_of(state, arms, rounds - session.rounds), session._rounds.changed(arms=arms))
+        state = restore(
+            template, {key: value for key, value in rows.items() if key != "rounds"}, policy, arms
+        )
+        session._stand(
+            session._agent_of(state, arms, rounds - session.rounds),
+            session._rounds.changed(arms=arms),
+        )
     return session
 
 
@@ -168,7 +200,11 @@ def _open_files(dataset: object) -> InFiles:
         if isinstance(table, InFiles):
             return table
     raise ValueError(
-        f"dataset = {checks.show(dataset)} is not a Parquet file, a folder of them or a pyarrow data set; for a table in memory use "
+        f"dataset = {checks.show(dataset)} is not a Parquet file, a folder of "
+        f"them or a "
+        f"pyarrow "
+        f"data set; for a "
+        f"table in memory use "
         "Session.learn."
     )
 
@@ -176,7 +212,11 @@ def _open_files(dataset: object) -> InFiles:
 def _columns_read(columns: JsonObject, known: Sequence[str]) -> list[str]:
     """The columns that are read; a baseline may be an arm instead."""
     features = columns["features"]
-    wanted = [columns["arm"], columns["reward"], *([features] if isinstance(features, str) else features or [])]
+    wanted = [
+        columns["arm"],
+        columns["reward"],
+        *([features] if isinstance(features, str) else features or []),
+    ]
     if isinstance(columns["baseline"], str) and columns["baseline"] in known:
         wanted.append(columns["baseline"])
     return [name for name in dict.fromkeys(wanted) if name is not None]

@@ -1,4 +1,5 @@
-"""The rounds of a session: arms, their names and which of them play, and the check of all that a call says about a round."""
+"""The rounds of a session: arms, their names and which of them play, and the check of all that a
+call says about a round."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
@@ -14,9 +15,13 @@ from .arms import Names, checked_names
 
 MOST_EQUAL = 20  # decisions with equal rows for all arms, before that is taken for a mistake
 
-Round = ArrayLike | Context | Mapping[str, ArrayLike]  # features, all that a round shows, or features by a candidate's name
+Round = (
+    ArrayLike | Context | Mapping[str, ArrayLike]
+)  # features, all that a round shows, or features by a candidate's name
 Mask = ArrayLike | Collection[str]  # which arms may be played: bools, or names
-Played = SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray  # an arm, or those of a set, by number or name
+Played = (
+    SupportsIndex | str | Sequence[SupportsIndex | str] | np.ndarray
+)  # an arm, or those of a set, by number or name
 Labels = tuple[str, ...] | None  # the candidates' names where a round brings them
 
 
@@ -27,7 +32,8 @@ class CheckedRound(NamedTuple):
 
 
 class Rounds:
-    """The arms of a session and what its rounds have shown: a value, which is replaced and never changed.
+    """The arms of a session and what its rounds have shown: a value, which is replaced and never
+    changed.
 
     Attributes
     ----------
@@ -61,27 +67,53 @@ class Rounds:
         return self.arms._replace(features=None) if self.changing else self.arms
 
     def count(self, context: Context) -> int:
-        return self.arms.number if context.features is None else context.features.shape[0] * self.arms.blocks
+        return (
+            self.arms.number
+            if context.features is None
+            else context.features.shape[0] * self.arms.blocks
+        )
 
     def checked(
-        self, context: Any, eligible: Mask | None, names: Sequence[str] | None, begun: bool, past: bool = False, deciding: bool = False
+        self,
+        context: Any,
+        eligible: Mask | None,
+        names: Sequence[str] | None,
+        begun: bool,
+        past: bool = False,
+        deciding: bool = False,
     ) -> CheckedRound:
         """The round that a call describes. Changes nothing.
 
-        begun: whether anything was decided or learned yet. past: for a round in which arms that are retired by now were played. deciding:
-        for a new visitor, who is not shown what the last one was.
+        begun: whether anything was decided or learned yet. past: for a round in which arms that are
+        retired by now were played. deciding: for a new visitor, who is not shown what the last one
+        was.
         """
         last = self.last
-        if context is None and eligible is None and not self.changing and self.retired is None and names is None:
-            return CheckedRound(last if last.eligible is None else last._replace(eligible=None), None, False)
+        if (
+            context is None
+            and eligible is None
+            and not self.changing
+            and self.retired is None
+            and names is None
+        ):
+            return CheckedRound(
+                last if last.eligible is None else last._replace(eligible=None), None, False
+            )
         if names is not None and not self.catalogue:
-            raise ValueError("names was given, but only a catalogue (dimension without arms) takes names with every call.")
+            raise ValueError(
+                "names was given, but only a catalogue (dimension without "
+                "arms) takes "
+                "names with "
+                "every call."
+            )
         if self.catalogue and isinstance(context, Mapping):
             names, context = list(context), [context[name] for name in context]
         stated = context if isinstance(context, Context) else Context(features=context)
         features = self._features(stated.features, begun, deciding)
         lasting = self.arms.oracle is None and not self.catalogue and self.arms.number > 1
-        common = lasting and (self.arms.common if stated.features is None else np.ndim(stated.features) == 1)
+        common = lasting and (
+            self.arms.common if stated.features is None else np.ndim(stated.features) == 1
+        )
         count = self.arms.number if features is None else features.shape[0] * self.arms.blocks
         labels = None if names is None else checked_names("names", names, count)
         calling = self.names if labels is None else Names(labels)
@@ -90,11 +122,18 @@ class Rounds:
         baseline, mean, segment = usual.baseline, usual.baseline_mean, stated.segment
         number = None if baseline is None else calling.number("baseline", baseline, count)
         known = None if mean is None else checks.real("baseline_mean", mean)
-        context = Context(features, mask, number, known, None if segment is None else checks.integer("segment", segment, least=0))
+        context = Context(
+            features,
+            mask,
+            number,
+            known,
+            None if segment is None else checks.integer("segment", segment, least=0),
+        )
         return CheckedRound(context, labels, common)
 
     def _features(self, context: object, begun: bool, deciding: bool) -> np.ndarray | None:
-        """The features of a round: those given, else those of the round before, but for one that is to be decided."""
+        """The features of a round: those given, else those of the round before, but for one that is
+        to be decided."""
         if context is not None:
             self._check_change(begun)
             number = None if self.catalogue else self.arms.rows
@@ -104,13 +143,17 @@ class Rounds:
         features = self.last.features if self.last.features is not None else self.arms.features
         if features is None or deciding:
             rows = "n" if self.catalogue else self.arms.rows
-            raise ValueError(f"context is missing; pass this round's ({rows}, {self.arms.dimension}) features.")
+            raise ValueError(
+                f"context is missing; pass this round's ({rows}, {self.arms.dimension}) features."
+            )
         return np.asarray(features)
 
     def _mask(self, eligible: object, calling: Names, count: int, past: bool) -> np.ndarray | None:
         mask = None
         if eligible is not None:
-            mask = checks.mask("eligible", self._per_arm(calling.mask(eligible, count), count), count)
+            mask = checks.mask(
+                "eligible", self._per_arm(calling.mask(eligible, count), count), count
+            )
         if self.retired is not None and not past:
             mask = ~self.retired if mask is None else mask & ~self.retired
             if not mask.any():
@@ -130,16 +173,35 @@ class Rounds:
         if "contexts" not in type(self.policy).TRAITS.accepts:
             name, d = type(self.policy).__name__, self.arms.dimension
             remedy = (
-                f"; for new features every round start with arms={self.arms.rows}, dimension={d}" if self.arms.oracle is not None else ""
+                f"; for new features every round start with arms={self.arms.rows}, dimension={d}"
+                if self.arms.oracle is not None
+                else ""
             )
-            raise ValueError(f"context was given, but {name} does not take features that change in a session with fixed arms{remedy}.")
+            raise ValueError(
+                f"context was given, but {name} does not take features that "
+                f"change in a "
+                f"session "
+                f"with fixed arms{remedy}."
+            )
         if begun:
-            raise ValueError("context was given, but this session has learned with fixed arms; start it with dimension=d instead.")
+            raise ValueError(
+                "context was given, but this session has learned with fixed "
+                "arms; start "
+                "it with "
+                "dimension=d instead."
+            )
 
     def all_equal(self, context: Context) -> bool:
-        """Whether the arms' rows are equal to each other, as they were in many decisions and never otherwise: probably by mistake."""
+        """Whether the arms' rows are equal to each other, as they were in many decisions and never
+        otherwise: probably by mistake."""
         features = context.features
-        if self.equal < MOST_EQUAL or features is None or self.arms.oracle is not None or self.catalogue or self.arms.common:
+        if (
+            self.equal < MOST_EQUAL
+            or features is None
+            or self.arms.oracle is not None
+            or self.catalogue
+            or self.arms.common
+        ):
             return False
         return len(features) > 1 and bool((features == features[0]).all())
 
@@ -149,7 +211,8 @@ class Rounds:
         return other
 
     def record_context(self, context: Context, decided: bool, common: bool = False) -> "Rounds":
-        """After a round that was decided, or only learned from. common: all arms were shown one row."""
+        """After a round that was decided, or only learned from. common: all arms were shown one
+        row."""
         features, last = context.features, self.last
         if context is last and not (self.catalogue and features is not None):
             return self
@@ -158,7 +221,9 @@ class Rounds:
                 return self
             # a mask and a segment are no news to the next round, a baseline is
             lasting = context.baseline is not None or context.baseline_mean is not None
-            return self.changed(last=context._replace(eligible=None, segment=None) if lasting else PLAIN)
+            return self.changed(
+                last=context._replace(eligible=None, segment=None) if lasting else PLAIN
+            )
         arms, equal = self.arms, self.equal
         if self.catalogue and arms.number != self.count(context):
             arms = arms._replace(number=self.count(context))
@@ -170,49 +235,80 @@ class Rounds:
             same = arms is self.arms and equal == self.equal and self.changing
             return self if same else self.changed(arms=arms, equal=equal, changing=True)
         shown = last.features
-        several = self.several or not (shown is None or shown is features or np.array_equal(shown, features))
+        several = self.several or not (
+            shown is None or shown is features or np.array_equal(shown, features)
+        )
         return self.changed(arms=arms, equal=equal, changing=True, several=several, last=context)
 
     def grown(self, arms: Arms, names: Names) -> "Rounds":
         more = arms.number - self.arms.number
         last = self.last._replace(features=None, eligible=None)
-        retired = None if self.retired is None else np.concatenate([self.retired, np.zeros(more, dtype=np.bool_)])
-        return self.changed(arms=arms, names=names, last=PLAIN if last == PLAIN else last, retired=retired)
+        retired = (
+            None
+            if self.retired is None
+            else np.concatenate([self.retired, np.zeros(more, dtype=np.bool_)])
+        )
+        return self.changed(
+            arms=arms, names=names, last=PLAIN if last == PLAIN else last, retired=retired
+        )
 
     def retiring(self, arm: str | int, value: bool) -> "Rounds":
         if self.catalogue:
-            raise ValueError("this session takes new candidates at every call; leave out those that are retired.")
+            raise ValueError(
+                "this session takes new candidates at every call; leave out those that are retired."
+            )
         k = self.names.number("arm", arm, self.arms.number)
-        now = np.zeros(self.arms.number, dtype=np.bool_) if self.retired is None else self.retired.copy()
+        now = (
+            np.zeros(self.arms.number, dtype=np.bool_)
+            if self.retired is None
+            else self.retired.copy()
+        )
         now[k] = value
         if now.all():
-            raise ValueError(f"arm = {checks.show(arm)} is the last one left; at least one arm must stay.")
+            raise ValueError(
+                f"arm = {checks.show(arm)} is the last one left; at least one arm must stay."
+            )
         return self.changed(retired=now if now.any() else None)
 
     def same_arms(self, other: "Rounds") -> bool:
         """Whether what both sessions learn is about the same arms."""
         a, b = self.arms, other.arms
         mine, others = (
-            (each.catalogue, each.changing, each.names.texts, each.arms.dimension, each.arms.blocks) for each in (self, other)
-        )  # fmt: skip
+            (each.catalogue, each.changing, each.names.texts, each.arms.dimension, each.arms.blocks)
+            for each in (self, other)
+        )
         if mine != others or self.catalogue:
             return mine == others
-        return a.number == b.number and (self.changing or a.features is None or np.array_equal(a.features, b.features))  # type: ignore[arg-type]
+        return a.number == b.number and (
+            self.changing
+            or a.features is None
+            # which the other has as well, being of the same kind
+            or np.array_equal(a.features, b.features)  # type: ignore[arg-type]
+        )
 
-    # Points --------------------------------------------------------------------------------------------------------------
+    # Points ---------------------------------------------------------------------------------------
 
     def points(self) -> np.ndarray:
         if self.arms.points is None:
-            raise ValueError("these arms have no points; give them as points= when the session starts.")
+            raise ValueError(
+                "these arms have no points; give them as points= when the session starts."
+            )
         return np.asarray(self.arms.points)
 
     def arm_at(self, point: ArrayLike) -> int:
         points = self.points()
-        wanted = checks.vector("point", np.atleast_1d(checks.floats("point", point)), length=1 if points.ndim == 1 else points.shape[1])
+        wanted = checks.vector(
+            "point",
+            np.atleast_1d(checks.floats("point", point)),
+            length=1 if points.ndim == 1 else points.shape[1],
+        )
         apart = np.abs(points.reshape(points.shape[0], -1) - wanted).max(axis=1)
         k = int(apart.argmin())
         if apart[k] > 1e-9 * max(float(np.ptp(points)), np.abs(wanted).max()):
             raise ValueError(
-                f"point = {checks.show(point)} is no point of this session; the nearest is {checks.show(points[k].tolist())}, arm {k}."
+                f"point = {checks.show(point)} is no point of this "
+                f"session; the "
+                f"nearest is "
+                f"{checks.show(points[k].tolist())}, arm {k}."
             )
         return k

@@ -1,4 +1,5 @@
-"""`Session`: a policy in service, many decisions open at once, by the very kernels that simulations run."""
+"""`Session`: a policy in service, many decisions open at once, by the very kernels that simulations
+run."""
 
 import pathlib
 from collections.abc import Iterable, Sequence
@@ -37,8 +38,19 @@ from .parts import AgentAndRounds
 from .rounds import Mask, Round
 
 PER_ARM = {  # what explanations say arm by arm
-    "mean", "width", "lower", "upper", "index", "probability", "probability_se", "pulls", "safe", "design", "direction_scores", "rates",
-}  # fmt: skip
+    "mean",
+    "width",
+    "lower",
+    "upper",
+    "index",
+    "probability",
+    "probability_se",
+    "pulls",
+    "safe",
+    "design",
+    "direction_scores",
+    "rates",
+}
 SHOWN_ARMS = 20  # of a session in a notebook
 
 
@@ -48,10 +60,12 @@ SessionType = TypeVar("SessionType", bound="Session")
 class Session(DecidingSession):
     """One policy, its state, its random stream and its open decisions.
 
-    Exactly one of arms, points, distances and names says which arms there are; names may also come with one of the others. With none
-    of them, and dimension, the session is a catalogue: every call brings any number of candidates with their features.
+    Exactly one of arms, points, distances and names says which arms there are; names may also come
+    with one of the others. With none of them, and dimension, the session is a catalogue: every call
+    brings any number of candidates with their features.
 
-    Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one thread at a time.
+    Bad input raises ValueError and leaves the session as it was. Not thread-safe: one session, one
+    thread at a time.
 
     Parameters
     ----------
@@ -66,33 +80,41 @@ class Session(DecidingSession):
     dimension : int >= 1
         d, where features come with every round.
     oracle : Oracle
-        Chooses sets of arms, see `tr.oracles`; for `oracles.Promotions` give the users as arms. Default None: single arms.
+        Chooses sets of arms, see `tr.oracles`; for `oracles.Promotions` give the users as arms.
+        Default None: single arms.
     horizon : int >= 1
         T, in rounds, for policies whose widths use it.
     seed : int >= 0
-        Of the policy's own randomness, default 0; `simulate` with the same seed makes the same choices in replication 0.
+        Of the policy's own randomness, default 0; `simulate` with the same seed makes the same
+        choices in replication 0.
     names : iterable of K str
-        By which arms can be called. A whole number in a call is an arm's position, as `select` returns it; in a table it is the arm whose
-        name reads so, and refused where it could as well be the position of another.
+        By which arms can be called. A whole number in a call is an arm's position, as `select`
+        returns it; in a table it is the arm whose name reads so, and refused where it could as well
+        be the position of another.
     window : int >= 1, str or timedelta
-        A decision that is older is closed with default_reward: in rounds (a number), or in time (text such as "90s", "12h", "14d", or a
-        timedelta), which is looked at whenever something is decided or answered. Default None: decisions stay open.
+        A decision that is older is closed with default_reward: in rounds (a number), or in time
+        (text such as "90s", "12h", "14d", or a timedelta), which is looked at whenever something is
+        decided or answered. Default None: decisions stay open.
     default_reward : float
         The reward of a decision that the window closes, in units of reward; required with a window.
     apply : "on arrival" or "in order"
-        Rewards are learned from as they arrive, the default, or in the order of their decisions: each is held back until all earlier
-        decisions are closed. A guarantee on linear rewards needs that where the delay depends on the reward.
+        Rewards are learned from as they arrive, the default, or in the order of their decisions:
+        each is held back until all earlier decisions are closed. A guarantee on linear rewards
+        needs that where the delay depends on the reward.
     after_stop : "winner" or "explore"
-        Where an identification policy has its answer, play the winner, if it is eligible (the default), or what the policy would try
-        next, to learn more than was asked.
+        Where an identification policy has its answer, play the winner, if it is eligible (the
+        default), or what the policy would try next, to learn more than was asked.
     measured : bool
-        Default True. False where no decision needs its propensity, which then costs nothing and is NaN: such decisions cannot be evaluated.
+        Default True. False where no decision needs its propensity, which then costs nothing and is
+        NaN: such decisions cannot be evaluated.
     draws : int in 10..10^8
-        How many random draws stand behind a propensity that is not exact; a decision tells its standard error. Fewer are quicker, more are
-        closer. None, the default: the policy's own number, such as 500 for LinTS.
+        How many random draws stand behind a propensity that is not exact; a decision tells its
+        standard error. Fewer are quicker, more are closer. None, the default: the policy's own
+        number, such as 500 for LinTS.
     encoder : Encoder, or anything with its `transform`
-        Makes the features of rounds from rows by column name: a dict for all arms, a list of dicts, or a table with a row for each arm. It
-        must have been fitted. Files hold an `Encoder`; `load` asks for any other again.
+        Makes the features of rounds from rows by column name: a dict for all arms, a list of dicts,
+        or a table with a row for each arm. It must have been fitted. Files hold an `Encoder`;
+        `load` asks for any other again.
     clock : function returning seconds since 1970
         Says the time for a window in time, default `time.time`.
 
@@ -114,7 +136,11 @@ class Session(DecidingSession):
 
     def __repr__(self) -> str:
         number = self.arms.number
-        arms = f"{self.arms.dimension} features a candidate" if self.catalogue else f"{number:,} arm{'s' if number != 1 else ''}"
+        arms = (
+            f"{self.arms.dimension} features a candidate"
+            if self.catalogue
+            else f"{number:,} arm{'s' if number != 1 else ''}"
+        )
         form = regressions_in(self.state) if self.rounds or self.decided else None
         model = [] if form is None else [form]
         parts = [
@@ -136,12 +162,21 @@ class Session(DecidingSession):
             known = self.explain() if few else {}
         except ValueError:  # no round has shown its features yet
             known = {}
-        columns = [name for name in ("mean", "lower", "upper", "index", "probability") if name in known]
+        columns = [
+            name for name in ("mean", "lower", "upper", "index", "probability") if name in known
+        ]
         called = self._rounds.names
-        rows = [[called.of(k), *(float(known[name][k]) for name in columns)] for k in range(self.arms.number)] if columns else []
+        rows = (
+            [
+                [called.of(k), *(float(known[name][k]) for name in columns)]
+                for k in range(self.arms.number)
+            ]
+            if columns
+            else []
+        )
         return files.table(repr(self).strip("<>"), ["arm", *columns] if columns else [], rows)
 
-    # Deciding ------------------------------------------------------------------------------------------------------------
+    # Deciding -------------------------------------------------------------------------------------
 
     def decide_many(
         self,
@@ -151,15 +186,18 @@ class Session(DecidingSession):
         *,
         number: int | None = None,
     ) -> batches.Decisions:
-        """Decide for many rounds at once, as for a campaign: the same as `decide` for one after the other, to the bit, or nothing at all.
+        """Decide for many rounds at once, as for a campaign: the same as `decide` for one after the
+        other, to the bit, or nothing at all.
 
-        All are decided before any of their rewards is known, so nothing is learned between the first and the last.
+        All are decided before any of their rewards is known, so nothing is learned between the
+        first and the last.
 
         Parameters
         ----------
         contexts : (n, d) array, (n, K, d) array, list of n, or table
-            A row that all arms of the round are shown; features of every arm; what `decide` takes, for each round; with an encoder a table
-            with a row for each round. None where rounds show nothing.
+            A row that all arms of the round are shown; features of every arm; what `decide` takes,
+            for each round; with an encoder a table with a row for each round. None where rounds
+            show nothing.
         ids : iterable of n str or int
             Your own, unique and new. Default: made.
         eligible : mask as for `decide`, or (n, K) array of bool
@@ -170,7 +208,8 @@ class Session(DecidingSession):
         Returns
         -------
         Decisions
-            Columns ids, arm, name, propensity and propensity_se; `frame()` makes a pandas table of them.
+            Columns ids, arm, name, propensity and propensity_se; `frame()` makes a pandas table of
+            them.
 
         Raises
         ------
@@ -178,11 +217,11 @@ class Session(DecidingSession):
             For a round or an id that `decide` would refuse, with its row; then nothing is decided.
 
         Notes
-        -----
-        A compiled policy over single arms chooses in one compiled call. Features stay in one array until the last of these decisions is
-        closed: a copy, or `contexts` itself where it is read-only (`contexts.flags.writeable = False`). Propensities of policies that draw
-        are computed one after the other, as `decide` does; `measured=False` leaves them out. Sets, catalogues, windows, conservative and
-        identification policies are decided one by one.
+        ----- A compiled policy over single arms chooses in one compiled call. Features stay in one
+        array until the last of these decisions is closed: a copy, or `contexts` itself where it is
+        read-only (`contexts.flags.writeable = False`). Propensities of policies that draw are
+        computed one after the other, as `decide` does; `measured=False` leaves them out. Sets,
+        catalogues, windows, conservative and identification policies are decided one by one.
 
         Examples
         --------
@@ -194,13 +233,13 @@ class Session(DecidingSession):
         """
         return batches.decide_many(self, contexts, ids, eligible, number)
 
-    # Rewards -------------------------------------------------------------------------------------------------------------
+    # Rewards --------------------------------------------------------------------------------------
 
     def reward_many(self, ids: Iterable[Id], values: Iterable[object]) -> int:
         """Take in many rewards: the same as `reward` for one after the other, in this order.
 
-        All rows are checked before the first is learned. Rewards of decisions that `decide_many` made together are learned in one compiled
-        call.
+        All rows are checked before the first is learned. Rewards of decisions that `decide_many`
+        made together are learned in one compiled call.
 
         Parameters
         ----------
@@ -217,28 +256,35 @@ class Session(DecidingSession):
         Raises
         ------
         ValueError
-            For an unknown id, another reward for a decision that has one, or a value that is no reward of the policy, with its row.
+            For an unknown id, another reward for a decision that has one, or a value that is no
+            reward of the policy, with its row.
         """
         self._close_overdue()
         return batches.reward_many(self, ids, values)
 
-    # Learning from logs and from other sessions ----------------------------------------------------------------------------
+    # Learning from logs and from other sessions ---------------------------------------------------
 
     def learn(
-        self, frame: NamedColumns, arm: str | None = "arm", reward: str = "reward", features: Sequence[str] | str | None = None,
+        self,
+        frame: NamedColumns,
+        arm: str | None = "arm",
+        reward: str = "reward",
+        features: Sequence[str] | str | None = None,
         baseline: int | str | None = None,
-    ) -> int:  # fmt: skip
-        """Learn from a whole log of rewards that no decision of this session stands for, by compiled code. O(update) a row.
+    ) -> int:
+        """Learn from a whole log of rewards that no decision of this session stands for, by
+        compiled code. O(update) a row.
 
         Parameters
         ----------
         frame : table
             With named columns: of pandas, polars, pyarrow or DuckDB, or a dict of arrays.
         arm, reward : str
-            Columns of arms (numbers, or names) and of rewards. Rows without a reward (null or NaN) are left out. A catalogue needs no arm.
+            Columns of arms (numbers, or names) and of rewards. Rows without a reward (null or NaN)
+            are left out. A catalogue needs no arm.
         features : str or list of str
-            Its d columns of the played arm's features, or one column of arrays (d,), where features change; a session with an encoder
-            makes them of the table's rows.
+            Its d columns of the played arm's features, or one column of arrays (d,), where features
+            change; a session with an encoder makes them of the table's rows.
         baseline : int or str
             The baseline arm or its name, or a column of them, where every round has its own.
 
@@ -250,7 +296,8 @@ class Session(DecidingSession):
         Raises
         ------
         ValueError
-            For a frame with bad rows, with their number and the first of them; then nothing of it is learned.
+            For a frame with bad rows, with their number and the first of them; then nothing of it
+            is learned.
         """
         rounds, bounds = self._rounds, (self._least, self._most)
         arms, state = self.arms, self.state
@@ -258,17 +305,25 @@ class Session(DecidingSession):
             arms = arms._replace(number=arms.blocks)
             state = self._sized(arms.number).state
             arm = None if arms.blocks == 1 else arm
-        columns = encoded_rows(self.encoder, frame) if self.encoder is not None and features is None else features
-        log = read_training_rows(frame, arm, reward, columns, baseline, rounds.changing, arms, self.names, bounds)
+        columns = (
+            encoded_rows(self.encoder, frame)
+            if self.encoder is not None and features is None
+            else features
+        )
+        log = read_training_rows(
+            frame, arm, reward, columns, baseline, rounds.changing, arms, self.names, bounds
+        )
         state = feed(self.policy, copied(state), arms, log)
         self._stand(self._agent_of(state, arms, int(log.rewards.size)), rounds.changed(arms=arms))
         return int(log.rewards.size)
 
     def merge(self, other: "Session") -> None:
-        """Take in all that another session of the same policy and arms has learned, as if its rewards had been fed to this one.
+        """Take in all that another session of the same policy and arms has learned, as if its
+        rewards had been fed to this one.
 
-        Of a fork of this session, or one that comes with it from one session by `fork` or `load(seed=...)`, what is new is added. Only for
-        policies whose state is a sum, such as counts, or V and b of a regression.
+        Of a fork of this session, or one that comes with it from one session by `fork` or
+        `load(seed=...)`, what is new is added. Only for policies whose state is a sum, such as
+        counts, or V and b of a regression.
 
         Parameters
         ----------
@@ -278,32 +333,58 @@ class Session(DecidingSession):
         Raises
         ------
         ValueError
-            With nothing changed: for a policy that cannot be merged, for sessions that differ in policy or arms, for this session itself,
-            and where rewards would count twice, because the other was merged before or it is not known what they share.
+            With nothing changed: for a policy that cannot be merged, for sessions that differ in
+            policy or arms, for this session itself, and where rewards would count twice, because
+            the other was merged before or it is not known what they share.
         """
         base = self._mergeable(other)
-        now, merged, its = self._absorbed(*sum_of_both(self, other, base), other), digest(other), other._past
+        now, merged, its = (
+            self._absorbed(*sum_of_both(self, other, base), other),
+            digest(other),
+            other._past,
+        )
         joined = self._past.knowing(*its.known, merged)
-        self._past, self._now, other._past = joined, now, its.knowing(merged)  # all of it or nothing
+        self._past, self._now, other._past = (
+            joined,
+            now,
+            its.knowing(merged),
+        )  # all of it or nothing
 
     def _mergeable(self, other: "Session") -> Base | None:
-        """The base that this session shares with another; ValueError where the two cannot be merged."""
+        """The base that this session shares with another; ValueError where the two cannot be
+        merged."""
         if not isinstance(other, Session):
             raise ValueError(f"other = {checks.show(other)} is not a session.")
         mine, its = (label(one.policy) for one in (self, other))
         if mine != its:
-            raise ValueError(f"other has the policy {its}, but this session has {mine}; only equal policies learn the same sums.")
+            raise ValueError(
+                f"other has the policy {its}, but this session has {mine}; "
+                f"only equal "
+                f"policies "
+                f"learn the same sums."
+            )
         if not self._rounds.same_arms(other._rounds):
-            raise ValueError("other has other arms, features or names than this session; what they learned is not about the same things.")
+            raise ValueError(
+                "other has other arms, features or names than this session; "
+                "what they "
+                "learned is "
+                "not about the same things."
+            )
         if not same_form(self.state, other.state):
             here, there = regressions_in(self.state), regressions_in(other.state)
             raise ValueError(
-                f"other has {there}, but this session has {here}: one was shown a row for every arm, (K, d), and the other one row for "
+                f"other has {there}, but this session has {here}: one was "
+                f"shown a row "
+                f"for every "
+                f"arm, (K, d), and "
+                f"the other one row for "
                 "all of them, (d,); show both the same."
             )
         base = shared(self, other)
         if other.waiting:
-            raise ValueError(f"other has {other.waiting} open decisions; update, close or cancel them first.")
+            raise ValueError(
+                f"other has {other.waiting} open decisions; update, close or cancel them first."
+            )
         return base
 
     def _absorbed(self, state: State, rewards: int, other: "Session") -> AgentAndRounds:
@@ -311,14 +392,17 @@ class Session(DecidingSession):
         return self._agent_and_rounds(self._agent_of(state, rewards=rewards), rounds)
 
     def _add(self, part: "Session") -> None:
-        """`merge` with a part of one log, which no one else will ever merge: nothing about it is remembered."""
+        """`merge` with a part of one log, which no one else will ever merge: nothing about it is
+        remembered."""
         self._now = self._absorbed(*sum_of_both(self, part, self._mergeable(part)), part)
 
     def fork(self, n: int, seed: int | None = None) -> list[Self]:
-        """Sessions for n workers that go on from here, each by itself; `merge` then adds what is new in each, exactly.
+        """Sessions for n workers that go on from here, each by itself; `merge` then adds what is
+        new in each, exactly.
 
-        Each has a random stream of its own, independent of this session's and of each other's, and automatic ids of its own: "#2.17" is
-        decision 17 of the third fork ever made of a session. Open decisions stay here.
+        Each has a random stream of its own, independent of this session's and of each other's, and
+        automatic ids of its own: "#2.17" is decision 17 of the third fork ever made of a session.
+        Open decisions stay here.
 
         Parameters
         ----------
@@ -339,7 +423,12 @@ class Session(DecidingSession):
         n = checks.integer("n", n, least=1)
         seed = self.seed if seed is None else checks.seed(seed)
         if self.waiting and commit.answers(self.policy):
-            counts = f"{self.waiting} decisions are open, on whose rewards {type(self.policy).__name__} counts"
+            counts = (
+                f"{self.waiting} decisions are open, "
+                f"on whose "
+                f"rewards "
+                f"{type(self.policy).__name__} counts"
+            )
             raise ValueError(f"{counts}; answer, close or cancel them before fork.")
         branches = [extended(self._past.branch, str(self._past.forks + i)) for i in range(n)]
         forks = []
@@ -364,7 +453,7 @@ class Session(DecidingSession):
         self._agent.counts[SELECTED] = -1
         self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
-    # Arms that come and go -----------------------------------------------------------------------------------------------
+    # Arms that come and go ------------------------------------------------------------------------
 
     def add_arms(
         self,
@@ -398,14 +487,25 @@ class Session(DecidingSession):
             Where the policy cannot grow, or names or features do not fit the session.
         """
         if self.catalogue:
-            raise ValueError("this session takes new candidates at every call; there is nothing to add.")
+            raise ValueError(
+                "this session takes new candidates at every call; there is nothing to add."
+            )
         before = self.arms
-        longer, called = described_addition(before, self._rounds.names, names, features, number, oracle)
+        longer, called = described_addition(
+            before, self._rounds.names, names, features, number, oracle
+        )
         described = longer._replace(features=None) if self._rounds.changing else longer
         one = self._agent_of(grow(self.policy, copied(self.state), described), longer)
         book = self._book.grown(before.number, longer.number, longer.rows)
-        now, past = self._agent_and_rounds(one, self._rounds.grown(longer, called)), self._past._replace(base=None)
-        self._past, self._now, self._book = past, now, book  # what it began with knows nothing of these arms
+        now, past = (
+            self._agent_and_rounds(one, self._rounds.grown(longer, called)),
+            self._past._replace(base=None),
+        )
+        self._past, self._now, self._book = (
+            past,
+            now,
+            book,
+        )  # what it began with knows nothing of these arms
         return list(range(before.number, longer.number))
 
     def retire(self, arm: str | int) -> None:
@@ -478,7 +578,7 @@ class Session(DecidingSession):
         """
         return self._rounds.arm_at(point)
 
-    # Explaining ----------------------------------------------------------------------------------------------------------
+    # Explaining -----------------------------------------------------------------------------------
 
     def explain(
         self,
@@ -489,22 +589,26 @@ class Session(DecidingSession):
         draws: int | None = None,
         plain: bool = False,
     ) -> Explanation:
-        """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds. Changes nothing.
+        """Why: per-arm mean, width, lower, upper, index and probability, and what the family adds.
+        Changes nothing.
 
         Parameters
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
-            anything.
+            Features of every arm in this round, or one row that all arms are shown. None: what the
+            last round showed, if rounds show anything.
         eligible : (K,) array of bool, or names
             Arms that may be played, default all.
         arms : sequence of int or str
-            The only arms to tell of, in this order; their numbers are then under "arm". Default: all.
+            The only arms to tell of, in this order; their numbers are then under "arm". Default:
+            all.
         draws : int in 10..10^8
-            How many random draws stand behind probabilities that are sampled, as those of LinTS and of sets: more make "probability_se"
-            smaller, fewer are quicker. Default None: the policy's own number. Probabilities without "probability_se" are exact.
+            How many random draws stand behind probabilities that are sampled, as those of LinTS and
+            of sets: more make "probability_se" smaller, fewer are quicker. Default None: the
+            policy's own number. Probabilities without "probability_se" are exact.
         plain : bool
-            Whether to answer with lists, numbers and text that `json.dumps` takes, None in place of what is not finite. Default False.
+            Whether to answer with lists, numbers and text that `json.dumps` takes, None in place of
+            what is not finite. Default False.
 
         Returns
         -------
@@ -518,17 +622,38 @@ class Session(DecidingSession):
         round, _, common = self._checked_round(context, eligible, None)
         state, count = copied(self._agent_for(round, common).state), self._rounds.count(round)
         if isinstance(arms, str) or not isinstance(arms, Iterable | None):
-            raise ValueError(f"arms = {checks.show(arms)} is not a list of arms, by number or name.")
-        chosen = None if arms is None else [self._rounds.names.number("arms", arm, count) for arm in arms]
-        drawn = None if draws is None else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
+            raise ValueError(
+                f"arms = {checks.show(arms)} is not a list of arms, by number or name."
+            )
+        chosen = (
+            None
+            if arms is None
+            else [self._rounds.names.number("arms", arm, count) for arm in arms]
+        )
+        drawn = (
+            None
+            if draws is None
+            else checks.integer("draws", draws, least=LEAST_DRAWS, most=MOST_DRAWS)
+        )
         admit(self.policy, state, round)
-        report = dict(explain(self.policy, state, round, streams.stream(self.seed, self.rounds, streams.AUDIT), drawn))
+        report = dict(
+            explain(
+                self.policy,
+                state,
+                round,
+                streams.stream(self.seed, self.rounds, streams.AUDIT),
+                drawn,
+            )
+        )
         winner = self._winner(round)
         if winner is not None:
             report["probability"] = np.eye(1, count, winner)[0]
         if chosen is not None:
             report = {
-                name: value[chosen] if np.shape(value)[:1] == (count,) and name in PER_ARM else value for name, value in report.items()
+                name: value[chosen]
+                if np.shape(value)[:1] == (count,) and name in PER_ARM
+                else value
+                for name, value in report.items()
             }
             report = {"arm": np.array(chosen, dtype=np.int64)} | report
         if checks.flag("plain", plain):
@@ -536,16 +661,20 @@ class Session(DecidingSession):
             return plain_report
         return report
 
-    def propensities(self, context: Round | None = None, eligible: Mask | None = None, *, encoded: bool = False) -> np.ndarray:
-        """Chances with which `select` would play each single arm now: exact where the policy computes them exactly, else by draws.
+    def propensities(
+        self, context: Round | None = None, eligible: Mask | None = None, *, encoded: bool = False
+    ) -> np.ndarray:
+        """Chances with which `select` would play each single arm now: exact where the policy
+        computes them exactly, else by draws.
 
-        Changes nothing. With an oracle the propensity belongs to a set; ask `decide` for that of the chosen one.
+        Changes nothing. With an oracle the propensity belongs to a set; ask `decide` for that of
+        the chosen one.
 
         Parameters
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the last round showed, if rounds show
-            anything.
+            Features of every arm in this round, or one row that all arms are shown. None: what the
+            last round showed, if rounds show anything.
         eligible : (K,) array of bool, or names
             Arms that may be played, default all.
         encoded : bool
@@ -561,11 +690,19 @@ class Session(DecidingSession):
             For a session with an oracle, or a round that does not fit the session's arms.
         """
         if self.arms.oracle is not None:
-            raise ValueError("this session chooses sets, whose chances are not those of single arms; see Decision.propensity.")
+            raise ValueError(
+                "this session chooses sets, whose chances are not those "
+                "of single "
+                "arms; see "
+                "Decision.propensity."
+            )
         round, _, common = self._checked_round(context, eligible, None, encoded=encoded)
         state = copied(self._agent_for(round, common).state)
         admit(self.policy, state, round)
-        audit, chances = streams.stream(self.seed, self.rounds, streams.AUDIT), np.zeros(self._rounds.count(round))
+        audit, chances = (
+            streams.stream(self.seed, self.rounds, streams.AUDIT),
+            np.zeros(self._rounds.count(round)),
+        )
         winner = self._winner(round)
         if winner is not None:
             chances[winner] = 1.0
@@ -577,7 +714,8 @@ class Session(DecidingSession):
         return chances / total if total > 0.0 else chances
 
     def view(self) -> Self:
-        """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask them while this session goes on.
+        """A copy of what `explain`, `stopped` and `recommend` read, so that another thread may ask
+        them while this session goes on.
 
         Returns
         -------
@@ -586,14 +724,23 @@ class Session(DecidingSession):
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         now = self._now
-        one = Agent(self.policy, copied(now.agent.state), now.agent.stream, now.agent.number, now.agent.tally.copy())
+        one = Agent(
+            self.policy,
+            copied(now.agent.state),
+            now.agent.stream,
+            now.agent.number,
+            now.agent.tally.copy(),
+        )
         view._now = now._replace(agent=one)
         return view
 
     def __copy__(self) -> Self:
-        """A session that goes on by itself: a copy of what `save` writes. An oracle of one's own is shared."""
+        """A session that goes on by itself: a copy of what `save` writes. An oracle of one's own is
+        shared."""
         oracle = self.arms.oracle
-        other = type(self).from_bytes(self.to_bytes(), oracle=oracle, policy=self.policy, encoder=self.encoder)
+        other = type(self).from_bytes(
+            self.to_bytes(), oracle=oracle, policy=self.policy, encoder=self.encoder
+        )
         other.clock = self.clock
         return other
 
@@ -601,7 +748,13 @@ class Session(DecidingSession):
         return self.__copy__()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (type(self), self.to_bytes(), self.arms.oracle, self.policy, self.encoder)
+        return _unpickled, (
+            type(self),
+            self.to_bytes(),
+            self.arms.oracle,
+            self.policy,
+            self.encoder,
+        )
 
     def recommend(self) -> Explanation:
         """The arm that an identification policy would name, and what supports it.
@@ -609,10 +762,11 @@ class Session(DecidingSession):
         Returns
         -------
         dict of str to value
-            "arm"; "status": "certified" or "not certified yet"; "gap_bound": with
-            probability 1 - delta the arm is at most that much worse than the best, where rewards are bounded no more than they differ;
-            "error": the estimated probability that it is worse by more than epsilon; "samples_remaining": a forecast; "samples_range":
-            the lowest and highest of it, for leads two standard errors larger and smaller than estimated.
+            "arm"; "status": "certified" or "not certified yet"; "gap_bound": with probability 1 -
+            delta the arm is at most that much worse than the best, where rewards are bounded no
+            more than they differ; "error": the estimated probability that it is worse by more than
+            epsilon; "samples_remaining": a forecast; "samples_range": the lowest and highest of it,
+            for leads two standard errors larger and smaller than estimated.
 
         Raises
         ------
@@ -624,18 +778,22 @@ class Session(DecidingSession):
         report = dict(evidence(self.policy, copied(self.state)))
         if self._least is not None and self._most is not None:
             report["gap_bound"] = min(report["gap_bound"], self._most - self._least)
-        report["samples_range"] = forecast_range(self.rounds, report["samples_remaining"], report["error"])
+        report["samples_range"] = forecast_range(
+            self.rounds, report["samples_remaining"], report["error"]
+        )
         return {"arm": int(recommend(self.policy, self.state)), "status": status} | report
 
-    # Files ---------------------------------------------------------------------------------------------------------------
+    # Files ----------------------------------------------------------------------------------------
 
     def forget_round(self) -> None:
-        """Forget the last context, so that `decide` does not reuse it where the next round brings none."""
+        """Forget the last context, so that `decide` does not reuse it where the next round brings
+        none."""
         if self._rounds.last is not PLAIN:
             self._stand(self._agent, self._rounds.changed(last=PLAIN))
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write the session with its open decisions to one file (safetensors, no pickle); `load` continues bit for bit.
+        """Write the session with its open decisions to one file (safetensors, no pickle); `load`
+        continues bit for bit.
 
         Parameters
         ----------
@@ -650,9 +808,14 @@ class Session(DecidingSession):
 
     @classmethod
     def load(
-        cls, path: str | pathlib.Path, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None,
+        cls,
+        path: str | pathlib.Path,
+        *,
+        oracle: Oracle | None = None,
+        policy: Policy | None = None,
+        seed: int | None = None,
         encoder: Transformer | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Read a saved session.
 
         Nothing in a file chooses code to run: names are looked up among what is registered.
@@ -662,14 +825,16 @@ class Session(DecidingSession):
         path : str or Path
             What `save` wrote.
         oracle : Oracle
-            Needed again only where it was code of your own, which a file does not hold; those of `tr.oracles` come back by themselves.
+            Needed again only where it was code of your own, which a file does not hold; those of
+            `tr.oracles` come back by themselves.
         policy : Policy
-            An instance to use in place of the stored one. A registered class, also one of your own whose module is imported, is found by
-            its name.
+            An instance to use in place of the stored one. A registered class, also one of your own
+            whose module is imported, is found by its name.
         seed : int >= 0
-            None, the default: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that
-            load one file give different seeds: each has a stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it
-            began with, so that `merge` can tell what is new.
+            None, the default: go on bit for bit as the session that was saved, which only one
+            process at a time should do. Workers that load one file give different seeds: each has a
+            stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it began
+            with, so that `merge` can tell what is new.
         encoder : anything with `transform`
             Needed again only where it is not an `Encoder`.
 
@@ -680,7 +845,8 @@ class Session(DecidingSession):
         Raises
         ------
         ValueError
-            Where the data are no session, are damaged, or need an oracle, a policy or an encoder that is not given.
+            Where the data are no session, are damaged, or need an oracle, a policy or an encoder
+            that is not given.
         """
         seed = None if seed is None else checks.seed(seed)
         return cls._seeded(store.load(cls, checked_path(path), oracle, policy, encoder), seed)
@@ -696,9 +862,14 @@ class Session(DecidingSession):
 
     @classmethod
     def from_bytes(
-        cls, data: bytes, *, oracle: Oracle | None = None, policy: Policy | None = None, seed: int | None = None,
+        cls,
+        data: bytes,
+        *,
+        oracle: Oracle | None = None,
+        policy: Policy | None = None,
+        seed: int | None = None,
         encoder: Transformer | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """The session that `to_bytes` wrote.
 
         Parameters
@@ -706,14 +877,16 @@ class Session(DecidingSession):
         data : bytes
             What `to_bytes` returned.
         oracle : Oracle
-            Needed again only where it was code of your own, which a file does not hold; those of `tr.oracles` come back by themselves.
+            Needed again only where it was code of your own, which a file does not hold; those of
+            `tr.oracles` come back by themselves.
         policy : Policy
-            An instance to use in place of the stored one. A registered class, also one of your own whose module is imported, is found by
-            its name.
+            An instance to use in place of the stored one. A registered class, also one of your own
+            whose module is imported, is found by its name.
         seed : int >= 0
-            None, the default: go on bit for bit as the session that was saved, which only one process at a time should do. Workers that
-            load one file give different seeds: each has a stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it
-            began with, so that `merge` can tell what is new.
+            None, the default: go on bit for bit as the session that was saved, which only one
+            process at a time should do. Workers that load one file give different seeds: each has a
+            stream and automatic ids ("#s7.17" with seed 7) of its own, and keeps what it began
+            with, so that `merge` can tell what is new.
         encoder : anything with `transform`
             Needed again only where it is not an `Encoder`.
 
@@ -724,10 +897,13 @@ class Session(DecidingSession):
         Raises
         ------
         ValueError
-            Where the data are no session, are damaged, or need an oracle, a policy or an encoder that is not given.
+            Where the data are no session, are damaged, or need an oracle, a policy or an encoder
+            that is not given.
         """
         if not isinstance(data, bytes | bytearray | memoryview):
-            raise ValueError(f"data = {checks.show(data)} is not bytes; pass what to_bytes returned.")
+            raise ValueError(
+                f"data = {checks.show(data)} is not bytes; pass what to_bytes returned."
+            )
         seed = None if seed is None else checks.seed(seed)
         return cls._seeded(store.from_bytes(cls, bytes(data), oracle, policy, encoder), seed)
 
@@ -744,5 +920,11 @@ def checked_path(path: object) -> pathlib.Path:
     return pathlib.Path(path)
 
 
-def _unpickled(cls: type[Session], data: bytes, oracle: Oracle | None, policy: Policy, encoder: Transformer | None) -> Session:
+def _unpickled(
+    cls: type[Session],
+    data: bytes,
+    oracle: Oracle | None,
+    policy: Policy,
+    encoder: Transformer | None,
+) -> Session:
     return cls.from_bytes(data, oracle=oracle, policy=policy, encoder=encoder)

@@ -1,4 +1,5 @@
-"""How many bytes a policy's state has, before it is made: an experiment, a request or a file may ask for more than there is memory."""
+"""How many bytes a policy's state has, before it is made: an experiment, a request or a file may
+ask for more than there is memory."""
 
 import functools
 import itertools
@@ -13,18 +14,26 @@ ROWS, DIMENSIONS = (9, 11, 13), (2, 3, 4)  # of the small states that are made i
 
 
 def state_bytes(policy: Policy, arms: Arms) -> float | None:
-    """Bytes of the arrays of a policy's state: a polynomial in K and d of degree 2 in each, which the states of few arms and features
-    show. Exact where no array is cut off at a size of its own. None where the policy refuses such small problems.
+    """Bytes of the arrays of a policy's state: a polynomial in K and d of degree 2 in each, which
+    the states of few arms and features show. Exact where no array is cut off at a size of its own.
+    None where the policy refuses such small problems.
 
     Costs nine small `init`, whatever the arms; their features are not looked at.
     """
     rows, d = arms.number // arms.blocks, float(arms.dimension)
     try:
-        sizes = [_bytes_of(policy, _few(arms, k, j)) for k, j in itertools.product(ROWS, DIMENSIONS)]
+        sizes = [
+            _bytes_of(policy, _few(arms, k, j)) for k, j in itertools.product(ROWS, DIMENSIONS)
+        ]
     except ValueError:
         return None
-    powers = [[float(k) ** i * float(j) ** m for i in range(3) for m in range(3)] for k, j in itertools.product(ROWS, DIMENSIONS)]
-    coefficients = np.rint(np.linalg.solve(np.array(powers), np.array(sizes)) * 24.0) / 24.0  # bytes come in whole numbers and halves
+    powers = [
+        [float(k) ** i * float(j) ** m for i in range(3) for m in range(3)]
+        for k, j in itertools.product(ROWS, DIMENSIONS)
+    ]
+    coefficients = (
+        np.rint(np.linalg.solve(np.array(powers), np.array(sizes)) * 24.0) / 24.0
+    )  # bytes come in whole numbers and halves
     return float(coefficients @ [float(rows) ** i * d**m for i in range(3) for m in range(3)])
 
 

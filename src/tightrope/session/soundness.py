@@ -1,5 +1,5 @@
-"""Whether the numbers of a saved state are of the kinds that the state declares, so that compiled kernels, which check no index, can go on
-with a file from a stranger."""
+"""Whether the numbers of a saved state are of the kinds that the state declares, so that compiled
+kernels, which check no index, can go on with a file from a stranger."""
 
 from typing import Any
 
@@ -15,21 +15,37 @@ ROUNDING = 1e-9  # relative, of sums of rewards
 
 
 def policy_of(state: State, name: str, policy: Policy) -> Policy:
-    """The policy whose state a field holds: the one inside that it declares, else the one around."""
+    """The policy whose state a field holds: the one inside that it declares, else the one
+    around."""
     kind = kind_of(type(state), name)
     if not isinstance(kind, StateOf):
         return policy
     inner = getattr(policy, kind.parameter, None)
     if not is_policy(inner):
-        raise ValueError(f"{name} is declared as the state of {label(policy)}'s {kind.parameter!r}, which is no policy inside it.")
+        raise ValueError(
+            f"{name} is declared as the state of {label(policy)}'s "
+            f"{kind.parameter!r}, "
+            f"which is "
+            f"no policy inside it."
+        )
     return inner
 
 
-def check_array(state: State, name: str, path: str, value: np.ndarray, template: np.ndarray, policy: Policy, arms: Arms) -> None:
+def check_array(
+    state: State,
+    name: str,
+    path: str,
+    value: np.ndarray,
+    template: np.ndarray,
+    policy: Policy,
+    arms: Arms,
+) -> None:
     kind = kind_of(type(state), name)
     if not value.dtype.names:
         if isinstance(kind, Record):
-            raise ValueError(f"{path} is declared as a Record, but is {value.dtype} and has no parts.")
+            raise ValueError(
+                f"{path} is declared as a Record, but is {value.dtype} and has no parts."
+            )
         _check(path, value, template, kind, policy, arms)
         return
     for part in value.dtype.names:
@@ -46,19 +62,40 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
         sums: np.ndarray = getattr(state, name)
         pulls: Any = getattr(state, kind.rewards, None)
         if np.shape(pulls) != np.shape(sums):
-            raise ValueError(f"{prefix}.{name} is declared as sums of rewards, but no field {kind.rewards} of its shape counts them.")
+            raise ValueError(
+                f"{prefix}.{name} is declared as sums of rewards, but "
+                f"no field "
+                f"{kind.rewards} of "
+                f"its shape counts them."
+            )
         low, high = reward_range(policy)
         slack = ROUNDING * (1.0 + pulls)
-        least, most = (low - high, high - low) if getattr(state, "intercept", False) else (low, high)  # rewards are kept less the first
+        least, most = (
+            (low - high, high - low) if getattr(state, "intercept", False) else (low, high)
+        )  # rewards are kept less the first
         with np.errstate(invalid="ignore"):
-            below, above = np.where(pulls > 0, least * pulls, 0.0), np.where(pulls > 0, most * pulls, 0.0)
+            below, above = (
+                np.where(pulls > 0, least * pulls, 0.0),
+                np.where(pulls > 0, most * pulls, 0.0),
+            )
         if not ((sums >= below - slack) & (sums <= above + slack)).all():
-            raise ValueError(f"{prefix}.{name} is outside what the policy's rewards, from {low:g} to {high:g}, can add up to.")
+            raise ValueError(
+                f"{prefix}.{name} is outside what the policy's rewards, from "
+                f"{low:g} to "
+                f"{high:g}, "
+                f"can add up to."
+            )
 
 
-def _check(path: str, value: np.ndarray, template: np.ndarray, declared: object, policy: Policy, arms: Arms) -> None:
+def _check(
+    path: str, value: np.ndarray, template: np.ndarray, declared: object, policy: Policy, arms: Arms
+) -> None:
     kind = declared if isinstance(declared, Kind) else ANY
-    if value.dtype.kind == "b" and value.size and np.ascontiguousarray(value).view(np.uint8).max() > 1:
+    if (
+        value.dtype.kind == "b"
+        and value.size
+        and np.ascontiguousarray(value).view(np.uint8).max() > 1
+    ):
         raise ValueError(f"{path} holds a byte that is neither True nor False.")
     if kind.derived and not np.array_equal(value, template, equal_nan=value.dtype.kind == "f"):
         raise ValueError(f"{path} is not what these arms give.")
@@ -82,6 +119,9 @@ def _limit(path: str, limit: Limit, policy: Policy, arms: Arms) -> float:
         return float(limit(policy, arms))
     except AttributeError as error:
         raise ValueError(
-            f"{path} cannot be checked for {label(policy)}: {error}. The state of a policy inside another is declared as "
+            f"{path} cannot be checked for {label(policy)}: {error}. The "
+            f"state of a "
+            f"policy inside "
+            f"another is declared as "
             "Annotated[Any, StateOf('inner')], with the name of the parameter that holds it."
         ) from None

@@ -1,4 +1,5 @@
-"""Progress of runs as Rich shows it: bars where they can be drawn, a line now and then elsewhere."""
+"""Progress of runs as Rich shows it: bars where they can be drawn, a line now and then
+elsewhere."""
 
 import importlib.util
 import time
@@ -11,7 +12,8 @@ PLAIN_SECONDS = 10.0  # between lines where nothing can be drawn over
 
 
 class _Words(ProgressColumn):
-    """The share that is done, the speed and the time left; of a number that is only the largest possible no share and no time."""
+    """The share that is done, the speed and the time left; of a number that is only the largest
+    possible no share and no time."""
 
     max_refresh = 0.5
 
@@ -20,31 +22,50 @@ class _Words(ProgressColumn):
 
 
 def words(task: Task) -> str:
-    done, most, unit, seconds = int(task.completed), task.fields["most"], task.fields["unit"], max(task.elapsed or 0.0, 1e-3)
+    done, most, unit, seconds = (
+        int(task.completed),
+        task.fields["most"],
+        task.fields["unit"],
+        max(task.elapsed or 0.0, 1e-3),
+    )
     if task.finished:
         return f"{done:,} {unit} in {seconds:.1f} s"
     if not task.fields["known"]:
-        return f"{done:,} {unit} of at most {most:,}, {done / seconds:,.0f} {unit}/s" if done else f"starting, {seconds:.0f} s"
+        return (
+            f"{done:,} {unit} of at most {most:,}, {done / seconds:,.0f} {unit}/s"
+            if done
+            else f"starting, {seconds:.0f} s"
+        )
     if not done:
         return f"starting, {seconds:.0f} s"
-    return f"{done / most:.0%}, {done / seconds:,.0f} {unit}/s, {(most - done) * seconds / done:.0f} s left"
+    return (
+        f"{done / most:.0%}, "
+        f"{done / seconds:,.0f} "
+        f"{unit}/s, "
+        f"{(most - done) * seconds / done:.0f} s left"
+    )
 
 
 class Bars(Progress):
-    """Progress of several runs on standard error. every: seconds between lines where no bar can be drawn.
+    """Progress of several runs on standard error. every: seconds between lines where no bar can be
+    drawn.
 
     Rich draws on terminals, and in notebooks where ipywidgets is installed.
     """
 
     def __init__(self, console: Console | None = None, seconds: float = PLAIN_SECONDS) -> None:
         console = Console(stderr=True, highlight=False) if console is None else console
-        self.drawn = console.is_terminal or (console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None)
+        self.drawn = console.is_terminal or (
+            console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+        )
         self.every = seconds
         columns = TextColumn("{task.description}", markup=False), BarColumn(), _Words()
         super().__init__(*columns, console=console, transient=True, disable=not self.drawn)
 
     def run(self, label: str, known: bool = True, unit: str = "rounds") -> TaskID:
-        return self.add_task(label, total=None, known=known, unit=unit, most=0, told=time.monotonic())
+        return self.add_task(
+            label, total=None, known=known, unit=unit, most=0, told=time.monotonic()
+        )
 
     def advance_to(self, bar: TaskID, done: int, most: int) -> None:
         task = self.tasks[bar]
@@ -60,4 +81,6 @@ class Bars(Progress):
 
     def say(self, bar: TaskID) -> None:
         task = self.tasks[bar]
-        self.console.print(f"{task.description}: {words(task)}", soft_wrap=True, markup=False, highlight=False)
+        self.console.print(
+            f"{task.description}: {words(task)}", soft_wrap=True, markup=False, highlight=False
+        )

@@ -1,7 +1,8 @@
 """Policies and problems from outside the package, checked in every round.
 
-Compiled kernels do not check indices: an arm that does not exist would be read and written beyond the arrays. Kernels of this
-package are tested with index checks instead; others are wrapped here, and the loops, which see only verbs, stay as they are.
+Compiled kernels do not check indices: an arm that does not exist would be read and written beyond
+the arrays. Kernels of this package are tested with index checks instead; others are wrapped here,
+and the loops, which see only verbs, stay as they are.
 """
 
 import math
@@ -14,11 +15,24 @@ from numba.extending import overload
 from ..compiled.cache import PACKAGES
 from ..compiled.kernels import OPTIONS, returns_views
 from ..core.policy import Policy, Problem, is_policy
-from ..core.verbs import Arms, allowed, commit, event, mean, observe, play, regret, select, stopped, update
+from ..core.verbs import (
+    Arms,
+    allowed,
+    commit,
+    event,
+    mean,
+    observe,
+    play,
+    regret,
+    select,
+    stopped,
+    update,
+)
 
 
 class BrokenContract(Exception):
-    """A policy or problem did something that no loop can go on from: its name, and up to two numbers."""
+    """A policy or problem did something that no loop can go on from: its name, and up to two
+    numbers."""
 
 
 class CheckedPolicy(NamedTuple):
@@ -78,17 +92,29 @@ def is_foreign(item: object) -> bool:
 
 
 def foreign_within(policy: Policy) -> Policy | None:
-    """The policy itself, or the first of those inside it, that is defined outside; None where all are ours."""
+    """The policy itself, or the first of those inside it, that is defined outside; None where all
+    are ours."""
     if is_foreign(policy):
         return policy
-    return next((foreign for item in policy if is_policy(item) and (foreign := foreign_within(item)) is not None), None)
+    return next(
+        (
+            foreign
+            for item in policy
+            if is_policy(item) and (foreign := foreign_within(item)) is not None
+        ),
+        None,
+    )
 
 
-def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | CheckedPolicy, Problem | CheckedProblem]:
-    """The policy and problem that the loop should play: themselves, or wrapped where one is from outside.
+def checked(
+    policy: Policy, problem: Problem, arms: Arms
+) -> tuple[Policy | CheckedPolicy, Problem | CheckedProblem]:
+    """The policy and problem that the loop should play: themselves, or wrapped where one is from
+    outside.
 
-    A problem with a wrong mask would make any policy choose an arm that is none, so its choices are checked too. A policy from outside
-    is checked where it stands, inside another one as well, which reads arrays at its choice.
+    A problem with a wrong mask would make any policy choose an arm that is none, so its choices are
+    checked too. A policy from outside is checked where it stands, inside another one as well, which
+    reads arrays at its choice.
     """
     if is_foreign(problem):
         return CheckedPolicy(_checked_within(policy, arms.number), arms.number), CheckedProblem(
@@ -100,7 +126,9 @@ def checked(policy: Policy, problem: Problem, arms: Arms) -> tuple[Policy | Chec
 def _checked_within(policy: Policy, number: int) -> Policy | CheckedPolicy:
     if foreign_within(policy) is None:
         return policy
-    wrapped = type(policy)._make(_checked_within(item, number) if is_policy(item) else item for item in policy)
+    wrapped = type(policy)._make(
+        _checked_within(item, number) if is_policy(item) else item for item in policy
+    )
     return CheckedPolicy(wrapped, number) if is_foreign(policy) else wrapped
 
 
@@ -111,18 +139,31 @@ def sentence(broken: BrokenContract, policy: Policy, problem: Problem, arms: Arm
     return {
         "arm": f"{mine}'s select returned arm {first}, but arms are {span} and must be eligible.",
         "kind": f"{mine}'s select must return an arm (int) or, for sets, an array of arms (int).",
-        "twice": f"{mine}'s select returned a set that holds arm {first} twice, but the arms of a set must be distinct.",
-        "features": f"{its}'s observe gave features of shape ({first}, {second}), but arms says ({arms.rows}, {arms.dimension}).",
-        "eligible": f"{its}'s observe gave a mask of {first} entries of which {second} are eligible, but it needs {arms.number} entries "
-                    "(bool) and at least one eligible arm.",
+        "twice": f"{mine}'s select returned a set that holds arm {first} twice, "
+        f"but the "
+        f"arms of a "
+        f"set must be distinct.",
+        "features": f"{its}'s observe gave features of shape ({first}, "
+        f"{second}), but "
+        f"arms says "
+        f"({arms.rows}, "
+        f"{arms.dimension}).",
+        "eligible": f"{its}'s observe gave a mask of {first} entries "
+        f"of which "
+        f"{second} are "
+        f"eligible, but it "
+        f"needs {arms.number} "
+        f"entries "
+        "(bool) and at least one eligible arm.",
         "baseline": f"{its}'s observe named baseline {first}, but arms are {span}.",
         "reward": f"{its}'s play returned a reward that is not a finite number for arm {first}.",
         "rewards": f"{its}'s play returned {first} rewards for a set of {second} arms.",
         "regret": f"{its}'s regret is not a finite number for arm {first}.",
-    }[what]  # fmt: skip
+    }[what]
 
 
-# Checks of actions and rewards are written twice: for Python values, and for the types that compiled code knows beforehand. --
+# Checks of actions and rewards are written twice: for Python values, and for the types that
+# compiled code knows beforehand. --
 
 
 def check_action(action, eligible, number):
@@ -145,7 +186,11 @@ def check_action(action, eligible, number):
 
 @overload(check_action, jit_options=OPTIONS)
 def _check_action(action, eligible, number):
-    if isinstance(action, types.Array) and action.ndim == 1 and isinstance(action.dtype, types.Integer):
+    if (
+        isinstance(action, types.Array)
+        and action.ndim == 1
+        and isinstance(action.dtype, types.Integer)
+    ):
 
         def many(action, eligible, number):
             for i in range(action.shape[0]):
@@ -203,7 +248,9 @@ def check_baseline(baseline, number):
 
 def check_reward(reward, action):
     if np.ndim(action):
-        if np.ndim(reward) != 1 or np.size(reward) > action.size:  # fewer: the others were not looked at
+        if (
+            np.ndim(reward) != 1 or np.size(reward) > action.size
+        ):  # fewer: the others were not looked at
             raise BrokenContract("rewards", np.size(reward), action.size)
         for i in range(np.size(reward)):
             if not math.isfinite(reward[i]):

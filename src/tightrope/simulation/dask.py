@@ -11,7 +11,12 @@ try:
     import dask.config
     import distributed
 except ImportError as error:
-    raise ValueError(f"engine = 'dask' needs the extra tightrope[dask] ({error}); install it with pip install 'tightrope[dask]'.") from None
+    raise ValueError(
+        f"engine = 'dask' needs the extra tightrope[dask] ({error}); install it "
+        f"with pip "
+        f"install "
+        f"'tightrope[dask]'."
+    ) from None
 
 DEATHS = 30  # of workers around one chunk before the scheduler gives it up
 WAIT_SECONDS = 60  # for the first worker of a cluster
@@ -42,10 +47,13 @@ def connected(address: str) -> Iterator[WorkerPool]:
         client = distributed.Client(address, set_as_default=False)
         client.wait_for_workers(1, timeout=WAIT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(f"address = {address!r}: no Dask scheduler with workers answers there ({error}).") from None
+        raise ValueError(
+            f"address = {address!r}: no Dask scheduler with workers answers there ({error})."
+        ) from None
 
     def send(packed: PackedRecipe) -> object:
-        """The recipe is the result of a task, which the scheduler can make again where the worker that holds it is lost."""
+        """The recipe is the result of a task, which the scheduler can make again where the worker
+        that holds it is lost."""
         return client.submit(_same, packed, key=f"tightrope-{packed.key}", pure=True)
 
     with client:

@@ -1,4 +1,5 @@
-"""Rewards that come late. One that is d rounds late is learned before the choice of the round that is d after the next."""
+"""Rewards that come late. One that is d rounds late is learned before the choice of the round that
+is d after the next."""
 
 import math
 
@@ -26,7 +27,8 @@ class Fixed(Delay):
     Examples
     --------
     >>> import tightrope as tr
-    >>> result = tr.simulate(tr.problems.Bernoulli([0.3, 0.6]), tr.UCB(), horizon=100, delay=tr.delays.Fixed(10))
+    >>> problem = tr.problems.Bernoulli([0.3, 0.6])
+    >>> result = tr.simulate(problem, tr.UCB(), horizon=100, delay=tr.delays.Fixed(10))
     """
 
     rounds: int = integer(least=0, most=checks.MOST_ROUNDS)
@@ -41,7 +43,8 @@ class Fixed(Delay):
 
 @delay
 class Geometric(Delay):
-    """A reward arrives in each round with the same chance, so it is a geometric number of rounds late.
+    """A reward arrives in each round with the same chance, so it is a geometric number of rounds
+    late.
 
     Parameters
     ----------
@@ -56,14 +59,20 @@ class Geometric(Delay):
         return rng.geometric(1.0 / (1.0 + self.mean)) - 1
 
     def longest(self, horizon, in_order):
-        # So many rewards are open at once that more are in less than one run of 10^15. In order of decision a reward waits for the latest
-        # before it; otherwise the number of open ones is a sum of independent indicators (Bernstein).
-        return (self.mean + 1) * (math.log(horizon) + 40) if in_order else self.mean + 12 * math.sqrt(self.mean) + 64
+        # So many rewards are open at once that more are in less than one run of 10^15. In order of
+        # decision a reward waits for the latest before it; otherwise the number of open ones is a
+        # sum of independent indicators (Bernstein).
+        return (
+            (self.mean + 1) * (math.log(horizon) + 40)
+            if in_order
+            else self.mean + 12 * math.sqrt(self.mean) + 64
+        )
 
 
 @delay
 class Batched(Delay):
-    """Rewards arrive together: those of rounds j * every + 1 to (j + 1) * every before the round that follows.
+    """Rewards arrive together: those of rounds j * every + 1 to (j + 1) * every before the round
+    that follows.
 
     Parameters
     ----------
@@ -83,7 +92,8 @@ class Batched(Delay):
 
 @delay
 class ByReward(Delay):
-    """High rewards are learned at another time than low ones, as purchases that are reported at once.
+    """High rewards are learned at another time than low ones, as purchases that are reported at
+    once.
 
     Parameters
     ----------
@@ -106,7 +116,12 @@ class ByReward(Delay):
 
 def as_delay(value: object) -> Delay | None:
     if value is not None and not isinstance(value, Delay):
-        raise ValueError(f"delay = {checks.show(value)} is not a delay; pass None or one such as delays.Fixed(100).")
+        raise ValueError(
+            f"delay = {checks.show(value)} is not a delay; pass "
+            f"None or one "
+            f"such as "
+            f"delays.Fixed(100)."
+        )
     return value
 
 

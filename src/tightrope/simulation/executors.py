@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Engine", "shared_workers"]
 
-# The workers of each engine, all behind `concurrent.futures.Executor`. Dask and Ray are imported when one of them is asked for.
+# The workers of each engine, all behind `concurrent.futures.Executor`. Dask and Ray are imported
+# when one of them is asked for.
 
 
 T = TypeVar("T")
 ENGINES = ("threads", "processes", "dask", "ray")
 CLUSTERS = ("dask", "ray")  # engines that may be on other machines
-THREADS_OF_ALGEBRA = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # libraries read them when they are loaded
+THREADS_OF_ALGEBRA = (
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)  # libraries read them when they are loaded
 
 Engine = str | Executor
 
@@ -39,18 +44,34 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
     """How many workers these arguments ask for; ValueError where they do not fit together."""
     if isinstance(engine, Executor):
         if workers is not None or address is not None:
-            raise ValueError("engine is an executor, which has its own workers; leave workers and address out.")
+            raise ValueError(
+                "engine is an executor, which has its own workers; leave workers and address out."
+            )
         return 1
     checks.choice("engine", engine, ENGINES)
     if address is not None and engine not in CLUSTERS:
-        raise ValueError(f"address = {address!r} is of a cluster, but engine = {engine!r} works on this machine; use 'dask' or 'ray'.")
+        raise ValueError(
+            f"address = {address!r} is of a cluster, but engine = "
+            f"{engine!r} works "
+            f"on this "
+            f"machine; use 'dask' "
+            f"or 'ray'."
+        )
     if address is not None and workers is not None:
-        raise ValueError(f"workers = {workers} has no meaning with address = {address!r}: a running cluster has its own; leave it out.")
-    return checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1
+        raise ValueError(
+            f"workers = {workers} has no meaning with address = {address!r}: a "
+            f"running "
+            f"cluster "
+            f"has its own; leave it out."
+        )
+    return (
+        checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1
+    )
 
 
 def cluster(engine: str) -> ModuleType:
-    """The module of an engine that may be on other machines: `started(workers)` and `connected(address)`."""
+    """The module of an engine that may be on other machines: `started(workers)` and
+    `connected(address)`."""
     if engine == "dask":
         from . import dask
 
@@ -67,8 +88,13 @@ def open_workers(engine: Engine, workers: int, address: str | None) -> Iterator[
             yield WorkerPool(engine)
         elif engine == "threads":
             leaving.enter_context(one_thread_each())
-            threads, stop = ThreadPoolExecutor(workers, thread_name_prefix="tightrope"), threading.Event()
-            leaving.callback(lambda: threads.shutdown(wait=not stop.is_set()))  # else one is left behind, see `Chunks.cancel`
+            threads, stop = (
+                ThreadPoolExecutor(workers, thread_name_prefix="tightrope"),
+                threading.Event(),
+            )
+            leaving.callback(
+                lambda: threads.shutdown(wait=not stop.is_set())
+            )  # else one is left behind, see `Chunks.cancel`
             yield WorkerPool(threads, stop=stop)
         elif engine == "processes":
             yield _shared[0] if _shared else leaving.enter_context(processes(workers))
@@ -84,11 +110,14 @@ _shared: list[WorkerPool] = []  # processes that several runs share; at most one
 
 
 @contextlib.contextmanager
-def shared_workers(engine: Engine, workers: int | None, address: str | None) -> Iterator[str | None]:
-    """Workers for many runs: the address of their cluster, and they end with this context. An address that is given stays.
+def shared_workers(
+    engine: Engine, workers: int | None, address: str | None
+) -> Iterator[str | None]:
+    """Workers for many runs: the address of their cluster, and they end with this context. An
+    address that is given stays.
 
-    Where runs are in threads the processes are shared as well, for runs that ask for them; none starts before it is needed. Inside
-    another such context its processes are used.
+    Where runs are in threads the processes are shared as well, for runs that ask for them; none
+    starts before it is needed. Inside another such context its processes are used.
     """
     count = number_of_workers(engine, workers, address)
     with contextlib.ExitStack() as leaving:
@@ -103,7 +132,8 @@ def shared_workers(engine: Engine, workers: int | None, address: str | None) -> 
 
 @contextlib.contextmanager
 def processes(workers: int) -> Iterator[WorkerPool]:
-    """New processes of this machine, for policies or problems whose rounds are Python. They start when they are first needed."""
+    """New processes of this machine, for policies or problems whose rounds are Python. They start
+    when they are first needed."""
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     stop, played = context.Event(), context.Value("q", 0)
     with (
@@ -112,7 +142,8 @@ def processes(workers: int) -> Iterator[WorkerPool]:
     ):
 
         def send(packed: PackedRecipe) -> PackedRecipe:
-            """Each process reads the recipe once; what is sent for a chunk is the name of its file."""
+            """Each process reads the recipe once; what is sent for a chunk is the name of its
+            file."""
             path = pathlib.Path(folder) / packed.key
             assert isinstance(packed.data, bytes)
             path.write_bytes(packed.data)
@@ -122,7 +153,8 @@ def processes(workers: int) -> Iterator[WorkerPool]:
 
 
 class _OurProcesses(ProcessPoolExecutor):
-    """A call of submit may start a process, which inherits this: Ctrl-C is the driver's alone, and one thread is enough."""
+    """A call of submit may start a process, which inherits this: Ctrl-C is the driver's alone, and
+    one thread is enough."""
 
     def submit(self, function: Callable[..., T], /, *call: object, **named: object) -> Future[T]:
         with interrupts_ignored(), one_thread_of_algebra():
@@ -130,7 +162,8 @@ class _OurProcesses(ProcessPoolExecutor):
 
 
 def _begin(stop: "Event", played: "Synchronized[int]") -> None:
-    """In a new process: it hears no Ctrl-C, ends with its driver, and shares two numbers with it."""
+    """In a new process: it hears no Ctrl-C, ends with its driver, and shares two numbers with
+    it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_driver()
 
@@ -143,7 +176,8 @@ def _begin(stop: "Event", played: "Synchronized[int]") -> None:
 
 @contextlib.contextmanager
 def interrupts_ignored() -> Iterator[None]:
-    """Processes that are started in here do not hear Ctrl-C: they inherit that it is blocked. This process hears it a moment later."""
+    """Processes that are started in here do not hear Ctrl-C: they inherit that it is blocked. This
+    process hears it a moment later."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -157,9 +191,11 @@ def interrupts_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_thread_of_algebra() -> Iterator[None]:
-    """Processes that are started in here compute linear algebra in one thread each; what the user has set stays.
+    """Processes that are started in here compute linear algebra in one thread each; what the user
+    has set stays.
 
-    Where every core has a process, the threads of one product wait for each other: small products took ten times as long.
+    Where every core has a process, the threads of one product wait for each other: small products
+    took ten times as long.
     """
     added = [name for name in THREADS_OF_ALGEBRA if name not in os.environ]
     os.environ.update(dict.fromkeys(added, "1"))
@@ -172,11 +208,12 @@ def one_thread_of_algebra() -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Threads of this process compute linear algebra in one thread each, for as long as this lasts; what the user has set stays."""
+    """Threads of this process compute linear algebra in one thread each, for as long as this lasts;
+    what the user has set stays."""
     if any(name in os.environ for name in THREADS_OF_ALGEBRA):
         yield
         return
-    import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
+    import scipy.linalg  # noqa: F401 - it loads a library of its own, to be limited
     import threadpoolctl
 
     with threadpoolctl.threadpool_limits(1, user_api="blas"):
@@ -184,7 +221,8 @@ def one_thread_each() -> Iterator[None]:
 
 
 def end_with_driver() -> None:
-    """Called in a process: it ends as soon as the one that started it is gone, because a killed driver asks for nothing any more."""
+    """Called in a process: it ends as soon as the one that started it is gone, because a killed
+    driver asks for nothing any more."""
     driver = multiprocessing.parent_process()
     assert driver is not None
     threading.Thread(target=_end_with, args=(driver.sentinel,), daemon=True).start()

@@ -1,4 +1,5 @@
-"""The two loops, written once for every policy, problem and monitor. Compiled by default; `python_of` gives the interpreted twin."""
+"""The two loops, written once for every policy, problem and monitor. Compiled by default;
+`python_of` gives the interpreted twin."""
 
 import itertools
 import time
@@ -10,7 +11,17 @@ import numpy as np
 
 from ..compiled.kernels import PART, jit, python_of, returns_views, shared_overload
 from ..core import checks
-from ..core.policy import Delay, Monitor, Policy, Problem, compiled, is_policy, is_policy_class, label, lateness
+from ..core.policy import (
+    Delay,
+    Monitor,
+    Policy,
+    Problem,
+    compiled,
+    is_policy,
+    is_policy_class,
+    label,
+    lateness,
+)
 from ..core.registry import check_fit
 from ..core.streams import DELAY, NOISE, POLICY, PROBLEM, stream
 from ..core.types import State, Tally
@@ -37,67 +48,106 @@ from .checked import BrokenContract, checked, foreign_within, sentence
 from .delays import most_open
 from .monitors import NoMonitor
 
-# Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every replication, sizes.
+# Arguments of `simulate` and `identify`, checked once: problems, policies and monitors for every
+# replication, sizes.
 
 
 T = TypeVar("T")
 Policies: TypeAlias = Mapping[str, Policy | Callable[..., Policy]] | Sequence[Policy] | Policy
-Monitors: TypeAlias = Mapping[str, Monitor | Callable[..., Monitor] | None] | Monitor | Callable[..., Monitor] | None
+Monitors: TypeAlias = (
+    Mapping[str, Monitor | Callable[..., Monitor] | None] | Monitor | Callable[..., Monitor] | None
+)
 
 
 @dataclass(frozen=True)
 class PerProblem(Generic[T]):
-    """A policy or monitor for every problem, made once: the same for all, or what a function of the problem returned."""
+    """A policy or monitor for every problem, made once: the same for all, or what a function of the
+    problem returned."""
 
     function: str | None  # its name; None: the same for all
     items: Sequence[T]
 
     @staticmethod
-    def of(source: T | Callable[[Problem], T], problems: Sequence[Problem], is_item: Callable[[object], TypeGuard[T]]) -> "PerProblem[T]":
+    def of(
+        source: T | Callable[[Problem], T],
+        problems: Sequence[Problem],
+        is_item: Callable[[object], TypeGuard[T]],
+    ) -> "PerProblem[T]":
         if is_item(source) or is_policy_class(source) or not callable(source):
             return PerProblem(None, [cast(T, source)])
-        return PerProblem(getattr(source, "__qualname__", repr(source)), [source(_locked(problem)) for problem in problems])
+        return PerProblem(
+            getattr(source, "__qualname__", repr(source)),
+            [source(_locked(problem)) for problem in problems],
+        )
 
     def __getitem__(self, replication: int) -> T:
         return self.items[replication % len(self.items)]
 
 
 def _locked(problem: Problem) -> Problem:
-    """The problem as a function of it may read it: what its kernels write into is a copy, everything else is read-only."""
+    """The problem as a function of it may read it: what its kernels write into is a copy,
+    everything else is read-only."""
     written = getattr(problem, "WRITTEN", ())
-    return problem._replace(**{name: read_only(getattr(problem, name)) for name in written}) if written else problem
+    return (
+        problem._replace(**{name: read_only(getattr(problem, name)) for name in written})
+        if written
+        else problem
+    )
 
 
 def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
     several = isinstance(problem, list | tuple) and not hasattr(problem, "_fields")
-    problems: list[Problem] = list(problem) if several else [problem]  # type: ignore[list-item, arg-type]
+    problems: list[Problem] = (
+        list(problem) if several else [problem]  # type: ignore[list-item, arg-type]
+    )
     if not problems:
         raise ValueError("problem is an empty list; it needs at least one problem.")
     for item in problems:
         if not describe.answers(item):
-            raise ValueError(f"problem = {checks.show(item)} is not a problem; pass one such as problems.Bernoulli([0.3, 0.6]).")
+            raise ValueError(
+                f"problem = {checks.show(item)} is not a problem; "
+                f"pass one "
+                f"such as "
+                f"problems.Bernoulli([0.3, 0.6])."
+            )
     if len({type(item) for item in problems}) > 1:
         raise ValueError("problem is a list of different kinds; all of them must be of one class.")
     numbers = {describe(item).number for item in problems}
     if len(numbers) > 1:
-        raise ValueError(f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have as many.")
+        raise ValueError(
+            f"problem is a list with {min(numbers)} to {max(numbers)} arms; all "
+            f"of them "
+            f"must have "
+            f"as many."
+        )
     return problems
 
 
-def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | None) -> dict[str, PerProblem[Policy]]:
-    """Names and policies, given or made by functions of the problem, checked against what the problems offer and first show."""
+def as_policies(
+    policies: Policies, problems: Sequence[Problem], horizon: int | None
+) -> dict[str, PerProblem[Policy]]:
+    """Names and policies, given or made by functions of the problem, checked against what the
+    problems offer and first show."""
     if is_policy(policies):
         policies = [policies]
     if isinstance(policies, list | tuple) and policies and all(map(is_policy, policies)):
         policies = _by_class(policies)
     if is_policy_class(policies):
-        raise ValueError(f"policies = {policies.__name__} is a class; pass an instance: {policies.__name__}().")
+        raise ValueError(
+            f"policies = {policies.__name__} is a class; pass an instance: {policies.__name__}()."
+        )
     if isinstance(policies, list | tuple) and any(map(is_policy_class, policies)):
         k = next(k for k, item in enumerate(policies) if is_policy_class(item))
         called = policies[k].__name__
         raise ValueError(f"policies[{k}] = {called} is a class; pass an instance: {called}().")
     if not isinstance(policies, Mapping) or not policies:
-        forms = "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and policies such as {'UCB': UCB()}"
+        forms = (
+            "a policy, a list of policies such as [UCB(), KLUCB()], nor a "
+            "dict of "
+            "names and "
+            "policies such as "
+            "{'UCB': UCB()}"
+        )
         raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")
     chosen = {}
     for name, policy in policies.items():
@@ -105,45 +155,85 @@ def as_policies(policies: Policies, problems: Sequence[Problem], horizon: int | 
             raise ValueError(f"policies has the name {name!r}, but names must be text.")
         if is_policy_class(policy):
             called = policy.__name__
-            raise ValueError(f"policies[{name!r}] = {called} is a class; pass an instance: {called}().")
+            raise ValueError(
+                f"policies[{name!r}] = {called} is a class; pass an instance: {called}()."
+            )
         chosen[name] = PerProblem.of(policy, problems, is_policy)
         for item, problem in zip(chosen[name].items, problems, strict=False):
             if not is_policy(item):
                 what = checks.show(item)
-                fault = f"= {what}" if chosen[name].function is None else f"makes {what} of a problem, which"
-                raise ValueError(f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB().")
+                fault = (
+                    f"= {what}"
+                    if chosen[name].function is None
+                    else f"makes {what} of a problem, which"
+                )
+                raise ValueError(
+                    f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB()."
+                )
             check_fit(item, describe(problem))
-            if admit.answers(item) and not type(item).TRAITS.stops:  # whose `init` may take minutes: see `prepare`
-                admit(item, init(item, describe(private(problem))._replace(horizon=horizon)), first_round(problem))
+            if (
+                admit.answers(item) and not type(item).TRAITS.stops
+            ):  # whose `init` may take minutes: see `prepare`
+                admit(
+                    item,
+                    init(item, describe(private(problem))._replace(horizon=horizon)),
+                    first_round(problem),
+                )
     return chosen
 
 
 def _by_class(policies: Sequence[Policy]) -> dict[str, Policy]:
-    """Policies by the names of their classes, and by their parameters too where several are of one class."""
+    """Policies by the names of their classes, and by their parameters too where several are of one
+    class."""
     classes = [type(item).__name__ for item in policies]
-    names = [name if classes.count(name) == 1 else label(item) for name, item in zip(classes, policies, strict=True)]
+    names = [
+        name if classes.count(name) == 1 else label(item)
+        for name, item in zip(classes, policies, strict=True)
+    ]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"policies has {name} twice; give a dict with a name for each, such as {{'first': UCB(), 'second': UCB()}}.")
+            raise ValueError(
+                f"policies has {name} twice; give a dict with a name for each, "
+                f"such as "
+                f"{{'first': "
+                f"UCB(), 'second': UCB()}}."
+            )
     return dict(zip(names, policies, strict=True))
 
 
 def first_round(problem: Problem) -> Context:
-    """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may raise cannot be fast."""
+    """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may
+    raise cannot be fast."""
     return observe(private(problem), 0, stream(0, 0, PROBLEM))
 
 
-def as_monitors(monitor: Monitors, names: Sequence[str], problems: Sequence[Problem]) -> dict[str, PerProblem[Monitor]]:
+def as_monitors(
+    monitor: Monitors, names: Sequence[str], problems: Sequence[Problem]
+) -> dict[str, PerProblem[Monitor]]:
     """A monitor, given or made by a function of the problem, for every policy."""
     by_name = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
     if by_name.keys() != set(names):
         raise ValueError(
-            f"monitor has {', '.join(map(checks.show, by_name))}, but must have the names of the policies, {', '.join(names)}."
+            f"monitor has {', '.join(map(checks.show, by_name))}, but must "
+            f"have the "
+            f"names of the "
+            f"policies, "
+            f"{', '.join(names)}."
         )
-    monitors = {name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers) for name, item in by_name.items()}
-    for item in itertools.chain.from_iterable(per_problem.items for per_problem in monitors.values()):
+    monitors = {
+        name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers)
+        for name, item in by_name.items()
+    }
+    for item in itertools.chain.from_iterable(
+        per_problem.items for per_problem in monitors.values()
+    ):
         if not begin.answers(item):
-            raise ValueError(f"monitor = {checks.show(item)} is not a monitor; pass one such as Budget(baseline=0).")
+            raise ValueError(
+                f"monitor = {checks.show(item)} is not a monitor; "
+                f"pass one "
+                f"such as "
+                f"Budget(baseline=0)."
+            )
     for per_problem in monitors.values():
         for item, problem in zip(per_problem.items, problems, strict=False):
             if admit.answers(item):
@@ -155,7 +245,8 @@ def as_rounds(name: str, value: object) -> int:
     return checks.integer(name, value, least=1, most=checks.MOST_ROUNDS)
 
 
-# Rewards between their round and the update that learns from them. A run without a delay pays nothing for it.
+# Rewards between their round and the update that learns from them. A run without a delay pays
+# nothing for it.
 
 
 class AtOnce(NamedTuple):
@@ -167,7 +258,10 @@ class AtOnce(NamedTuple):
 COUNTS = np.dtype(
     [
         ("open", "i8"),  # rewards that are awaited
-        ("latest", "i8"),  # when the last of them is due, where they are taken in by order of decision
+        (
+            "latest",
+            "i8",
+        ),  # when the last of them is due, where they are taken in by order of decision
         ("lost", "i8"),  # rewards there was no room for; the run is then void
     ],
     align=True,
@@ -175,7 +269,8 @@ COUNTS = np.dtype(
 
 
 class PendingRewards(NamedTuple):
-    """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each round showed."""
+    """Rewards of single arms that are awaited: a heap of slots by (due, decided), and what each
+    round showed."""
 
     delay: Delay
     in_order: bool
@@ -197,10 +292,15 @@ def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Problem) ->
     if describe(problem).oracle is not None:
         return PendingSets(delay, in_order, [])
     n = most_open(delay, horizon, in_order)
-    room = [None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype) for value in first_round(problem)]
+    room = [
+        None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype)
+        for value in first_round(problem)
+    ]
     counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    return PendingRewards(delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room)
+    return PendingRewards(
+        delay, in_order, counts, np.arange(n), due, decided, arm, np.zeros(n), *room
+    )
 
 
 def check_room(delay: Delay, in_order: bool, horizon: int, shown: Context) -> None:
@@ -233,7 +333,8 @@ def rise(pending, place):
 
 @jit
 def take_first(pending):
-    """Take the first slot out of the heap; it is free from now on, and what it holds stays until it is used again."""
+    """Take the first slot out of the heap; it is free from now on, and what it holds stays until it
+    is used again."""
     heap, counts = pending.heap, pending.counts[0]
     counts.open -= 1
     last, place = counts.open, 0
@@ -274,7 +375,12 @@ def send_pending(pending, policy, state, context, action, reward, t, rng):
         counts.lost += 1
         return state
     slot = pending.heap[counts.open]
-    pending.due[slot], pending.decided[slot], pending.arm[slot], pending.reward[slot] = due, t, action, reward
+    pending.due[slot], pending.decided[slot], pending.arm[slot], pending.reward[slot] = (
+        due,
+        t,
+        action,
+        reward,
+    )
     keep(pending.features, slot, context.features)
     keep(pending.eligible, slot, context.eligible)
     keep(pending.baseline, slot, context.baseline)
@@ -292,7 +398,8 @@ class _PendingSets(NamedTuple):
 
 
 class PendingSets(_PendingSets):
-    """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action, rewards) by due and decided."""
+    """Rewards of sets that are awaited, for rounds in Python: (due, decided, context, action,
+    rewards) by due and decided."""
 
     __slots__ = ()
     COMPILED = False
@@ -308,11 +415,16 @@ def deliver_sets(pending, policy, state, t):
 
 
 def send_sets(pending, policy, state, context, action, reward, t, rng):
-    due, waiting = t + 1 + int(lateness(pending.delay, t, float(np.sum(reward)), rng)), pending.waiting
+    due, waiting = (
+        t + 1 + int(lateness(pending.delay, t, float(np.sum(reward)), rng)),
+        pending.waiting,
+    )
     if pending.in_order and waiting:
         due = max(due, waiting[-1][0])
     place = len(waiting)
-    while place and waiting[place - 1][0] > due:  # decided later, so behind all that are due in the same round
+    while (
+        place and waiting[place - 1][0] > due
+    ):  # decided later, so behind all that are due in the same round
         place -= 1
     kept = Context(*(value.copy() if isinstance(value, np.ndarray) else value for value in context))
     waiting.insert(place, (due, t, kept, np.copy(action), np.copy(reward)))
@@ -326,7 +438,9 @@ def deliver(pending, policy, state, t):
     return deliver_sets(pending, policy, state, t) if isinstance(pending, PendingSets) else state
 
 
-@shared_overload(deliver, PART, inline="always")  # a call that returned the state would count references to all its arrays
+@shared_overload(
+    deliver, PART, inline="always"
+)  # a call that returned the state would count references to all its arrays
 def _deliver(pending, policy, state, t):
     if pending.instance_class is AtOnce:
         return lambda pending, policy, state, t: state
@@ -345,7 +459,9 @@ def send(pending, policy, state, context, action, reward, t, rng):
 @shared_overload(send, PART, inline="always")
 def _send(pending, policy, state, context, action, reward, t, rng):
     if pending.instance_class is AtOnce:
-        return lambda pending, policy, state, context, action, reward, t, rng: update(policy, state, context, action, reward)
+        return lambda pending, policy, state, context, action, reward, t, rng: update(
+            policy, state, context, action, reward
+        )
 
     def later(pending, policy, state, context, action, reward, t, rng):
         return send_pending(pending, policy, state, context, action, reward, t, rng)
@@ -365,7 +481,9 @@ class RunLog(NamedTuple):
 
 def new_log(rounds: np.ndarray, n_arms: int) -> RunLog:
     """Empty log for the given checkpoints."""
-    return RunLog(rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms))
+    return RunLog(
+        rounds, np.zeros(rounds.size), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(n_arms)
+    )
 
 
 def note(pulls, action):
@@ -394,7 +512,8 @@ def _note(pulls, action):
 
 
 def rewarded_arms(action, reward):
-    """The arms whose rewards are known: all that were played, or the first of a set whose others were not looked at."""
+    """The arms whose rewards are known: all that were played, or the first of a set whose others
+    were not looked at."""
     return action[: len(reward)] if np.ndim(action) else action
 
 
@@ -406,8 +525,23 @@ def _rewarded_arms(action, reward):
 
 
 @jit
-def fixed_horizon(policy, state, problem, pending, monitor, tally, log, first, last, problem_rng, noise_rng, policy_rng, delay_rng):
-    """Play rounds first .. last - 1 and return the state. Splitting a run into several calls changes nothing."""
+def fixed_horizon(
+    policy,
+    state,
+    problem,
+    pending,
+    monitor,
+    tally,
+    log,
+    first,
+    last,
+    problem_rng,
+    noise_rng,
+    policy_rng,
+    delay_rng,
+):
+    """Play rounds first .. last - 1 and return the state. Splitting a run into several calls
+    changes nothing."""
     total, row = log.total[0], log.row[0]
     for t in range(first, last):
         state = deliver(pending, policy, state, t)
@@ -423,14 +557,19 @@ def fixed_horizon(policy, state, problem, pending, monitor, tally, log, first, l
             checkpoint = row
             row += 1
         watch(monitor, tally, policy, state, problem, context, action, t, checkpoint)
-        state = send(pending, policy, state, context, rewarded_arms(action, reward), reward, t, delay_rng)
+        state = send(
+            pending, policy, state, context, rewarded_arms(action, reward), reward, t, delay_rng
+        )
     log.total[0], log.row[0] = total, row
     return state
 
 
 @jit
-def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, noise_rng, policy_rng):
-    """Play rounds first .. last - 1, or fewer if the policy may stop and has its answer; return the state and the rounds played so far."""
+def until_stop(
+    policy, state, problem, log, first, last, may_stop, problem_rng, noise_rng, policy_rng
+):
+    """Play rounds first .. last - 1, or fewer if the policy may stop and has its answer; return the
+    state and the rounds played so far."""
     t = first
     while t < last and not (may_stop and stopped(policy, state)):
         context = observe(problem, t, problem_rng)
@@ -443,7 +582,8 @@ def until_stop(policy, state, problem, log, first, last, may_stop, problem_rng, 
     return state, t
 
 
-# One replication: what it starts from, and how its rounds are played in slices that can be interrupted.
+# One replication: what it starts from, and how its rounds are played in slices that can be
+# interrupted.
 
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -474,13 +614,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Slices:
-    """Hands out loop ends so that one call lasts about SLICE_SECONDS; shared by the workers of one policy."""
+    """Hands out loop ends so that one call lasts about SLICE_SECONDS; shared by the workers of one
+    policy."""
 
     def __init__(self, stopping: Callable[[], bool], advance: Callable[[int], None]) -> None:
         self.size, self.stopping, self.advance = FIRST_SLICE, stopping, advance
 
     def run(self, play: Play, rounds: int) -> int:
-        """Call play until `rounds` are done or it plays fewer than asked; returns how many were played."""
+        """Call play until `rounds` are done or it plays fewer than asked; returns how many were
+        played."""
         first = 0
         while first < rounds:
             if self.stopping():
@@ -508,35 +650,65 @@ class Replication:
     state: State
     problem: Problem
     arms: Arms
-    streams: tuple[np.random.Generator, np.random.Generator, np.random.Generator]  # problem, noise, policy
-    late: np.random.Generator  # stream of the delays; the policy's where no reward is late, which then draws nothing
+    streams: tuple[
+        np.random.Generator, np.random.Generator, np.random.Generator
+    ]  # problem, noise, policy
+    late: (
+        np.random.Generator
+    )  # stream of the delays; the policy's where no reward is late, which then draws nothing
 
 
-def prepare(policy: Policy, problem: Problem, seed: int, replication: int, horizon: int | None, late: bool = False) -> Replication:
-    """A fresh state, a private copy of the problem and the streams. late: whether rewards may be."""
+def prepare(
+    policy: Policy,
+    problem: Problem,
+    seed: int,
+    replication: int,
+    horizon: int | None,
+    late: bool = False,
+) -> Replication:
+    """A fresh state, a private copy of the problem and the streams. late: whether rewards may
+    be."""
     world = private(problem)
     described = describe(world)._replace(horizon=horizon)
     own = described
     if foreign_within(policy) is not None:  # which may write into arrays that replications share
-        own = described._replace(**{name: value.copy() for name, value in described._asdict().items() if isinstance(value, np.ndarray)})
+        own = described._replace(
+            **{
+                name: value.copy()
+                for name, value in described._asdict().items()
+                if isinstance(value, np.ndarray)
+            }
+        )
     state = init(policy, own)
     if type(policy).TRAITS.stops and admit.answers(policy):
         admit(policy, state, first_round(problem))
-    problem_rng, noise_rng, policy_rng = (stream(seed, replication, role) for role in (PROBLEM, NOISE, POLICY))
+    problem_rng, noise_rng, policy_rng = (
+        stream(seed, replication, role) for role in (PROBLEM, NOISE, POLICY)
+    )
     return Replication(
-        policy, state, world, described, (problem_rng, noise_rng, policy_rng), stream(seed, replication, DELAY) if late else policy_rng
-    )  # fmt: skip
+        policy,
+        state,
+        world,
+        described,
+        (problem_rng, noise_rng, policy_rng),
+        stream(seed, replication, DELAY) if late else policy_rng,
+    )
 
 
 def loop_for(loop: F, policy: Policy, problem: Problem, pending: Pending | None = None) -> F:
-    """The compiled loop, or the interpreted one where the policy, the problem or the pending rewards ask for it."""
-    fits = compiled(policy) and all(getattr(type(item), "COMPILED", True) for item in (problem, pending))
+    """The compiled loop, or the interpreted one where the policy, the problem or the pending
+    rewards ask for it."""
+    fits = compiled(policy) and all(
+        getattr(type(item), "COMPILED", True) for item in (problem, pending)
+    )
     return loop if fits else cast(F, python_of(loop))
 
 
-def to_horizon(run: Replication, monitor: Monitor, rounds: np.ndarray, pending: Pending | None = None) -> tuple[RunLog, Tally, Play]:
-    """The log, the monitor's tally and the function that plays rounds of a fixed horizon; pending: the rewards that are
-    awaited, by default none."""
+def to_horizon(
+    run: Replication, monitor: Monitor, rounds: np.ndarray, pending: Pending | None = None
+) -> tuple[RunLog, Tally, Play]:
+    """The log, the monitor's tally and the function that plays rounds of a fixed horizon; pending:
+    the rewards that are awaited, by default none."""
     pending = AtOnce() if pending is None else pending
     log, tally = new_log(rounds, run.arms.number), begin(monitor, run.arms, rounds.size)
     policy, problem = checked(run.policy, run.problem, run.arms)
@@ -544,11 +716,28 @@ def to_horizon(run: Replication, monitor: Monitor, rounds: np.ndarray, pending: 
 
     def play(first: int, last: int) -> int:
         try:
-            run.state = loop(policy, run.state, problem, pending, monitor, tally, log, first, last, *run.streams, run.late)
+            run.state = loop(
+                policy,
+                run.state,
+                problem,
+                pending,
+                monitor,
+                tally,
+                log,
+                first,
+                last,
+                *run.streams,
+                run.late,
+            )
         except BrokenContract as broken:
             raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
-            raise RuntimeError(f"delay had more than {pending.heap.size} rewards open at once, its `longest`; run it with another seed.")
+            raise RuntimeError(
+                f"delay had more than {pending.heap.size} rewards open at "
+                f"once, its "
+                f"`longest`; "
+                f"run it with another seed."
+            )
         return last
 
     return log, tally, play
@@ -562,7 +751,9 @@ def to_stop(run: Replication, may_stop: bool) -> tuple[RunLog, Play]:
 
     def play(first: int, last: int) -> int:
         try:
-            run.state, played = loop(policy, run.state, problem, log, first, last, may_stop, *run.streams)
+            run.state, played = loop(
+                policy, run.state, problem, log, first, last, may_stop, *run.streams
+            )
         except BrokenContract as broken:
             raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         return int(played)

@@ -1,4 +1,5 @@
-"""Monitors: what a run records besides regret and pulls. A monitor answers the verbs `begin` and `watch`."""
+"""Monitors: what a run records besides regret and pulls. A monitor answers the verbs `begin` and
+`watch`."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from ..core.types import Given, Stored
 from ..core.verbs import event, mean, value_or
 from ..numerics.counts import is_checkpoint
 
-EVENTS = 4  # that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no arm safe
+# that the verb `event` tells apart: the learner's first choice, another safe arm, the baseline, no
+# arm safe
+EVENTS = 4
 BASELINE = 2
 TOLERANCE = 1e-6  # how far rounding may carry the budget below zero
 
@@ -37,7 +40,8 @@ class NoTally(NamedTuple):
 
 @monitor
 class SetValue(Monitor):
-    """Records the expected reward of the sets played, added up to each checkpoint: watched[name]["value"], (replications, n)."""
+    """Records the expected reward of the sets played, added up to each checkpoint:
+    watched[name]["value"], (replications, n)."""
 
     def begin(self, arms, n_checkpoints):
         return SetTally(np.zeros(n_checkpoints), np.zeros(1))
@@ -55,13 +59,15 @@ class SetTally(NamedTuple):
 
 @monitor
 class Budget(Monitor):
-    """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy, conservative or not.
+    """Records the true budget B(t) = sum_{i <= t} mu_{a_i} - (1 - alpha) mu_{b_i} of any policy,
+    conservative or not.
 
-    Rounds count when they are decided, whenever their rewards come; a set counts with the total mean of its arms. watched[name] holds
-    budget (replications, n) at the checkpoints of the result, lowest (replications, 1) over all rounds, minimum and violations
-    (replications, 1) over the rounds that are verified (violation: B < -1e-6), and events (replications, n, 4): how many rounds so far
-    were the learner's first choice, another safe arm, the baseline, and an arm that was not safe because none was and the baseline could
-    not be played.
+    Rounds count when they are decided, whenever their rewards come; a set counts with the total
+    mean of its arms. watched[name] holds budget (replications, n) at the checkpoints of the result,
+    lowest (replications, 1) over all rounds, minimum and violations (replications, 1) over the
+    rounds that are verified (violation: B < -1e-6), and events (replications, n, 4): how many
+    rounds so far were the learner's first choice, another safe arm, the baseline, and an arm that
+    was not safe because none was and the baseline could not be played.
 
     Parameters
     ----------
@@ -77,7 +83,9 @@ class Budget(Monitor):
     Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2.
     """
 
-    baseline: Given[ArrayLike | None, int | np.ndarray] = unchecked(default=None, kept=True)  # -1: every round names it
+    baseline: Given[ArrayLike | None, int | np.ndarray] = unchecked(
+        default=None, kept=True
+    )  # -1: every round names it
     alpha: float = real(default=0.05, above=0, below=1)
     checkpoint: Given[int | Iterable[int], np.ndarray] = checkpoints(default=1)
 
@@ -87,12 +95,18 @@ class Budget(Monitor):
         if arms is None:
             return stored | {"baseline": -1}
         several = isinstance(arms, list | tuple | np.ndarray)
-        return stored | {"baseline": checks.arm_set("baseline", arms) if several else checks.integer("baseline", arms, least=0)}
+        return stored | {
+            "baseline": checks.arm_set("baseline", arms)
+            if several
+            else checks.integer("baseline", arms, least=0)
+        }
 
     def begin(self, arms, n_checkpoints):
         last = int(np.max(self.baseline))
         if last >= arms.number:
-            raise ValueError(f"baseline = {last} is not an arm; the arms are 0 to {arms.number - 1}.")
+            raise ValueError(
+                f"baseline = {last} is not an arm; the arms are 0 to {arms.number - 1}."
+            )
         return BudgetTally(
             budget=np.zeros(n_checkpoints),
             events=np.zeros((n_checkpoints, EVENTS)),
@@ -106,12 +120,17 @@ class Budget(Monitor):
 
     def admit(self, tally, context):
         if np.min(self.baseline) < 0 and context.baseline is None:
-            raise ValueError("baseline is missing; give the Budget monitor an arm, or every round its baseline.")
+            raise ValueError(
+                "baseline is missing; give the Budget monitor an arm, or every round its baseline."
+            )
 
-    # the verbs here, where states that no compiled function takes are welcome; the arithmetic compiled
+    # the verbs here, where states that no compiled function takes are welcome; the arithmetic
+    # compiled
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
         baseline = value_or(context.baseline, self.baseline)
-        gain = whole(mean(problem, context, action)) - (1.0 - self.alpha) * whole(mean(problem, context, baseline))
+        gain = whole(mean(problem, context, action)) - (1.0 - self.alpha) * whole(
+            mean(problem, context, baseline)
+        )
         why = BASELINE if same_arms(action, baseline) else event(policy, state, action)
         record(self, tally, baseline, gain, why, t, checkpoint)
 

@@ -1,6 +1,7 @@
 """`run_experiment`: plan the chunks, ask workers for those that are missing, collect their rows.
 
-The driver keeps chunk numbers until the first result is asked for, so that a run that is found whole in its folder starts no worker.
+The driver keeps chunk numbers until the first result is asked for, so that a run that is found
+whole in its folder starts no worker.
 """
 
 import contextlib
@@ -29,7 +30,8 @@ from .worker import Advance, Answer, PackedRecipe, RunRecipe, WorkerPool
 
 
 class Meters(Protocol):
-    """Makes what a run calls with its progress, under a label. known: whether all of the rounds will be played, or at most so many."""
+    """Makes what a run calls with its progress, under a label. known: whether all of the rounds
+    will be played, or at most so many."""
 
     def __call__(self, label: str, known: bool = True) -> Progress | None:
         """The function to call with (done, total); None: none."""
@@ -40,8 +42,11 @@ def silent(label: str, known: bool = True) -> None:
 
 
 @contextmanager
-def showing(progress: Progress | bool | None, label: str, *, unit: str = "rounds", known: bool = True) -> Iterator[Progress | None]:
-    """`progress` as a run calls it; True is a bar under the label, which tells at the end what was done. unit, known: as for `Meters`."""
+def showing(
+    progress: Progress | bool | None, label: str, *, unit: str = "rounds", known: bool = True
+) -> Iterator[Progress | None]:
+    """`progress` as a run calls it; True is a bar under the label, which tells at the end what was
+    done. unit, known: as for `Meters`."""
     if progress is None or (isinstance(progress, (bool, np.bool_)) and not progress):
         yield None
     elif isinstance(progress, (bool, np.bool_)):
@@ -57,7 +62,12 @@ def showing(progress: Progress | bool | None, label: str, *, unit: str = "rounds
     elif callable(progress):
         yield progress
     else:
-        raise ValueError(f"progress = {checks.show(progress)} is not True, False or a function of ({unit} done, {unit} in all).")
+        raise ValueError(
+            f"progress = {checks.show(progress)} is not True, False or a "
+            f"function of "
+            f"({unit} "
+            f"done, {unit} in all)."
+        )
 
 
 # Ctrl-C and SIGTERM while a run is going: noted at once, and acted on where nothing is half done.
@@ -67,8 +77,9 @@ INTERRUPT_SECONDS = 10.0  # after which a signal is acted on wherever the run is
 
 
 class Interrupts:
-    """In this context the program's own handlers of signals are called by `check`, or at the end. Outside of the main thread Python tells
-    nobody of signals, so nothing changes there; signals that the program leaves to the system stay with it.
+    """In this context the program's own handlers of signals are called by `check`, or at the end.
+    Outside of the main thread Python tells nobody of signals, so nothing changes there; signals
+    that the program leaves to the system stay with it.
     """
 
     def __init__(self) -> None:
@@ -93,22 +104,33 @@ class Interrupts:
             self.noted, self.since = number, time.monotonic()
 
     def check(self) -> None:
-        """Act on a signal that has come: its handler raises KeyboardInterrupt, unless the program has another one."""
+        """Act on a signal that has come: its handler raises KeyboardInterrupt, unless the program
+        has another one."""
         if self.noted is not None:
             number, self.noted, self.acted = self.noted, None, True
             self.handlers[number](number, None)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
-        if kind is None and not self.acted:  # one that came too late to be acted on; a second one while a run ends asks for nothing more
+        if (
+            kind is None and not self.acted
+            # one that came too late to be acted on; a second one while a run ends asks for nothing
+            # more
+        ):
             self.check()
 
 
 POLL_SECONDS = 0.1  # how often a driver looks up from waiting
 WAITING_SECONDS = 1.0  # without a round after which progress is told of all the same
 LEAVE_SECONDS = 2.0  # how long a driver that was interrupted waits for threads
-PATIENCE_SECONDS = 90.0  # a shared file system may tell this machine that late of a file which another one has written
+# a shared file system may tell this machine that late of a file which another one has written
+PATIENCE_SECONDS = 90.0
 
 
 @dataclass
@@ -140,7 +162,8 @@ def run_experiment(
     progress: Progress | None = None,
     begin: int = 0,
 ) -> Outcome:
-    """Play replications begin .. replications - 1 that are not in the run folder `out` yet. On Ctrl-C what has finished is returned."""
+    """Play replications begin .. replications - 1 that are not in the run folder `out` yet. On
+    Ctrl-C what has finished is returned."""
     plan = plan_chunks(experiment, replications, digested=out is not None, begin=begin)
     store = open_store(pathlib.Path(out), plan) if out is not None else None
     meter = _Meter(progress, len(experiment.names()) * (replications - begin) * experiment.rounds)
@@ -150,10 +173,14 @@ def run_experiment(
         chunk = plan.chunks[number]
         rows = _stored_rows(store, chunk) if rows is None else rows
         for i in range(chunk.last - chunk.first):
-            outcome.rows[chunk.name][chunk.first + i] = {key: array[i] for key, array in rows.items()}
+            outcome.rows[chunk.name][chunk.first + i] = {
+                key: array[i] for key, array in rows.items()
+            }
         left.discard(number)
 
-    chunks = Chunks(engine, RunRecipe(experiment, plan.chunks, store), workers, address, meter.advance)
+    chunks = Chunks(
+        engine, RunRecipe(experiment, plan.chunks, store), workers, address, meter.advance
+    )
     with Interrupts() as interrupts:
         try:
             for number in chunk_order(plan.chunks):
@@ -161,7 +188,9 @@ def run_experiment(
                 stored = store.read(plan.chunks[number]) if store is not None else None
                 if stored is None:
                     if store is not None:
-                        remove_header(store.out)  # of an earlier result, which this run extends; its chunks stay
+                        remove_header(
+                            store.out
+                        )  # of an earlier result, which this run extends; its chunks stay
                     chunks.submit(number)
                 else:
                     chunk = plan.chunks[number]
@@ -183,7 +212,11 @@ def run_experiment(
             chunks.cancel()
     if left and outcome.complete:
         raise RuntimeError(
-            f"{len(left)} of {len(plan.chunks)} chunks were stopped from outside, by a run that shares the workers; run again"
+            f"{len(left)} of {len(plan.chunks)} chunks were stopped from "
+            f"outside, by a "
+            f"run that "
+            f"shares the workers; "
+            f"run again"
             f"{'' if store is None else ', finished chunks are kept in out'}."
         )
     outcome.settle()
@@ -191,8 +224,9 @@ def run_experiment(
 
 
 def chunk_order(chunks: Sequence[Chunk]) -> list[int]:
-    """Numbers of chunks in the order they are asked for: the first of each name before the others of the name before it, so that what a
-    policy needs is compiled while the policy before it plays."""
+    """Numbers of chunks in the order they are asked for: the first of each name before the
+    others of the name before it, so that what a policy needs is compiled while the policy before
+    it plays."""
     places: dict[str, int] = {}
     keys = []
     for chunk in chunks:
@@ -210,17 +244,31 @@ def _stored_rows(store: Store | None, chunk: Chunk) -> Rows:
         if store.path(chunk).exists() or time.monotonic() > waited:
             break
         time.sleep(0.2)
-    raise OSError(f"A worker finished a chunk of {chunk.name!r} but its file cannot be read; run again to compute it anew.")
+    raise OSError(
+        f"A worker finished a chunk of {chunk.name!r} but its file cannot be "
+        f"read; run "
+        f"again to "
+        f"compute it anew."
+    )
 
 
 class _Meter:
-    """Counts rounds from all workers. A run that waits, as for a design, is told of too, once a second."""
+    """Counts rounds from all workers. A run that waits, as for a design, is told of too, once a
+    second."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
-        self.progress, self.total, self.done, self.lock, self.last = progress, total, 0, threading.Lock(), time.monotonic()
+        self.progress, self.total, self.done, self.lock, self.last = (
+            progress,
+            total,
+            0,
+            threading.Lock(),
+            time.monotonic(),
+        )
 
     def advance(self, rounds: int) -> None:
-        if self.progress is not None and (rounds or time.monotonic() - self.last >= WAITING_SECONDS):
+        if self.progress is not None and (
+            rounds or time.monotonic() - self.last >= WAITING_SECONDS
+        ):
             with self.lock:
                 self.done, self.last = self.done + rounds, time.monotonic()
                 self.progress(self.done, self.total)
@@ -229,12 +277,26 @@ class _Meter:
 class Chunks:
     """The chunks of one recipe that are asked for, on the workers of one engine.
 
-    workers: default all cores. address: of a running cluster; None: one of `workers` is started here.
+    workers: default all cores. address: of a running cluster; None: one of `workers` is started
+    here.
     """
 
-    def __init__(self, engine: Engine, recipe: RunRecipe, workers: int | None, address: str | None, advance: Advance) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        recipe: RunRecipe,
+        workers: int | None,
+        address: str | None,
+        advance: Advance,
+    ) -> None:
         self.workers = number_of_workers(engine, workers, address)
-        self.packed = None if engine == "threads" else PackedRecipe.of(engine if isinstance(engine, str) else type(engine).__name__, recipe)
+        self.packed = (
+            None
+            if engine == "threads"
+            else PackedRecipe.of(
+                engine if isinstance(engine, str) else type(engine).__name__, recipe
+            )
+        )
         self.engine, self.recipe, self.address, self.advance = engine, recipe, address, advance
         self.waiting: list[int] = []
         self.futures: dict[Future[Answer], int] = {}
@@ -245,8 +307,11 @@ class Chunks:
     def submit(self, number: int) -> None:
         self.waiting.append(number)
 
-    def as_completed(self, look_up: Callable[[], None] = lambda: None) -> Iterator[tuple[int, Rows | None]]:
-        """Chunks as they finish, with their rows, or None for rows left in the store. Errors of workers are raised here.
+    def as_completed(
+        self, look_up: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[int, Rows | None]]:
+        """Chunks as they finish, with their rows, or None for rows left in the store. Errors of
+        workers are raised here.
 
         look_up: called several times a second while nothing else happens.
         """
@@ -282,7 +347,9 @@ class Chunks:
     def _send(self) -> None:
         if not self.waiting:
             return
-        self.pool = self.leaving.enter_context(open_workers(self.engine, self.workers, self.address))
+        self.pool = self.leaving.enter_context(
+            open_workers(self.engine, self.workers, self.address)
+        )
         if self.pool.played is not None:
             self.played = self.pool.played()
         submit = self._submitting(self.pool)
@@ -295,12 +362,17 @@ class Chunks:
             recipe = pool.send(self.packed)
             return lambda number: pool.executor.submit(worker.compute, recipe, number)
         assert pool.stop is not None
-        slices = {name: Slices(pool.stop.is_set, self.advance) for name in self.recipe.experiment.names()}
+        slices = {
+            name: Slices(pool.stop.is_set, self.advance) for name in self.recipe.experiment.names()
+        }
         chunks = self.recipe.chunks
-        return lambda number: pool.executor.submit(self.recipe.compute, number, slices[chunks[number].name])
+        return lambda number: pool.executor.submit(
+            self.recipe.compute, number, slices[chunks[number].name]
+        )
 
     def _count(self, number: int | None = None) -> None:
-        """Pass on progress: of workers that count rounds now and then, of others when a chunk (number) is done."""
+        """Pass on progress: of workers that count rounds now and then, of others when a chunk
+        (number) is done."""
         if self.pool is None or self.packed is None:
             return
         if self.pool.played is not None:
@@ -310,10 +382,12 @@ class Chunks:
             self.advance(self.recipe.rounds(number))
 
     def cancel(self) -> None:
-        """Stop what runs as fast as the engine can and forget the rest; what had finished can still be collected.
+        """Stop what runs as fast as the engine can and forget the rest; what had finished can still
+        be collected.
 
-        A cluster that was started here is shut down; another may still finish what it has begun. A thread that is in compiled code which
-        looks up at nothing, as a design of many arms, is left behind after LEAVE_SECONDS: it stops where it next looks up.
+        A cluster that was started here is shut down; another may still finish what it has begun. A
+        thread that is in compiled code which looks up at nothing, as a design of many arms, is left
+        behind after LEAVE_SECONDS: it stops where it next looks up.
         """
         self.waiting.clear()
         pool, self.pool = self.pool, None
@@ -322,10 +396,18 @@ class Chunks:
                 future.cancel()
             if pool.stop is not None:
                 pool.stop.set()
-                if not wait(self.futures, timeout=LEAVE_SECONDS if self.packed is None else None).not_done:
+                if not wait(
+                    self.futures, timeout=LEAVE_SECONDS if self.packed is None else None
+                ).not_done:
                     pool.stop.clear()
-            ended = {future: number for future, number in self.futures.items() if future.done() and not future.cancelled()}
-            self.futures = {future: number for future, number in ended.items() if future.exception() is None}
+            ended = {
+                future: number
+                for future, number in self.futures.items()
+                if future.done() and not future.cancelled()
+            }
+            self.futures = {
+                future: number for future, number in ended.items() if future.exception() is None
+            }
         self.leaving.close()
 
     @contextlib.contextmanager
@@ -337,6 +419,14 @@ class Chunks:
                 raise
             assert self.packed is not None
             raise ChildProcessError(
-                f"engine = {self.packed.engine!r}: a worker process ended before its chunk was done (memory, or a script without "
-                "`if __name__ == '__main__':`). Finished chunks are kept in out, if it was given; engine = 'threads' needs no workers."
+                f"engine = {self.packed.engine!r}: a worker process ended "
+                f"before its "
+                f"chunk was "
+                f"done (memory, or a "
+                f"script without "
+                "`if __name__ == '__main__':`). Finished chunks are kept in "
+                "out, if it "
+                "was given; "
+                "engine = 'threads' "
+                "needs no workers."
             ) from None

@@ -18,7 +18,17 @@ from ..core.policy import Delay, Monitor, Policy, Problem, label
 from ..core.registry import ORDERS, check_question, policy_to_spec
 from ..core.streams import PROBLEM, stream
 from ..core.types import JsonObject
-from ..core.verbs import begin, describe, evidence, lower_bound, mean, observe, recommend, stopped, tolerance
+from ..core.verbs import (
+    begin,
+    describe,
+    evidence,
+    lower_bound,
+    mean,
+    observe,
+    recommend,
+    stopped,
+    tolerance,
+)
 from ..numerics.statistics import standard_error
 from ..policies.identification.lingape import LinGapE
 from ..policies.identification.ugape import UGapE
@@ -80,15 +90,26 @@ class FixedHorizon:
         return list(self.policies)
 
     def common(self) -> JsonObject:
-        late = {"delay": None if self.delay is None else repr(self.delay), "apply": ORDERS[self.in_order]}
-        return {"horizon": self.horizon, "checkpoints": self.checkpoints.tolist(), "seed": self.seed} | late
+        late = {
+            "delay": None if self.delay is None else repr(self.delay),
+            "apply": ORDERS[self.in_order],
+        }
+        return {
+            "horizon": self.horizon,
+            "checkpoints": self.checkpoints.tolist(),
+            "seed": self.seed,
+        } | late
 
     def content(self, name: str, replication: int) -> dict[str, object]:
         policy, problem, monitor = self._parts(name, replication)
         return {"problem": problem, "policy": policy, "monitor": monitor, "delay": self.delay}
 
     def _parts(self, name: str, replication: int) -> tuple[Policy, Problem, Monitor]:
-        return self.policies[name][replication], self.problems[replication % len(self.problems)], self.monitors[name][replication]
+        return (
+            self.policies[name][replication],
+            self.problems[replication % len(self.problems)],
+            self.monitors[name][replication],
+        )
 
     def label(self, name: str, replication: int) -> str:
         return label(self.policies[name][replication])
@@ -108,13 +129,22 @@ class FixedHorizon:
 
 
 def _check_regret(regret: np.ndarray, rounds: np.ndarray, name: str, problem: Problem) -> None:
-    """Refuse regret that no problem can have; rounding may carry it a little below 0, the more the larger rewards are."""
+    """Refuse regret that no problem can have; rounding may carry it a little below 0, the more the
+    larger rewards are."""
     largest = np.abs(getattr(problem, "means", 0.0)).max(initial=1.0)
     wrong = np.flatnonzero(~np.isfinite(regret) | (regret < -ROUNDING * largest * rounds))
     if wrong.size:
         raise ValueError(
-            f"regret of {name!r} is {regret[wrong[0]]:.6g} after {rounds[wrong[0]]} rounds, but must be a finite number from 0: "
-            f"{type(problem).__name__} measures it against what is not the best. An oracle must answer with the set of largest total "
+            f"regret of {name!r} is {regret[wrong[0]]:.6g} after "
+            f"{rounds[wrong[0]]} "
+            f"rounds, but "
+            f"must be a finite "
+            f"number from 0: "
+            f"{type(problem).__name__} measures it against what is not the "
+            f"best. An "
+            f"oracle must "
+            f"answer with the set "
+            f"of largest total "
             "score, and a problem's regret must be that of its best action."
         )
 
@@ -127,7 +157,10 @@ def simulate(
     replications: int | None = None,
     seed: int = 0,
     checkpoints: ArrayLike | None = None,
-    monitor: Mapping[str, Monitor | Callable[..., Monitor] | None] | Monitor | Callable[..., Monitor] | None = None,
+    monitor: Mapping[str, Monitor | Callable[..., Monitor] | None]
+    | Monitor
+    | Callable[..., Monitor]
+    | None = None,
     delay: Delay | None = None,
     apply: Literal["on arrival", "in order"] = "on arrival",
     workers: int | None = None,
@@ -144,7 +177,8 @@ def simulate(
     problem : Problem or sequence of Problem
         Of one class where there are several: replication r plays problems[r % len].
     policies : Policy, list of Policy, or dict of name to Policy or function
-        A function takes the problem and returns a policy. Policies without a name are called after their classes.
+        A function takes the problem and returns a policy. Policies without a name are called after
+        their classes.
     horizon : int >= 1
         T, rounds.
     replications : int >= 1
@@ -156,11 +190,13 @@ def simulate(
     monitor : Monitor, function of the problem, or dict by policy
         Records more than regret, as `Budget` does.
     delay : Delay
-        When rewards are learned, see `tr.delays`; None: in their own round. Those open at T are dropped; regret counts when decided.
+        When rewards are learned, see `tr.delays`; None: in their own round. Those open at T are
+        dropped; regret counts when decided.
     apply : "on arrival" or "in order"
         In order of decisions, a reward is held back until all earlier ones are in.
     workers : int
-        Threads or processes, default all cores. Results depend neither on it nor on engine and address.
+        Threads or processes, default all cores. Results depend neither on it nor on engine and
+        address.
     engine : "threads", "processes", "dask", "ray" or Executor
         Processes are for rounds that are Python, as with sets of arms.
     address : str
@@ -186,7 +222,8 @@ def simulate(
     Examples
     --------
     >>> import tightrope as tr
-    >>> result = tr.simulate(tr.problems.Bernoulli([0.3, 0.6]), tr.UCB(), horizon=100, replications=2)
+    >>> problem = tr.problems.Bernoulli([0.3, 0.6])
+    >>> result = tr.simulate(problem, tr.UCB(), horizon=100, replications=2)
     >>> result.regret["UCB"].shape == (2, result.rounds.size)
     True
     """
@@ -195,18 +232,44 @@ def simulate(
     chosen = as_policies(policies, problems, horizon)
     if until is not None and replications is not None:
         raise ValueError(
-            f"replications = {checks.show(replications)} and until were both given; until finds their number, so leave one out."
+            f"replications = {checks.show(replications)} and until were "
+            f"both given; "
+            f"until finds "
+            f"their number, so "
+            f"leave one out."
         )
-    count = checks.integer("replications", 1 if replications is None else replications, least=1) if until is None else _most(until, chosen)
+    count = (
+        checks.integer("replications", 1 if replications is None else replications, least=1)
+        if until is None
+        else _most(until, chosen)
+    )
     seed = checks.seed(seed)
-    rounds = geometric_checkpoints(horizon) if checkpoints is None else _checkpoints(checkpoints, horizon)
+    rounds = (
+        geometric_checkpoints(horizon)
+        if checkpoints is None
+        else _checkpoints(checkpoints, horizon)
+    )
     late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
-    experiment = FixedHorizon(problems, chosen, as_monitors(monitor, list(chosen), problems), horizon, rounds, seed, late, in_order)
+    experiment = FixedHorizon(
+        problems,
+        chosen,
+        as_monitors(monitor, list(chosen), problems),
+        horizon,
+        rounds,
+        seed,
+        late,
+        in_order,
+    )
     if late is not None:
         check_room(late, in_order, horizon, first_round(problems[0]))
-    checks.fits_in_memory("replications" if until is None else "until: most", count, _bytes_left(experiment))
+    checks.fits_in_memory(
+        "replications" if until is None else "until: most", count, _bytes_left(experiment)
+    )
     settings = {
-        "policies": {name: store.record(item.function, item.items, policy_to_spec) for name, item in chosen.items()},
+        "policies": {
+            name: store.record(item.function, item.items, policy_to_spec)
+            for name, item in chosen.items()
+        },
         "problem": store.problem_record(problems),
         "horizon": horizon,
         "replications": count,
@@ -214,18 +277,44 @@ def simulate(
         "rounds": rounds.tolist(),
         "delay": None if late is None else repr(late),
         "apply": apply,
-        "monitor": {name: store.record(item.function, item.items, repr) for name, item in experiment.monitors.items()},
+        "monitor": {
+            name: store.record(item.function, item.items, repr)
+            for name, item in experiment.monitors.items()
+        },
         "versions": store.versions(),
     }
     with showing(progress, "simulate", known=until is None) as advance:
         if until is None:
-            outcome = run_experiment(experiment, count, engine=engine, address=address, workers=workers, out=out, progress=advance)
+            outcome = run_experiment(
+                experiment,
+                count,
+                engine=engine,
+                address=address,
+                workers=workers,
+                out=out,
+                progress=advance,
+            )
         else:
-            with shared_workers(engine, workers, address) as cluster:  # its groups are runs one after the other
-                left = workers if cluster == address else None  # a cluster that was started has its size
-                play = functools.partial(run_experiment, experiment, engine=engine, address=cluster, workers=left, out=out)
+            with shared_workers(
+                engine, workers, address
+            ) as cluster:  # its groups are runs one after the other
+                left = (
+                    workers if cluster == address else None
+                )  # a cluster that was started has its size
+                play = functools.partial(
+                    run_experiment,
+                    experiment,
+                    engine=engine,
+                    address=cluster,
+                    workers=left,
+                    out=out,
+                )
                 outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
-    settings |= {"command": store.command(), "lower_bound": _mean_bound(problems), "replications": len(outcome.common)}
+    settings |= {
+        "command": store.command(),
+        "lower_bound": _mean_bound(problems),
+        "replications": len(outcome.common),
+    }
     result = _result_of(rounds, outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
         raise Interrupted(result)
@@ -236,16 +325,27 @@ def simulate(
 
 def _most(until: object, policies: Mapping[str, PerProblem[Policy]]) -> int:
     if not isinstance(until, stopping.Ranking):
-        raise ValueError(f"until = {checks.show(until)} is not a rule; pass stopping.Ranking(alpha=0.05, least=10, most=1000).")
+        raise ValueError(
+            f"until = {checks.show(until)} is not a "
+            f"rule; pass "
+            f"stopping.Ranking(alpha=0.05, "
+            f"least=10, most=1000)."
+        )
     if len(policies) < 2:
-        raise ValueError("until ranks policies, but there is one; give at least two, or replications.")
+        raise ValueError(
+            "until ranks policies, but there is one; give at least two, or replications."
+        )
     return until.most
 
 
 def _until_ranked(
-    until: stopping.Ranking, experiment: FixedHorizon, play: Callable[..., Outcome], progress: Progress | None
+    until: stopping.Ranking,
+    experiment: FixedHorizon,
+    play: Callable[..., Outcome],
+    progress: Progress | None,
 ) -> tuple[Outcome, JsonObject | None]:
-    """Replications in groups until their order is certain, and what the settings say of it; None after an interruption."""
+    """Replications in groups until their order is certain, and what the settings say of it; None
+    after an interruption."""
     scale, outcome = until.scale(experiment.problems, int(experiment.checkpoints[-1])), Outcome({})
     each = len(experiment.policies) * experiment.horizon
     begin = 0
@@ -259,7 +359,10 @@ def _until_ranked(
         outcome.take(play(end, begin=begin, progress=None if progress is None else advance))
         if not outcome.complete:
             return outcome, None
-        cost = {name: np.array([rows[r]["regret"][-1] for r in outcome.common]) for name, rows in outcome.rows.items()}
+        cost = {
+            name: np.array([rows[r]["regret"][-1] for r in outcome.common])
+            for name, rows in outcome.rows.items()
+        }
         ranking = stopping.judged(cost, scale, until.alpha, experiment.period)
         if not ranking.undecided:
             break
@@ -277,7 +380,12 @@ def _mean_bound(problems: Sequence[Problem]) -> list[float] | None:
 def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
     rounds = checks.vector("checkpoints", checkpoints, least=1, most=horizon)
     if (np.diff(rounds) <= 0).any() or (rounds != np.round(rounds)).any():
-        raise ValueError(f"checkpoints = {checks.show(rounds)} must be increasing whole rounds from 1 to {horizon}.")
+        raise ValueError(
+            f"checkpoints = {checks.show(rounds)} must be increasing "
+            f"whole rounds "
+            f"from 1 to "
+            f"{horizon}."
+        )
     return rounds.astype(np.int64)
 
 
@@ -285,14 +393,18 @@ def _bytes_left(experiment: FixedHorizon) -> int:
     total, description = 0, describe(experiment.problems[0])
     for name in experiment.policies:
         tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)
-        total += 8 * (experiment.checkpoints.size + description.number) + sum(array.nbytes for array in tally)
+        total += 8 * (experiment.checkpoints.size + description.number) + sum(
+            array.nbytes for array in tally
+        )
     return total
 
 
 def _result_of(rounds: np.ndarray, outcome: Outcome, settings: JsonObject) -> Result:
     regret, pulls, watched = {}, {}, {}
     for name, rows in outcome.rows.items():
-        table = {key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]}
+        table = {
+            key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]
+        }
         regret[name], pulls[name] = table.pop("regret"), table.pop("pulls")
         watched[name] = {key.removeprefix("watched."): array for key, array in table.items()}
     return Result(rounds=rounds, regret=regret, pulls=pulls, watched=watched, settings=settings)
@@ -326,25 +438,39 @@ class UntilStop:
         return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        return {"problem": self.problems[replication % self.period], "policy": self.policies[name][replication]}
+        return {
+            "problem": self.problems[replication % self.period],
+            "policy": self.policies[name][replication],
+        }
 
     def label(self, name: str, replication: int) -> str:
         return label(self.policies[name][replication])
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         problem = self.problems[replication % self.period]
-        run = prepare(self.policies[name][replication], problem, self.seed, replication, None if self.may_stop else self.rounds)
+        run = prepare(
+            self.policies[name][replication],
+            problem,
+            self.seed,
+            replication,
+            None if self.may_stop else self.rounds,
+        )
         log, play = to_stop(run, self.may_stop)
         played = slices.run(play, self.rounds)
         arm, support = int(recommend(run.policy, run.state)), evidence(run.policy, run.state)
         context = observe(run.problem, 0, stream(self.seed, replication, PROBLEM))
         truth = np.array([mean(run.problem, context, k) for k in range(run.arms.number)])
         return {
-            "arm": np.array(arm), "rounds": np.array(played), "pulls": log.pulls.astype(np.int64),
+            "arm": np.array(arm),
+            "rounds": np.array(played),
+            "pulls": log.pulls.astype(np.int64),
             "stopped": np.array(bool(stopped(run.policy, run.state))),
-            "gap_bound": np.array(support["gap_bound"]), "error": np.array(support["error"]),
-            "correct": np.array(bool(truth[arm] >= truth.max() - tolerance(run.policy) - IDENTIFY_ROUNDING)),
-        }  # fmt: skip
+            "gap_bound": np.array(support["gap_bound"]),
+            "error": np.array(support["error"]),
+            "correct": np.array(
+                bool(truth[arm] >= truth.max() - tolerance(run.policy) - IDENTIFY_ROUNDING)
+            ),
+        }
 
 
 def identify(
@@ -372,7 +498,8 @@ def identify(
     max_rounds : int >= 1
         Rounds after which to give up; the arm is then not certified.
     budget : int >= 1
-        A fixed number of rounds instead: no stopping before, and `stopped` tells whether it could have.
+        A fixed number of rounds instead: no stopping before, and `stopped` tells whether it could
+        have.
 
     Returns
     -------
@@ -388,7 +515,8 @@ def identify(
     Examples
     --------
     >>> import tightrope as tr
-    >>> answer = tr.identify(tr.problems.Bernoulli([0.1, 0.9]), tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5))
+    >>> policy = tr.UGapE(epsilon=0.2, delta=0.1, noise=0.5)
+    >>> answer = tr.identify(tr.problems.Bernoulli([0.1, 0.9]), policy)
     >>> int(answer.arm["UGapE"][0])
     1
     """
@@ -397,21 +525,44 @@ def identify(
     for name, item in chosen.items():
         instance = item[0]
         if not type(instance).TRAITS.stops:
-            raise ValueError(f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an identification policy.")
+            raise ValueError(
+                f"policies[{name!r}] = {type(instance).__name__} never "
+                f"stops; use "
+                f"simulate, or an "
+                f"identification policy."
+            )
         check_question(instance, describe(problems[0]))
     replications = checks.integer("replications", replications, least=1)
     seed = checks.seed(seed)
     max_rounds = as_rounds("max_rounds", max_rounds)
     limit = max_rounds if budget is None else as_rounds("budget", budget)
-    checks.fits_in_memory("replications", replications, 8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)))
+    checks.fits_in_memory(
+        "replications",
+        replications,
+        8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)),
+    )
     settings = {
-        "policies": {name: store.record(item.function, item.items, policy_to_spec) for name, item in chosen.items()},
+        "policies": {
+            name: store.record(item.function, item.items, policy_to_spec)
+            for name, item in chosen.items()
+        },
         "problem": store.problem_record(problems),
-        "seed": seed, "max_rounds": max_rounds, "budget": budget, "versions": store.versions(),
-    }  # fmt: skip
+        "seed": seed,
+        "max_rounds": max_rounds,
+        "budget": budget,
+        "versions": store.versions(),
+    }
     experiment = UntilStop(problems, chosen, limit, budget is None, seed)
     with showing(progress, "identify", known=budget is not None) as advance:
-        outcome = run_experiment(experiment, replications, engine=engine, address=address, workers=workers, out=out, progress=advance)
+        outcome = run_experiment(
+            experiment,
+            replications,
+            engine=engine,
+            address=address,
+            workers=workers,
+            out=out,
+            progress=advance,
+        )
     settings |= {"replications": len(outcome.common), "command": store.command()}
     result = _identification_of(outcome, settings) if outcome.common else None
     if result is None or not outcome.complete:
@@ -423,12 +574,16 @@ def identify(
 
 def _identification_of(outcome: Outcome, settings: dict[str, object]) -> Identification:
     def column(key: str) -> dict[str, np.ndarray]:
-        return {name: np.array([rows[r][key] for r in outcome.common]) for name, rows in outcome.rows.items()}
+        return {
+            name: np.array([rows[r][key] for r in outcome.common])
+            for name, rows in outcome.rows.items()
+        }
 
     return Identification(**{key: column(key) for key in (*ANSWERS, "pulls")}, settings=settings)
 
 
-# `plan`: how many samples a test will take, by simulation, beside tests of fixed size; and which of them to choose.
+# `plan`: how many samples a test will take, by simulation, beside tests of fixed size; and which of
+# them to choose.
 
 
 LEAST_VARIANCE = 5.0  # of an arm's number of successes, from which it is taken as normal
@@ -449,11 +604,11 @@ class Plan:
     certified : dict of name to float
         Share of the tests that ended with their certificate, in [0, 1].
     fixed : int
-        Samples of a test of fixed size whose answer is worse than the best by more than epsilon with probability at most delta, whatever
-        the means are (Hoeffding), as the policies promise.
+        Samples of a test of fixed size whose answer is worse than the best by more than epsilon
+        with probability at most delta, whatever the means are (Hoeffding), as the policies promise.
     textbook : int or None
-        The same by the normal approximation with the variances of the planned means; None where it would not hold: where n p (1 - p) is
-        below 5 for an arm of mean p with n samples.
+        The same by the normal approximation with the variances of the planned means; None where it
+        would not hold: where n p (1 - p) is below 5 for an arm of mean p with n samples.
     advice : str
         What to do, in sentences.
     simulated : Identification
@@ -471,17 +626,31 @@ class Plan:
 
     def _rows(self) -> list[list[object]]:
         simulated: list[list[object]] = [
-            [name, f"{self.samples[name]:,.0f} ± {self.se[name]:,.0f}", f"{self.most[name]:,}", f"{self.certified[name]:.0%}"]
+            [
+                name,
+                f"{self.samples[name]:,.0f} ± {self.se[name]:,.0f}",
+                f"{self.most[name]:,}",
+                f"{self.certified[name]:.0%}",
+            ]
             for name in self.samples
         ]
         textbook = NO_TEXTBOOK if self.textbook is None else f"{self.textbook:,}"
-        return [*simulated, ["fixed size, any means", f"{self.fixed:,}", "", ""], ["fixed size, textbook", textbook, "", ""]]
+        return [
+            *simulated,
+            ["fixed size, any means", f"{self.fixed:,}", "", ""],
+            ["fixed size, textbook", textbook, "", ""],
+        ]
 
     def __repr__(self) -> str:
         return f"<Plan: {'; '.join(f'{row[0]} {row[1]}' for row in self._rows())}>"
 
     def _repr_html_(self) -> str:
-        return files.table("Samples of a test", ["test", "samples", "largest", "certified"], self._rows(), self.advice)
+        return files.table(
+            "Samples of a test",
+            ["test", "samples", "largest", "certified"],
+            self._rows(),
+            self.advice,
+        )
 
 
 def plan(
@@ -496,10 +665,11 @@ def plan(
     max_rounds: int = 10**6,
     workers: int | None = None,
 ) -> Plan:
-    """How many samples tests take that stop when they know the best arm, beside tests of fixed size, if the means are as supposed.
+    """How many samples tests take that stop when they know the best arm, beside tests of fixed
+    size, if the means are as supposed.
 
-    Plan with means that are close as well: tests that stop gain where arms differ by much more than epsilon and lose where all are near
-    each other.
+    Plan with means that are close as well: tests that stop gain where arms differ by much more than
+    epsilon and lose where all are near each other.
 
     Parameters
     ----------
@@ -544,23 +714,39 @@ def plan(
         bound = float(np.linalg.norm(theta)) or 1.0
         usual = {"LinGapE": LinGapE(epsilon=epsilon, delta=delta, noise=0.5, theta_bound=bound)}
     chosen = dict(policies) if policies is not None else usual
-    simulated = identify(problem, chosen, replications=replications, seed=seed, max_rounds=max_rounds, workers=workers)
+    simulated = identify(
+        problem,
+        chosen,
+        replications=replications,
+        seed=seed,
+        max_rounds=max_rounds,
+        workers=workers,
+    )
     samples = {name: float(rounds.mean()) for name, rounds in simulated.rounds.items()}
     fixed, textbook = fixed_size(supposed, epsilon, delta)
     certified = {name: float(simulated.stopped[name].mean()) for name in samples}
     return Plan(
         samples,
-        {name: float(standard_error(rounds)) if rounds.size > 1 else math.nan for name, rounds in simulated.rounds.items()},
+        {
+            name: float(standard_error(rounds)) if rounds.size > 1 else math.nan
+            for name, rounds in simulated.rounds.items()
+        },
         {name: int(rounds.max()) for name, rounds in simulated.rounds.items()},
-        certified, fixed, textbook, _advice(samples, certified, fixed, textbook), simulated,
-    )  # fmt: skip
+        certified,
+        fixed,
+        textbook,
+        _advice(samples, certified, fixed, textbook),
+        simulated,
+    )
 
 
 def fixed_size(means: np.ndarray, epsilon: float, delta: float) -> tuple[int, int | None]:
-    """Samples of all arms together after which the arm of the highest sample mean is within epsilon of the best, but for delta.
+    """Samples of all arms together after which the arm of the highest sample mean is within epsilon
+    of the best, but for delta.
 
-    A union over the K - 1 arms that might look better: by Hoeffding's inequality for rewards in [0, 1], and by the normal approximation
-    with the variances of the means; None where these are too small for it.
+    A union over the K - 1 arms that might look better: by Hoeffding's inequality for rewards in [0,
+    1], and by the normal approximation with the variances of the means; None where these are too
+    small for it.
     """
     K = means.size
     hoeffding = math.ceil(math.log((K - 1) / delta) / epsilon**2)
@@ -577,31 +763,66 @@ def _linear(arms: ArrayLike, means: np.ndarray) -> tuple[np.ndarray, Problem]:
     off = float(np.abs(X @ theta - means).max())
     if off > LINEAR:
         raise ValueError(
-            f"means are not a linear function of arms: the nearest one misses them by up to {off:.3g}; leave arms out, or add features."
+            f"means are not a linear function of arms: the nearest one "
+            f"misses them "
+            f"by up to "
+            f"{off:.3g}; leave "
+            f"arms out, or add features."
         )
     return theta, Linear(arms=X, theta=theta, rewards="bernoulli")
 
 
-def _advice(samples: dict[str, float], certified: dict[str, float], fixed: int, textbook: int | None) -> str:
+def _advice(
+    samples: dict[str, float], certified: dict[str, float], fixed: int, textbook: int | None
+) -> str:
     best = min(samples, key=lambda name: (certified[name] < 1.0, samples[name]))
-    normal = "none by the normal approximation, which does not hold for so rare an outcome: n p (1 - p) is below 5"
+    normal = (
+        "none by the normal approximation, which does not hold for so "
+        "rare an "
+        "outcome: n p "
+        "(1 - p) is below 5"
+    )
     if textbook is not None:
         normal = f"{textbook:,} by the normal approximation"
     cost = f"{best} takes {samples[best]:,.0f} samples on average"
     if certified[best] < 1.0:
         return (
-            f"{cost} and is not certified by max_rounds in {1 - certified[best]:.0%} of the tests. Choose a test of fixed size "
+            f"{cost} and is not certified by "
+            f"max_rounds in "
+            f"{1 - certified[best]:.0%} of the "
+            f"tests. Choose a "
+            f"test of fixed size "
             f"({fixed:,} samples for any means; {normal}), or a larger epsilon."
         )
     if samples[best] <= (fixed if textbook is None else textbook):
-        return f"{cost}, fewer than a test of fixed size ({fixed:,} for any means; {normal}): choose {best}."
+        return (
+            f"{cost}, fewer than a test of fixed size ({fixed:,} for "
+            f"any means; "
+            f"{normal}): "
+            f"choose {best}."
+        )
     if textbook is not None and samples[best] <= fixed:
         return (
-            f"{cost}, fewer than a test of fixed size with the same promise for any means ({fixed:,}), but more than the textbook's "
-            f"{textbook:,}, which rely on the normal approximation and on one look at the end. If that is enough, the textbook's test is "
+            f"{cost}, fewer than a test of fixed size with the same "
+            f"promise for "
+            f"any means "
+            f"({fixed:,}), but "
+            f"more than the textbook's "
+            f"{textbook:,}, which rely on the normal approximation and on one "
+            f"look at the "
+            f"end. If "
+            f"that is enough, the "
+            f"textbook's test is "
             f"the better choice; choose {best} to look at any time, or to be certain of the error."
         )
     return (
-        f"{cost}; a test of fixed size needs {fixed:,} with the same error for any means ({normal}), with "
-        f"one look at the end. It is the better choice, unless you must look earlier or other means are likely, with larger differences."
+        f"{cost}; a test of fixed size needs {fixed:,} with the same "
+        f"error for "
+        f"any means "
+        f"({normal}), with "
+        f"one look at the end. It is the better choice, unless you must look "
+        f"earlier "
+        f"or other "
+        f"means are likely, "
+        f"with larger differences."
     )

@@ -1,6 +1,8 @@
-"""Experiments as YAML: problem, policies, horizon or the end of an identification, replications, seed; checked before anything runs.
+"""Experiments as YAML: problem, policies, horizon or the end of an identification, replications,
+seed; checked before anything runs.
 
-What a file may say of a problem is what its class or recipe declares: nothing here knows any of them.
+What a file may say of a problem is what its class or recipe declares: nothing here knows any of
+them.
 """
 
 import functools
@@ -25,16 +27,23 @@ from .stopping import Ranking
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as people write it: 1e4 and 1.5e4 are whole numbers, although YAML 1.1 wants a point and a signed exponent."""
+    """YAML as people write it: 1e4 and 1.5e4 are whole numbers, although YAML 1.1 wants a point and
+    a signed exponent."""
 
 
 def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
     value: float = loader.construct_yaml_float(node)
-    return int(value) if "e" in node.value.lower() and value.is_integer() and abs(value) <= checks.MOST_ROUNDS else value
+    return (
+        int(value)
+        if "e" in node.value.lower() and value.is_integer() and abs(value) <= checks.MOST_ROUNDS
+        else value
+    )
 
 
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
 )
 _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
@@ -78,40 +87,67 @@ class Spec(pydantic.BaseModel):
     @pydantic.field_validator("policies", mode="before")
     @classmethod
     def _written_short(cls, policies: object) -> object:
-        """`[UCB, {policy: KLUCB}]` names policies after their classes; `a: UCB` is `a: {policy: UCB}`."""
+        """`[UCB, {policy: KLUCB}]` names policies after their classes; `a: UCB` is `a: {policy:
+        UCB}`."""
         if isinstance(policies, list):
             names = [item.get("policy") if isinstance(item, dict) else item for item in policies]
             repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
             if repeated is not None:
-                raise ValueError(f"{repeated} is there twice; give names, as in {{one: {repeated}, two: {repeated}}}")
+                raise ValueError(
+                    f"{repeated} is there twice; give names, as "
+                    f"in {{one: "
+                    f"{repeated}, two: "
+                    f"{repeated}}}"
+                )
             policies = dict(zip(names, policies, strict=True))
         if isinstance(policies, dict):
-            return {name: {"policy": item} if isinstance(item, str) else item for name, item in policies.items()}
+            return {
+                name: {"policy": item} if isinstance(item, str) else item
+                for name, item in policies.items()
+            }
         return policies
 
     @pydantic.model_validator(mode="after")
     def _of_one_mode(self) -> "Spec":
-        others = {"simulate": ("max_rounds", "budget"), "identify": ("horizon", "checkpoints", "monitor", "until")}[self.mode]
+        others = {
+            "simulate": ("max_rounds", "budget"),
+            "identify": ("horizon", "checkpoints", "monitor", "until"),
+        }[self.mode]
         wrong = next((name for name in others if getattr(self, name) is not None), None)
         if wrong is not None:
-            raise ValueError(f"{wrong} is not of mode: {self.mode}; leave it out, or write the other mode")
+            raise ValueError(
+                f"{wrong} is not of mode: {self.mode}; leave it out, or write the other mode"
+            )
         if self.mode == "simulate" and self.horizon is None:
             raise ValueError("horizon is missing; give a number of rounds, or mode: identify")
         return self
 
     def options(self) -> Arguments:
-        """Arguments of `simulate` or `identify` besides problem, policies, seed and where to play."""
+        """Arguments of `simulate` or `identify` besides problem, policies, seed and where to
+        play."""
         if self.mode == "identify":
             limits = {"max_rounds": self.max_rounds, "budget": self.budget}
-            return {"replications": self.replications} | {name: value for name, value in limits.items() if value is not None}
-        many = {"replications": self.replications} if self.until is None else {"until": self.until.rule()}
-        return many | {"horizon": self.horizon, "checkpoints": self.checkpoints, "monitor": made_monitor(self.monitor)}
+            return {"replications": self.replications} | {
+                name: value for name, value in limits.items() if value is not None
+            }
+        many = (
+            {"replications": self.replications}
+            if self.until is None
+            else {"until": self.until.rule()}
+        )
+        return many | {
+            "horizon": self.horizon,
+            "checkpoints": self.checkpoints,
+            "monitor": made_monitor(self.monitor),
+        }
 
 
 def spec_model() -> type[Spec]:
     load_plugins()
     models = [_problem_model(recipe) for recipe in RECIPES.values()]
-    union: Any = Annotated[functools.reduce(operator.or_, models), pydantic.Field(discriminator="kind")]
+    union: Any = Annotated[
+        functools.reduce(operator.or_, models), pydantic.Field(discriminator="kind")
+    ]
     return pydantic.create_model("Spec", __base__=Spec, problem=(union, ...))
 
 
@@ -127,11 +163,14 @@ def read_yaml(path: pathlib.Path, argument: str) -> Any:
     except FileNotFoundError:
         raise ValueError(f"{argument} = {str(path)!r} does not exist; pass a YAML file.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{argument} = {str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}") from None
+        raise ValueError(
+            f"{argument} = {str(path)!r} is not YAML: {' '.join(str(error).split())[:200]}"
+        ) from None
 
 
 def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], dict[str, Policy]]:
-    """The checked spec, its problem and its policies. Raises ValueError with one line that names what is wrong."""
+    """The checked spec, its problem and its policies. Raises ValueError with one line that names
+    what is wrong."""
     data = read_yaml(path, "SPEC")
     _load_modules(data, path.parent)
     model = spec_model()
@@ -141,7 +180,12 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], di
         raise ValueError(f"{path.name}: {_sentence(error, model)}") from None
     if spec.until is not None:
         if "replications" in spec.model_fields_set:
-            raise ValueError(f"{path.name}: replications and until are both there; until finds their number, so leave one out.")
+            raise ValueError(
+                f"{path.name}: replications and until are both there; until "
+                f"finds their "
+                f"number, "
+                f"so leave one out."
+            )
         try:
             spec.until.rule()
         except ValueError as error:
@@ -168,13 +212,22 @@ def _load_modules(data: object, folder: pathlib.Path) -> None:
 
 
 def _sentence(error: pydantic.ValidationError, model: type[Spec]) -> str:
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a misspelt name is why another one is missing
+    first = min(
+        error.errors(), key=lambda one: one["type"] != "extra_forbidden"
+    )  # a misspelt name is why another one is missing
     where, message = first["loc"], first["msg"].removeprefix("Value error, ")
     hint = ""
     if first["type"] == "extra_forbidden":
         kinds = RECIPES.get(str(where[1])) if where[0] == "problem" and len(where) > 2 else None
-        known: Sequence[str] = list(kinds.parameters) if kinds else list(Until.model_fields if where[0] == "until" else model.model_fields)
-        message, hint = f"there is no such entry; they are {', '.join(known)}", checks.hint(where[-1], known)
+        known: Sequence[str] = (
+            list(kinds.parameters)
+            if kinds
+            else list(Until.model_fields if where[0] == "until" else model.model_fields)
+        )
+        message, hint = (
+            f"there is no such entry; they are {', '.join(known)}",
+            checks.hint(where[-1], known),
+        )
     elif first["type"] == "union_tag_invalid":
         hint = checks.hint(first["ctx"]["tag"], RECIPES)
     place = ".".join(str(part) for part in where)
@@ -188,16 +241,23 @@ def made_monitor(data: dict[str, object] | None) -> Monitor | None:
     name = data.get("monitor")
     checks.choice("monitor", name, tuple(MONITORS))
     try:
-        return MONITORS[str(name)](**{key: value for key, value in data.items() if key != "monitor"})
+        return MONITORS[str(name)](
+            **{key: value for key, value in data.items() if key != "monitor"}
+        )
     except TypeError as error:
         raise ValueError(str(error)) from None
 
 
 def made_problem(checked: Any, folder: pathlib.Path) -> Problem | Sequence[Problem]:
-    """The problem that a checked part of a spec asks for; names of files are looked for in `folder`."""
+    """The problem that a checked part of a spec asks for; names of files are looked for in
+    `folder`."""
     recipe = RECIPES[checked.kind]
     arguments = {name: getattr(checked, name) for name in recipe.parameters}
-    files = [name for name, (schema, _) in recipe.parameters.items() if isinstance(arguments[name], str) and _may_be_rows(schema)]
+    files = [
+        name
+        for name, (schema, _) in recipe.parameters.items()
+        if isinstance(arguments[name], str) and _may_be_rows(schema)
+    ]
     return recipe.make(**arguments | {name: _rows(name, arguments[name], folder) for name in files})
 
 
@@ -208,9 +268,23 @@ def _may_be_rows(schema: object) -> bool:
 def _rows(name: str, file: str, folder: pathlib.Path) -> np.ndarray:
     path = folder / file
     if not path.exists():
-        raise ValueError(f"problem.{name} = {file!r} does not exist in {folder}; give a .npy or .csv file or the numbers themselves.")
+        raise ValueError(
+            f"problem.{name} = {file!r} does not exist in {folder}; give a .npy "
+            f"or .csv "
+            f"file or "
+            f"the numbers themselves."
+        )
     try:
-        return np.load(path, allow_pickle=False) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+        return (
+            np.load(path, allow_pickle=False)
+            if path.suffix == ".npy"
+            else np.loadtxt(path, delimiter=",", ndmin=2)
+        )
     except (ValueError, OSError, EOFError) as error:
         kind = type(error).__name__
-        raise ValueError(f"problem.{name} = {file!r} is not a file of numbers ({kind}); give a .npy or .csv file.") from None
+        raise ValueError(
+            f"problem.{name} = {file!r} is not a file of numbers ({kind}); "
+            f"give a .npy "
+            f"or .csv "
+            f"file."
+        ) from None

@@ -1,11 +1,13 @@
-"""A run folder: plan.json says what is run and on what, plan/policy-DIGEST.json what a name stands for, by digest of the name,
-chunks/DIGEST.parquet what came out.
+"""A run folder: plan.json says what is run and on what, plan/policy-DIGEST.json what a name stands
+for, by digest of the name, chunks/DIGEST.parquet what came out.
 
-A file appears under its name only when all of it is on disk, and its name says what is in it. So a run that was killed goes on
-where it was, several drivers may share a folder, and policies in another order or under other names find their chunks again.
-Files of the plan are never changed: of two drivers that write the same one at once, the second finds the first one's.
+A file appears under its name only when all of it is on disk, and its name says what is in it. So a
+run that was killed goes on where it was, several drivers may share a folder, and policies in
+another order or under other names find their chunks again. Files of the plan are never changed: of
+two drivers that write the same one at once, the second finds the first one's.
 
-Chunk files have a row per replication: policy (in words), replication, and a column per array, as a list where it has several entries.
+Chunk files have a row per replication: policy (in words), replication, and a column per array, as a
+list where it has several entries.
 """
 
 import dataclasses
@@ -29,7 +31,16 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from ..compiled.cache import HASHED, PACKAGE, PACKAGES, ROOT, SOURCE_HASH, closure, is_library, version_of
+from ..compiled.cache import (
+    HASHED,
+    PACKAGE,
+    PACKAGES,
+    ROOT,
+    SOURCE_HASH,
+    closure,
+    is_library,
+    version_of,
+)
 from ..compiled.kernels import python_of
 from ..core import checks, files
 from ..core.policy import Problem
@@ -43,15 +54,43 @@ CODE = [SOURCE_HASH] + [f"{package} {version(package)}" for package in ("numpy",
 LENGTH = 32  # hexadecimal digits kept of a SHA-256
 # Members of classes that Python writes, ..
 SKIPPED = {
-    "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__signature__", "__match_args__",
-    "__orig_bases__", "__parameters__", "__dataclass_fields__", "__dataclass_params__", "__firstlineno__", "__static_attributes__",
+    "__module__",
+    "__qualname__",
+    "__doc__",
+    "__dict__",
+    "__weakref__",
+    "__slots__",
+    "__annotations__",
+    "__signature__",
+    "__match_args__",
+    "__orig_bases__",
+    "__parameters__",
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__firstlineno__",
+    "__static_attributes__",
     "_abc_impl",
-}  # fmt: skip
+}
 # .. and that it writes for named tuples and `@policy` for its own.
 OF_TUPLES = {
-    "__new__", "__repr__", "__reduce__", "__getnewargs__", "__eq__", "__ne__", "__hash__", "_fields", "_field_defaults", "_make",
-    "_replace", "_asdict", "FIELDS", "TRAITS", "STORED", "WRITTEN", "COMPILED",
-}  # fmt: skip
+    "__new__",
+    "__repr__",
+    "__reduce__",
+    "__getnewargs__",
+    "__eq__",
+    "__ne__",
+    "__hash__",
+    "_fields",
+    "_field_defaults",
+    "_make",
+    "_replace",
+    "_asdict",
+    "FIELDS",
+    "TRAITS",
+    "STORED",
+    "WRITTEN",
+    "COMPILED",
+}
 
 
 class Undigestible(ValueError):
@@ -59,14 +98,16 @@ class Undigestible(ValueError):
 
 
 def digest(value: object) -> str:
-    """Hexadecimal digest of a value's content. Raises Undigestible, with a sentence, where it has none."""
+    """Hexadecimal digest of a value's content. Raises Undigestible, with a sentence, where it has
+    none."""
     running = _Digest()
     running.add(value)
     return running.sha.hexdigest()[:LENGTH]
 
 
 def is_outside(item: type | types.FunctionType | types.ModuleType) -> bool:
-    """Whether a class, function or module is taken by content, because neither `CODE` nor the version of a package tells its own."""
+    """Whether a class, function or module is taken by content, because neither `CODE` nor the
+    version of a package tells its own."""
     module = item.__name__ if isinstance(item, types.ModuleType) else item.__module__
     if not module:
         return False
@@ -74,11 +115,14 @@ def is_outside(item: type | types.FunctionType | types.ModuleType) -> bool:
     if file is None:
         return module == "__main__" or module not in sys.modules
     path = os.path.realpath(file)
-    return path not in HASHED and (module.partition(".")[0] in PACKAGES or not is_library(module, path))
+    return path not in HASHED and (
+        module.partition(".")[0] in PACKAGES or not is_library(module, path)
+    )
 
 
 class _Digest:
-    """A running SHA-256 over a tree of values, each with its kind and length in front so that no two trees run together."""
+    """A running SHA-256 over a tree of values, each with its kind and length in front so that no
+    two trees run together."""
 
     def __init__(self) -> None:
         self.sha = hashlib.sha256()
@@ -97,7 +141,9 @@ class _Digest:
 
     def add(self, value: object) -> None:
         if value is None or isinstance(value, bool | int | str | bytes | types.EllipsisType):
-            self.note(type(value).__name__, value if isinstance(value, bytes) else str(value).encode())
+            self.note(
+                type(value).__name__, value if isinstance(value, bytes) else str(value).encode()
+            )
         elif isinstance(value, float | complex):
             self.note(type(value).__name__, repr(value).encode())
         elif id(value) in self.places:
@@ -110,13 +156,24 @@ class _Digest:
     def structured(self, value: object) -> None:
         value = python_of(value)
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            self.note("array", str((value.shape, value.dtype.descr)).encode(), np.ascontiguousarray(value).tobytes())
+            self.note(
+                "array",
+                str((value.shape, value.dtype.descr)).encode(),
+                np.ascontiguousarray(value).tobytes(),
+            )
         elif isinstance(value, np.ndarray):
             self.each("objects", value.shape, *value.ravel())
         elif isinstance(value, np.generic):
             self.note("number", value.dtype.str.encode(), value.tobytes())
         elif isinstance(value, types.CodeType):
-            self.each("code", value.co_code, value.co_exceptiontable, value.co_names, value.co_varnames, *value.co_consts)
+            self.each(
+                "code",
+                value.co_code,
+                value.co_exceptiontable,
+                value.co_names,
+                value.co_varnames,
+                *value.co_consts,
+            )
         elif isinstance(value, types.ModuleType):
             self.module(value)
         elif isinstance(value, type):
@@ -169,20 +226,45 @@ class _Digest:
         names = sorted(_globals_read(value.__code__) & value.__globals__.keys())
         values = [value.__globals__[name] for name in names]
         imported = _imported(value)
-        self.each("function", value.__code__, value.__defaults__, value.__kwdefaults__, cells, names, vars(value))
+        self.each(
+            "function",
+            value.__code__,
+            value.__defaults__,
+            value.__kwdefaults__,
+            cells,
+            names,
+            vars(value),
+        )
         reached = [*imported, *_submodules_read(value.__code__, [*values, *cells, *imported])]
         self.each("globals", *values, *reached)
-        for module in (item for item in (*values, *cells, *reached) if isinstance(item, types.ModuleType) and is_outside(item)):
-            read = sorted({name for code in _codes(value.__code__) for name in code.co_names} & vars(module).keys())
+        for module in (
+            item
+            for item in (*values, *cells, *reached)
+            if isinstance(item, types.ModuleType) and is_outside(item)
+        ):
+            read = sorted(
+                {name for code in _codes(value.__code__) for name in code.co_names}
+                & vars(module).keys()
+            )
             self.each("attributes", *((name, vars(module)[name]) for name in read))
         return None
 
     def ufunc(self, value: np.ufunc) -> None:
-        """One of NumPy or SciPy, by its name: nothing tells what one does that is made of a function."""
+        """One of NumPy or SciPy, by its name: nothing tells what one does that is made of a
+        function."""
         special = sys.modules.get("scipy.special")
-        owner = next((module for module in (np, special) if getattr(module, value.__name__, None) is value), None)
+        owner = next(
+            (module for module in (np, special) if getattr(module, value.__name__, None) is value),
+            None,
+        )
         if owner is None:
-            raise Undigestible(f"{checks.show(value)} does not tell the function it is made of; call that function, or use np.vectorize")
+            raise Undigestible(
+                f"{checks.show(value)} does not tell the function it is "
+                f"made of; "
+                f"call that "
+                f"function, or use "
+                f"np.vectorize"
+            )
         self.each("ufunc", owner.__name__, value.__name__)
 
     def cls(self, value: type) -> None:
@@ -194,9 +276,16 @@ class _Digest:
         members = {
             name: member
             for name, member in sorted(vars(value).items())
-            if name not in skipped and name not in getattr(value, "_fields", ()) and not isinstance(member, types.MemberDescriptorType)
+            if name not in skipped
+            and name not in getattr(value, "_fields", ())
+            and not isinstance(member, types.MemberDescriptorType)
         }
-        self.each("class", *(base for base in value.__bases__ if base is not object), members, getattr(value, "TRAITS", None))
+        self.each(
+            "class",
+            *(base for base in value.__bases__ if base is not object),
+            members,
+            getattr(value, "TRAITS", None),
+        )
         return None
 
     def instance(self, value: object) -> None:
@@ -207,34 +296,53 @@ class _Digest:
         try:
             taken = value.__reduce_ex__(4)
         except Exception:
-            raise Undigestible(f"{checks.show(value)} has no content that could be compared") from None
+            raise Undigestible(
+                f"{checks.show(value)} has no content that could be compared"
+            ) from None
         if isinstance(taken, str):
             return self.each("instance", type(value), taken)
-        # What pickle would keep: how to make it, its state, and the items of lists and dicts (given as iterators).
-        self.each("instance", type(value), *taken[:3], *(None if item is None else list(item) for item in taken[3:5]))
+        # What pickle would keep: how to make it, its state, and the items of lists and dicts (given
+        # as iterators).
+        self.each(
+            "instance",
+            type(value),
+            *taken[:3],
+            *(None if item is None else list(item) for item in taken[3:5]),
+        )
         return None
 
 
 def _globals_read(code: types.CodeType) -> set[str]:
     return {
-        str(step.argval) for inner in _codes(code) for step in dis.get_instructions(inner) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        str(step.argval)
+        for inner in _codes(code)
+        for step in dis.get_instructions(inner)
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }
 
 
 def _imported(function: types.FunctionType) -> list[types.ModuleType]:
-    """Modules that a function and those inside it import when they are called. Undigestible where one cannot be imported now."""
+    """Modules that a function and those inside it import when they are called. Undigestible where
+    one cannot be imported now."""
     modules: dict[str, types.ModuleType] = {}
     for code in _codes(function.__code__):
         steps = list(dis.get_instructions(code))
         for k, step in enumerate(steps):
             if step.opname != "IMPORT_NAME":
                 continue
-            level = int(steps[k - 2].argval or 0)  # the two before it load the level and what is imported from there
+            level = int(
+                steps[k - 2].argval or 0
+            )  # the two before it load the level and what is imported from there
             name = "." * level + str(step.argval)
             try:
                 module = importlib.import_module(name, function.__globals__.get("__package__"))
             except Exception as error:
-                raise Undigestible(f"{checks.show(function)} imports {name}, which cannot be imported now ({error})") from None
+                raise Undigestible(
+                    f"{checks.show(function)} imports {name}, which "
+                    f"cannot be "
+                    f"imported now "
+                    f"({error})"
+                ) from None
             modules[module.__name__] = module
             for inner in steps[k - 1].argval or ():  # from a package: its modules
                 if (part := sys.modules.get(f"{module.__name__}.{inner}")) is not None:
@@ -243,9 +351,13 @@ def _imported(function: types.FunctionType) -> list[types.ModuleType]:
 
 
 def _submodules_read(code: types.CodeType, values: list[object]) -> list[types.ModuleType]:
-    """Modules that a function may reach as attributes of packages from outside, whose own source need not import them."""
+    """Modules that a function may reach as attributes of packages from outside, whose own source
+    need not import them."""
     names = sorted({name for inner in _codes(code) for name in inner.co_names})
-    packages, reached = [item for item in values if isinstance(item, types.ModuleType)], list[types.ModuleType]()
+    packages, reached = (
+        [item for item in values if isinstance(item, types.ModuleType)],
+        list[types.ModuleType](),
+    )
     for package in packages:
         inner = [sys.modules.get(f"{package.__name__}.{name}") for name in names]
         reached += (new := [item for item in inner if item is not None and is_outside(item)])
@@ -261,7 +373,8 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _found_by_name(value: types.FunctionType) -> bool:
-    """Whether a function stands under its name in its module, so that the name says what it does."""
+    """Whether a function stands under its name in its module, so that the name says what it
+    does."""
     item: object = sys.modules.get(value.__module__)
     for part in value.__qualname__.split("."):
         item = getattr(item, part, None)
@@ -269,19 +382,28 @@ def _found_by_name(value: types.FunctionType) -> bool:
 
 
 def _name_and_version(module: str) -> tuple[str, str]:
-    """A module of an installed package or of the hashed sources: its name and version; `CODE` speaks for the latter."""
+    """A module of an installed package or of the hashed sources: its name and version; `CODE`
+    speaks for the latter."""
     top = module.partition(".")[0]
     return module, "" if top == PACKAGE else version_of(top)
 
 
 def _source(module: types.ModuleType) -> list[bytes]:
-    """The content of a module's files; of this package as a whole all its sources, since it leads to every part."""
+    """The content of a module's files; of this package as a whole all its sources, since it leads
+    to every part."""
     file = getattr(module, "__file__", None)
-    files = sorted(ROOT.rglob("*.py")) if module.__name__ == PACKAGE else [] if file is None else [pathlib.Path(file)]
+    files = (
+        sorted(ROOT.rglob("*.py"))
+        if module.__name__ == PACKAGE
+        else []
+        if file is None
+        else [pathlib.Path(file)]
+    )
     return [path.read_bytes() for path in files]
 
 
-# A plan: an experiment cut into chunks of replications, each named by all that its numbers depend on and by nothing else.
+# A plan: an experiment cut into chunks of replications, each named by all that its numbers depend
+# on and by nothing else.
 
 
 MOST_CHUNKS = 40  # per policy: the grain of resuming and of sharing work
@@ -319,7 +441,8 @@ class Replicable(Protocol):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Replications first .. last - 1 of one name; digest: of all that their numbers depend on, None where nobody will ask."""
+    """Replications first .. last - 1 of one name; digest: of all that their numbers depend on, None
+    where nobody will ask."""
 
     name: str
     first: int
@@ -336,8 +459,11 @@ class ChunkPlan:
     contents: dict[str, dict[str, str]]
 
 
-def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, begin: int = 0) -> ChunkPlan:
-    """The plan of replications from `begin` on. digested: name the chunks by content; raises ValueError where something has none."""
+def plan_chunks(
+    experiment: Replicable, replications: int, *, digested: bool, begin: int = 0
+) -> ChunkPlan:
+    """The plan of replications from `begin` on. digested: name the chunks by content; raises
+    ValueError where something has none."""
     size = 1
     while size * MOST_CHUNKS < replications:
         size *= 2  # so that asking for more replications later finds most chunks again
@@ -347,8 +473,14 @@ def plan_chunks(experiment: Replicable, replications: int, *, digested: bool, be
     for name in experiment.names():
         for first in range(begin, replications, size):
             last = min(first + size, replications)
-            parts = digests.parts(experiment, name, range(first, min(last, first + experiment.period))) if digested else []
-            chunks.append(Chunk(name, first, last, digest((common, first, last, parts)) if digested else None))
+            parts = (
+                digests.parts(experiment, name, range(first, min(last, first + experiment.period)))
+                if digested
+                else []
+            )
+            chunks.append(
+                Chunk(name, first, last, digest((common, first, last, parts)) if digested else None)
+            )
     contents = {}
     for name in experiment.names() if digested else ():
         parts = digests.parts(experiment, name, range(experiment.period))
@@ -363,7 +495,10 @@ class _DigestsByObject:
         self.digests: dict[int, tuple[object, str]] = {}
 
     def parts(self, experiment: Replicable, name: str, replications: range) -> list[dict[str, str]]:
-        return [{part: self.one(name, part, item) for part, item in experiment.content(name, r).items()} for r in replications]
+        return [
+            {part: self.one(name, part, item) for part, item in experiment.content(name, r).items()}
+            for r in replications
+        ]
 
     def one(self, name: str, part: str, item: object) -> str:
         if id(item) not in self.digests:
@@ -371,8 +506,17 @@ class _DigestsByObject:
                 self.digests[id(item)] = (item, digest(item))
             except Undigestible as reason:
                 raise ValueError(
-                    f"out cannot be used: the {part} of {name!r} holds something that has no digest ({reason}), so that a later call could "
-                    "not tell its results from those of another; call without out, or pass functions, arrays and dataclasses."
+                    f"out cannot be used: the {part} of {name!r} holds "
+                    f"something "
+                    f"that has no "
+                    f"digest ({reason}), "
+                    f"so that a later "
+                    f"call could "
+                    "not tell its results from those of another; call "
+                    "without out, "
+                    "or pass "
+                    "functions, arrays "
+                    "and dataclasses."
                 ) from None
         return self.digests[id(item)][1]
 
@@ -390,11 +534,19 @@ def versions() -> dict[str, str]:
             versions_of[package] = version(package)
         except PackageNotFoundError:
             versions_of[package] = "not installed"
-    return versions_of | {"source": SOURCE_HASH, "machine": f"{platform.system()} {platform.machine()}"}
+    return versions_of | {
+        "source": SOURCE_HASH,
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
 
 
 def command() -> str:
-    words = ["tightrope" if sys.argv[0].endswith(("tightrope", "tightrope/__main__.py")) else sys.argv[0], *sys.argv[1:]]
+    words = [
+        "tightrope"
+        if sys.argv[0].endswith(("tightrope", "tightrope/__main__.py"))
+        else sys.argv[0],
+        *sys.argv[1:],
+    ]
     return shlex.join(words)
 
 
@@ -403,16 +555,29 @@ def machine() -> dict[str, str]:
     import llvmlite.binding as llvm
 
     features = sorted(name for name, there in llvm.get_host_cpu_features().items() if there)
-    return {"libc": " ".join(platform.libc_ver()).strip(), "cpu": llvm.get_host_cpu_name(), "cpu features": " ".join(features)}
+    return {
+        "libc": " ".join(platform.libc_ver()).strip(),
+        "cpu": llvm.get_host_cpu_name(),
+        "cpu features": " ".join(features),
+    }
 
 
 def record(function: str | None, items: Sequence[T], show: Callable[[T], object]) -> object:
-    """A policy or monitor as `show` puts it; those that a function of the problem made by its name and a digest of them all."""
-    return show(items[0]) if function is None else {"chosen by": function, "digest": digest_or_none(items)}
+    """A policy or monitor as `show` puts it; those that a function of the problem made by its name
+    and a digest of them all."""
+    return (
+        show(items[0])
+        if function is None
+        else {"chosen by": function, "digest": digest_or_none(items)}
+    )
 
 
 def problem_record(problems: Sequence[Problem]) -> dict[str, object]:
-    return {"kind": type(problems[0]).__name__, "count": len(problems), "digest": digest_or_none(problems)}
+    return {
+        "kind": type(problems[0]).__name__,
+        "count": len(problems),
+        "digest": digest_or_none(problems),
+    }
 
 
 def digest_or_none(items: Sequence[object]) -> str | None:
@@ -436,7 +601,8 @@ class Store:
         return self.folder / f"{chunk.digest}.parquet"
 
     def read(self, chunk: Chunk, *, warn: bool = True) -> Rows | None:
-        """A finished chunk; None where there is none, or where its file is damaged, with a RuntimeWarning that names it unless told."""
+        """A finished chunk; None where there is none, or where its file is damaged, with a
+        RuntimeWarning that names it unless told."""
         try:
             data = self.path(chunk).read_bytes()
         except FileNotFoundError:
@@ -446,7 +612,11 @@ class Store:
         except Exception as error:
             reason = str(error) if isinstance(error, _Damaged) else type(error).__name__
             if warn:
-                warnings.warn(f"{self.path(chunk)} is damaged ({reason}) and is computed again.", RuntimeWarning, stacklevel=2)
+                warnings.warn(
+                    f"{self.path(chunk)} is damaged ({reason}) and is computed again.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
             return None
 
     def write(self, chunk: Chunk, rows: Rows, labels: list[str]) -> None:
@@ -454,14 +624,21 @@ class Store:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns: dict[str, object] = {"policy": labels, "replication": np.arange(chunk.first, chunk.last)}
+        columns: dict[str, object] = {
+            "policy": labels,
+            "replication": np.arange(chunk.first, chunk.last),
+        }
         for key, array in rows.items():
             flat = pa.array(np.ascontiguousarray(array).reshape(-1))
-            columns[key] = pa.FixedSizeListArray.from_arrays(flat, array[0].size) if array.ndim > 1 else flat
+            columns[key] = (
+                pa.FixedSizeListArray.from_arrays(flat, array[0].size) if array.ndim > 1 else flat
+            )
         about = {
-            "format": FORMAT, "chunk": chunk.digest, "checksum": _checksum(chunk, rows),
+            "format": FORMAT,
+            "chunk": chunk.digest,
+            "checksum": _checksum(chunk, rows),
             "arrays": {key: [array.dtype.str, list(array.shape)] for key, array in rows.items()},
-        }  # fmt: skip
+        }
         table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(about)})
         with files.atomically(self.path(chunk)) as file:
             pq.write_table(table, file, compression="zstd")
@@ -483,7 +660,9 @@ def _unpacked(data: bytes, chunk: Chunk) -> Rows:
     for key, (dtype, shape) in about["arrays"].items():
         column = table[key].combine_chunks()
         flat = column if pa.types.is_primitive(column.type) else column.flatten()
-        rows[key] = flat.to_numpy(zero_copy_only=False).astype(np.dtype(dtype), copy=False).reshape(shape)
+        rows[key] = (
+            flat.to_numpy(zero_copy_only=False).astype(np.dtype(dtype), copy=False).reshape(shape)
+        )
     if _checksum(chunk, rows) != about["checksum"]:
         raise _Damaged("its checksum is wrong")
     return rows
@@ -498,23 +677,38 @@ def _checksum(chunk: Chunk, rows: Rows) -> str:
 
 
 def open_store(out: pathlib.Path, plan: ChunkPlan) -> Store:
-    """The store of a run folder that is new, or holds this experiment; policies may have been added, named anew or moved.
+    """The store of a run folder that is new, or holds this experiment; policies may have been
+    added, named anew or moved.
 
-    Raises ValueError where it holds another experiment: other seed, horizon or problem, or another policy of the same name.
+    Raises ValueError where it holds another experiment: other seed, horizon or problem, or another
+    policy of the same name.
     """
     if out.exists() and not out.is_dir():
-        raise ValueError(f"out = {str(out)!r} is a file; give the folder of a run, or one that is not there yet.")
+        raise ValueError(
+            f"out = {str(out)!r} is a file; give the folder of a run, or one that is not there yet."
+        )
     record = out / "plan.json"
-    experiment = json.loads(json.dumps({"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE}, default=_plain))
+    experiment = json.loads(
+        json.dumps(
+            {"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE},
+            default=_plain,
+        )
+    )
     if not record.exists():
         origin = versions() | machine() | {"command": command()}
-        files.write_json(record, {"format": FORMAT, "experiment": experiment, "made": origin}, once=True)
+        files.write_json(
+            record, {"format": FORMAT, "experiment": experiment, "made": origin}, once=True
+        )
     recorded = read_plan(record)
     changed = [key for key in experiment if recorded["experiment"].get(key) != experiment[key]]
     stored = _stored_contents(out, plan)
     _refuse(out, changed + _differences(plan, stored))
     for name in [name for name in plan.contents if name not in stored]:
-        files.write_json(_policy(out, name), {"format": FORMAT, "name": name, "contents": plan.contents[name]}, once=True)
+        files.write_json(
+            _policy(out, name),
+            {"format": FORMAT, "name": name, "contents": plan.contents[name]},
+            once=True,
+        )
         stored[name] = _read(_policy(out, name), "contents")["contents"]
     _refuse(out, _differences(plan, stored))  # of another driver's that began at the same time
     store = Store(out)
@@ -530,12 +724,19 @@ def _policy(out: pathlib.Path, name: str) -> pathlib.Path:
 def _stored_contents(out: pathlib.Path, plan: ChunkPlan) -> dict[str, dict[str, str]]:
     """The content behind the plan's names in the folder so far."""
     paths = {name: _policy(out, name) for name in plan.contents}
-    return {name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()}
+    return {
+        name: _read(path, "contents")["contents"] for name, path in paths.items() if path.exists()
+    }
 
 
 def _differences(plan: ChunkPlan, stored: dict[str, dict[str, str]]) -> list[str]:
     both = [(parts, stored[name]) for name, parts in plan.contents.items() if name in stored]
-    return [_PLURAL.get(part, part) for parts, before in both for part in parts if before.get(part) != parts[part]]
+    return [
+        _PLURAL.get(part, part)
+        for parts, before in both
+        for part in parts
+        if before.get(part) != parts[part]
+    ]
 
 
 _PLURAL = {"policy": "policies"}
@@ -544,7 +745,11 @@ _PLURAL = {"policy": "policies"}
 def _refuse(out: pathlib.Path, changed: list[str]) -> None:
     if changed:
         raise ValueError(
-            f"out = {str(out)!r} holds a run with other {', '.join(dict.fromkeys(changed))}; choose another folder or remove it."
+            f"out = {str(out)!r} holds a run "
+            f"with other "
+            f"{', '.join(dict.fromkeys(changed))}; "
+            f"choose another "
+            f"folder or remove it."
         )
 
 
@@ -561,7 +766,9 @@ def _read(path: pathlib.Path, key: str) -> JsonObject:
             return dict(content)
     except (ValueError, KeyError, TypeError):
         pass
-    raise ValueError(f"{path} is damaged or of another version; choose another folder or remove it.")
+    raise ValueError(
+        f"{path} is damaged or of another version; choose another folder or remove it."
+    )
 
 
 def _plain(value: object) -> object:

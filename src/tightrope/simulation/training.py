@@ -24,8 +24,14 @@ from .run import run_experiment, showing
 from .store import Rows
 
 MAKE: Any = SoftUCB  # a field's default makes it optional
-SETTLED_SHARE = 0.1  # converged: the means of the last two sixths of the path differ by at most this share of beta, and the gradient turns
-SCALES = {0: None, 1: 0.5, 2: 1.0}  # sub-Gaussian scale of 0/1 and -1/1 rewards; Gaussian ones bring their own
+# converged: the means of the last two sixths of the path differ by at most this share of beta, and
+# the gradient turns
+SETTLED_SHARE = 0.1
+SCALES = {
+    0: None,
+    1: 0.5,
+    2: 1.0,
+}  # sub-Gaussian scale of 0/1 and -1/1 rewards; Gaussian ones bring their own
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,8 @@ class TrainedBeta:
     theory : float
         The beta of Eq 5.
     status : str
-        Begins with "converged", "moving", "unmoved", "diverged" or "interrupted" and says what to do. "converged" is of this start: another
-        may lead elsewhere.
+        Begins with "converged", "moving", "unmoved", "diverged" or "interrupted" and says what to
+        do. "converged" is of this start: another may lead elsewhere.
 
     References
     ----------
@@ -61,7 +67,12 @@ class TrainedBeta:
     status: str
 
     def __repr__(self) -> str:
-        return f"<TrainedBeta: {self.beta:.4g} after {self.regret.size:,} trajectories; {self.status.split(':')[0]}>"
+        return (
+            f"<TrainedBeta: {self.beta:.4g} after "
+            f"{self.regret.size:,} "
+            f"trajectories; "
+            f"{self.status.split(':')[0]}>"
+        )
 
 
 def train_softucb(
@@ -77,10 +88,12 @@ def train_softucb(
     out: str | pathlib.Path | None = None,
     progress: Progress | bool | None = None,
 ) -> TrainedBeta:
-    """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each. O(N T (K d + d^2)).
+    """Learn SoftUCB's beta offline: play whole trajectories, move beta by the gradient after each.
+    O(N T (K d + d^2)).
 
-    beta <- max(beta_min, beta + step g / T), g = sum_t [A_t + eta sum_i w_it]; same arms and theta in every trajectory, fresh noise. Stops
-    early, with a RuntimeWarning, where beta passes twice the beta of Eq 5.
+    beta <- max(beta_min, beta + step g / T), g = sum_t [A_t + eta sum_i w_it]; same arms and theta
+    in every trajectory, fresh noise. Stops early, with a RuntimeWarning, where beta passes twice
+    the beta of Eq 5.
 
     Parameters
     ----------
@@ -95,7 +108,8 @@ def train_softucb(
     step : float, or function of the trajectory's number from 0
         Default 4 / (1 + n / 20).
     eta : float >= 0
-        Weight of the widths; at T rounds it acts T times, so an online eta is about T times as large.
+        Weight of the widths; at T rounds it acts T times, so an online eta is about T times as
+        large.
     seed : int >= 0
         Of the noise.
     policy : SoftUCB
@@ -126,17 +140,33 @@ def train_softucb(
     beta0 = checks.real("beta0", beta0, least=0)
     seed = checks.seed(seed)
     if not describe.answers(problem):
-        raise ValueError(f"problem = {checks.show(problem)} is not a problem; pass one such as problems.Linear(X, theta).")
+        raise ValueError(
+            f"problem = {checks.show(problem)} is not a problem; "
+            f"pass one "
+            f"such as "
+            f"problems.Linear(X, theta)."
+        )
     if policy is None:
         noise = SCALES.get(getattr(problem, "rewards", 0))
         policy = MAKE(noise=getattr(problem, "noise", 1.0) if noise is None else noise)
     elif not isinstance(policy, SoftUCB):
-        raise ValueError(f"policy = {checks.show(policy)} is not a SoftUCB; only its width is trained here.")
+        raise ValueError(
+            f"policy = {checks.show(policy)} is not a SoftUCB; only its width is trained here."
+        )
     # A step of 0 leaves beta where it is while the state sums up scores and widths.
-    policy = policy._replace(online=True, step=0.0, eta=checks.real("eta", eta, least=0), horizon=horizon)
+    policy = policy._replace(
+        online=True, step=0.0, eta=checks.real("eta", eta, least=0), horizon=horizon
+    )
     description = describe(problem)
     check_fit(policy, description)
-    theory = horizon_radius(bounded(policy.noise), policy.delta, description.dimension, horizon, policy.lam, policy.theta_bound)
+    theory = horizon_radius(
+        bounded(policy.noise),
+        policy.delta,
+        description.dimension,
+        horizon,
+        policy.lam,
+        policy.theta_bound,
+    )
     beta = max(policy.beta_min, beta0)
     path: list[float] = [beta]
     regret: list[float] = []
@@ -145,10 +175,20 @@ def train_softucb(
         while len(regret) < trajectories and beta <= 2.0 * theory:
             n = len(regret)
             counted = None if advance is None else partial(_advance_all, advance, n, trajectories)
-            played = run_experiment(Trajectory(problem, policy._replace(beta=beta), seed, n), 1, workers=1, out=out, progress=counted)
+            played = run_experiment(
+                Trajectory(problem, policy._replace(beta=beta), seed, n),
+                1,
+                workers=1,
+                out=out,
+                progress=counted,
+            )
             if not played.complete:
                 status = f"interrupted: after {n} of {trajectories} trajectories."
-                raise Interrupted(TrainedBeta(beta, np.array(path), np.array(regret), np.array(gradients), theory, status))
+                raise Interrupted(
+                    TrainedBeta(
+                        beta, np.array(path), np.array(regret), np.array(gradients), theory, status
+                    )
+                )
             row = next(iter(played.rows.values()))[0]
             gradient = float(row["scores"]) + policy.eta * float(row["widths"])
             beta = max(policy.beta_min, beta + _step(step, n) * gradient / horizon)
@@ -167,7 +207,8 @@ def _advance_all(advance: Progress, before: int, trajectories: int, done: int, t
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The experiment of one trajectory with a fixed beta: its regret, and the sums of A_t and of w_it that the gradient is made of."""
+    """The experiment of one trajectory with a fixed beta: its regret, and the sums of A_t and of
+    w_it that the gradient is made of."""
 
     problem: Problem
     policy: SoftUCB
@@ -207,7 +248,8 @@ def _step(step: float | Callable[[int], float] | None, n: int) -> float:
 
 
 def _status(path: np.ndarray, gradient: np.ndarray, theory: float, policy: SoftUCB) -> str:
-    """Small steps make any path flat; where beta has settled, the gradient takes both signs, or pushes against beta_min."""
+    """Small steps make any path flat; where beta has settled, the gradient takes both signs, or
+    pushes against beta_min."""
     beta = float(path[-1])
     if beta > 2.0 * theory:
         return diverged(beta, theory, policy.eta)
@@ -216,12 +258,28 @@ def _status(path: np.ndarray, gradient: np.ndarray, theory: float, policy: SoftU
     drift, last = float((late - before) / beta), gradient[-2 * half :]
     floored = beta <= policy.beta_min and float(last.max()) <= 0.0
     if path.min() == path.max() and not floored:
-        return f"unmoved: beta is {beta:.3g} as at the start, so nothing says where it would settle; pass a larger step."
+        return (
+            f"unmoved: beta is {beta:.3g} as at the start, so nothing "
+            f"says where "
+            f"it would "
+            f"settle; pass a "
+            f"larger step."
+        )
     if abs(drift) > SETTLED_SHARE:
-        return f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories; play more of them, or shorten step."
+        return (
+            f"moving: beta drifted by {drift:+.0%} over the last "
+            f"{2 * half} "
+            f"trajectories; play "
+            f"more of them, or "
+            f"shorten step."
+        )
     if not floored and (last.min() >= 0.0 or last.max() <= 0.0):
         return (
-            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories, but the gradient never changed its sign in them; "
+            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} "
+            f"trajectories, "
+            f"but the "
+            f"gradient never "
+            f"changed its sign in them; "
             "play more of them, or lengthen step."
         )
     return f"converged: beta drifted by {drift:+.0%} over the last {2 * half} trajectories."

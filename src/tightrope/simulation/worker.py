@@ -1,4 +1,5 @@
-"""The recipe of a run and those who compute its chunks: threads of this process, or workers that unpack it once."""
+"""The recipe of a run and those who compute its chunks: threads of this process, or workers that
+unpack it once."""
 
 import contextlib
 import hashlib
@@ -38,14 +39,21 @@ class RunRecipe:
     store: Store | None
 
     def compute(self, number: int, slices: Slices) -> Rows:
-        """Play a chunk's replications and keep the rows in the store if there is one, unless someone else has done so meanwhile."""
+        """Play a chunk's replications and keep the rows in the store if there is one, unless
+        someone else has done so meanwhile."""
         chunk = self.chunks[number]
         if self.store is not None and (stored := self.store.read(chunk, warn=False)) is not None:
             return stored
-        each = [self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)]
+        each = [
+            self.experiment.replicate(chunk.name, r, slices) for r in range(chunk.first, chunk.last)
+        ]
         rows = {key: np.stack([one[key] for one in each]) for key in each[0]}
         if self.store is not None:
-            self.store.write(chunk, rows, [self.experiment.label(chunk.name, r) for r in range(chunk.first, chunk.last)])
+            self.store.write(
+                chunk,
+                rows,
+                [self.experiment.label(chunk.name, r) for r in range(chunk.first, chunk.last)],
+            )
         return rows
 
     def rounds(self, number: int) -> int:
@@ -54,8 +62,9 @@ class RunRecipe:
 
 @dataclass(frozen=True)
 class PackedRecipe:
-    """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes, by which a worker knows them.
-    data: the bytes, or the file that has them. driver: the process that sends it.
+    """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes,
+    by which a worker knows them. data: the bytes, or the file that has them. driver: the process
+    that sends it.
     """
 
     engine: str
@@ -66,25 +75,38 @@ class PackedRecipe:
 
     @staticmethod
     def of(engine: str, recipe: RunRecipe) -> "PackedRecipe":
-        """A recipe as bytes; ValueError where a part of it has no name that another process could find."""
-        store = None if recipe.store is None else Store(recipe.store.out.absolute())  # workers have folders of their own to be in
+        """A recipe as bytes; ValueError where a part of it has no name that another process could
+        find."""
+        store = (
+            None if recipe.store is None else Store(recipe.store.out.absolute())
+        )  # workers have folders of their own to be in
         try:
             data = pickle.dumps(replace(recipe, store=store))
         except Exception as error:
             raise ValueError(
-                f"engine = {engine!r} sends the experiment to other processes, but a part of it cannot be sent ({error}); "
+                f"engine = {engine!r} sends the experiment to other "
+                f"processes, but a "
+                f"part of it "
+                f"cannot be sent ({error}); "
                 "define its functions and classes in a module, or use engine = 'threads'."
             ) from None
-        return PackedRecipe(engine, tuple(CODE), hashlib.sha256(data).hexdigest(), data, (platform.node(), os.getpid()))
+        return PackedRecipe(
+            engine,
+            tuple(CODE),
+            hashlib.sha256(data).hexdigest(),
+            data,
+            (platform.node(), os.getpid()),
+        )
 
 
 @dataclass(frozen=True)
 class WorkerPool:
     """Workers that are there.
 
-    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends what they play within a slice; None
-    where nobody can tell them. played: rounds that they have counted so far; None where they only say when a chunk is done. broken:
-    exceptions that say that workers ended too often.
+    send: brings a recipe to them once, and returns what each chunk is asked for with. stop: ends
+    what they play within a slice; None where nobody can tell them. played: rounds that they have
+    counted so far; None where they only say when a chunk is done. broken: exceptions that say that
+    workers ended too often.
     """
 
     executor: Executor
@@ -96,7 +118,8 @@ class WorkerPool:
 
 @dataclass(frozen=True)
 class Reports:
-    """How a worker and its driver speak with each other while a chunk runs. On a cluster they do not: a chunk is done or not."""
+    """How a worker and its driver speak with each other while a chunk runs. On a cluster they do
+    not: a chunk is done or not."""
 
     stopping: Callable[[], bool] = lambda: False
     advance: Advance = lambda rounds: None
@@ -107,7 +130,8 @@ reports = Reports()  # of this worker; a process of a driver's own pool has othe
 
 @dataclass
 class _Adopted:
-    """The recipe of this worker. turns: by name, held until this worker has compiled what the name needs."""
+    """The recipe of this worker. turns: by name, held until this worker has compiled what the name
+    needs."""
 
     key: str
     recipe: RunRecipe
@@ -115,7 +139,8 @@ class _Adopted:
     turns: dict[str, contextlib.ExitStack] = field(default_factory=dict)
 
     def compute(self, number: int) -> Rows:
-        """Play a chunk. The first slice of a name compiles its loops, so that the workers of a machine play it one after the other."""
+        """Play a chunk. The first slice of a name compiles its loops, so that the workers of a
+        machine play it one after the other."""
         name = self.recipe.chunks[number].name
         if name not in self.turns:
             self.turns[name] = turn = contextlib.ExitStack()
@@ -125,7 +150,9 @@ class _Adopted:
                 reports.advance(rounds)
 
             self.slices[name] = Slices(reports.stopping, advance)
-            turn.enter_context(_turn_of(f"{self.key[:24]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"))
+            turn.enter_context(
+                _turn_of(f"{self.key[:24]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}")
+            )
         try:
             return self.recipe.compute(number, self.slices[name])
         finally:
@@ -162,8 +189,9 @@ def _adopt(packed: PackedRecipe) -> _Adopted:
 
 
 def _prepare(packed: PackedRecipe) -> None:
-    """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine writes to."""
-    import scipy.linalg  # noqa: F401 - it brings a library of its own, which must be loaded to be limited
+    """One thread a worker in linear algebra, and a folder of compiled kernels that no other machine
+    writes to."""
+    import scipy.linalg  # noqa: F401 - it loads a library of its own, to be limited
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(1)
@@ -171,8 +199,14 @@ def _prepare(packed: PackedRecipe) -> None:
         os.environ.setdefault("TIGHTROPE_CACHE", str(cache_directory() / platform.node()))
     if tuple(CODE) != packed.code:
         raise ValueError(
-            f"engine = {packed.engine!r}: a worker on {platform.node()} has {', '.join(CODE)}, but the driver has "
-            f"{', '.join(packed.code)}; their numbers may differ, so install the same versions on all of them."
+            f"engine = {packed.engine!r}: a worker on "
+            f"{platform.node()} has "
+            f"{', '.join(CODE)}, "
+            f"but the driver has "
+            f"{', '.join(packed.code)}; their numbers may differ, so install "
+            f"the same "
+            f"versions on "
+            f"all of them."
         )
 
 
@@ -182,20 +216,35 @@ def _unpacked(packed: PackedRecipe) -> RunRecipe:
         recipe: RunRecipe = pickle.loads(data)
     except (ImportError, AttributeError) as error:
         raise ValueError(
-            f"engine = {packed.engine!r}: a worker on {platform.node()} does not find a part of the experiment ({error}); "
-            "put its functions and classes into a module that the workers can import (PYTHONPATH), not into the script itself."
+            f"engine = {packed.engine!r}: a worker on {platform.node()} does "
+            f"not find a "
+            f"part of "
+            f"the experiment ({error}); "
+            "put its functions and classes into a module that the "
+            "workers "
+            "can import "
+            "(PYTHONPATH), not "
+            "into the script itself."
         ) from None
     if recipe.store is not None and not (recipe.store.out / "plan.json").exists():
         raise ValueError(
-            f"engine = {packed.engine!r}: out = {str(recipe.store.out)!r} is not there on {platform.node()}; pass a folder that all "
-            "machines share under the same name, or call without out, so that rows come back through the engine."
+            f"engine = {packed.engine!r}: out = "
+            f"{str(recipe.store.out)!r} is not "
+            f"there on "
+            f"{platform.node()}; "
+            f"pass a folder that all "
+            "machines share under the same name, or call without out, so "
+            "that rows "
+            "come back "
+            "through the engine."
         )
     return recipe
 
 
 @contextlib.contextmanager
 def _turn_of(what: str) -> Iterator[None]:
-    """One process of this machine at a time, until one of them has been here once: the kernels it compiled are then on disk.
+    """One process of this machine at a time, until one of them has been here once: the kernels it
+    compiled are then on disk.
 
     A process that ends lets the next one in. Where files cannot be locked nobody waits.
     """

@@ -1,7 +1,9 @@
-"""Oracles: the best admissible set of arms for given scores. All are exact, refuse what cannot be met, and honour a mask.
+"""Oracles: the best admissible set of arms for given scores. All are exact, refuse what cannot be
+met, and honour a mask.
 
-`oracle(scores, eligible=None)` returns the arms of a set of largest total score. `oracle.size` is the most arms a set can
-hold, `oracle.blocks` how many arms share a row of features (promotions for the same user). Any callable serves as an oracle.
+`oracle(scores, eligible=None)` returns the arms of a set of largest total score. `oracle.size` is
+the most arms a set can hold, `oracle.blocks` how many arms share a row of features (promotions for
+the same user). Any callable serves as an oracle.
 """
 
 from __future__ import annotations
@@ -48,15 +50,18 @@ def set_size(oracle: Oracle | None, number: int) -> int:
         For a class in place of an oracle.
     """
     if isinstance(oracle, type):
-        raise ValueError(f"oracle = {oracle.__name__} is a class; pass an instance, such as TopK(5).")
+        raise ValueError(
+            f"oracle = {oracle.__name__} is a class; pass an instance, such as TopK(5)."
+        )
     return int(getattr(oracle, "size", number))
 
 
 def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> np.ndarray:
     """The oracle's set as arm numbers.
 
-    An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One that takes no `eligible` is given -inf for
-    ineligible arms, and its answer is checked. It is given copies, in which it may write: the usual greedy loop does.
+    An oracle with `blocks` = M > 1 is given (N, M) matrices and answers (row, block) pairs. One
+    that takes no `eligible` is given -inf for ineligible arms, and its answer is checked. It is
+    given copies, in which it may write: the usual greedy loop does.
 
     Parameters
     ----------
@@ -87,15 +92,29 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
         own.reshape(-1)[~eligible] = -np.inf
         answer = oracle(own)
     chosen = np.asarray(answer)
-    if hasattr(oracle, "blocks") and chosen.ndim == 2 and chosen.shape[1] == 2:  # pairs of a single promotion, too
+    if (
+        hasattr(oracle, "blocks") and chosen.ndim == 2 and chosen.shape[1] == 2
+    ):  # pairs of a single promotion, too
         chosen = chosen[:, 0] * blocks + chosen[:, 1]
     if chosen.size == 0:
         return np.zeros(0, dtype=np.int64)
-    valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.min() >= 0 and chosen.max() < scores.size
+    valid = (
+        chosen.ndim == 1
+        and chosen.dtype.kind in "iu"
+        and chosen.min() >= 0
+        and chosen.max() < scores.size
+    )
     if not valid or np.unique(chosen).size != chosen.size:
-        raise ValueError(f"oracle = {oracle!r} did not answer with distinct arms from 0 to {scores.size - 1}.")
+        raise ValueError(
+            f"oracle = {oracle!r} did not answer with distinct arms from 0 to {scores.size - 1}."
+        )
     if eligible is not None and not eligible[chosen].all():
-        raise ValueError(f"oracle = {oracle!r} chose arm {int(chosen[~eligible[chosen]][0])}, which is not eligible; admit more arms.")
+        raise ValueError(
+            f"oracle = {oracle!r} chose arm "
+            f"{int(chosen[~eligible[chosen]][0])}, "
+            f"which is not "
+            f"eligible; admit more arms."
+        )
     return chosen.astype(np.int64)
 
 
@@ -113,7 +132,8 @@ def takes_mask(oracle: Oracle) -> bool:
 class TopK:
     """Exactly k arms. O(N) a call by partial selection.
 
-    Called with scores (N,) and a mask (N,) of bool; returns (k,) arms by descending score, equal scores by index.
+    Called with scores (N,) and a mask (N,) of bool; returns (k,) arms by descending score, equal
+    scores by index.
 
     Parameters
     ----------
@@ -135,27 +155,43 @@ class TopK:
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         values, arms = eligible_scores(scores, eligible)
         if arms.size < self.k:
-            raise ValueError(f"k = {self.k} arms were asked for, but only {arms.size} are eligible; lower k or admit more arms.")
+            raise ValueError(
+                f"k = {self.k} arms were asked for, but only {arms.size} are "
+                f"eligible; "
+                f"lower k or "
+                f"admit more arms."
+            )
         return arms[largest(values, self.k)]
 
 
 def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     values = checks.floats("scores", scores)
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"scores has shape {values.shape}, but must be one-dimensional (N,) with at least one entry.")
+        raise ValueError(
+            f"scores has shape {values.shape}, but must be one-dimensional (N,) "
+            f"with at "
+            f"least one "
+            f"entry."
+        )
     if np.isnan(values).any():
         raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] = nan is not a number.")
     if eligible is None:
         return values, np.arange(values.size)
     mask = checks.entries("eligible", eligible, "a bool array")
     if mask.dtype != np.bool_ or mask.shape != values.shape:
-        raise ValueError(f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {values.shape}.")
+        raise ValueError(
+            f"eligible has type {mask.dtype} and shape {mask.shape}, but must "
+            f"be bool "
+            f"of shape "
+            f"{values.shape}."
+        )
     arms = np.flatnonzero(mask)
     return values[arms], arms
 
 
 def largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Places of the k largest values, descending, equal values by place: what a stable sort would give, in O(N + k log k)."""
+    """Places of the k largest values, descending, equal values by place: what a stable sort would
+    give, in O(N + k log k)."""
     n = values.size
     if k < n:
         threshold = kth_largest(values, k)
@@ -169,15 +205,20 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
 
 @jit
 def kth_largest(values, k):
-    """The value of rank k, from 1, in O(N) expected. np.partition takes 20 to 100 times as long where most values are equal."""
-    return value_of_rank(values.copy(), np.empty(values.shape[0]), np.empty(values.shape[0]), values.shape[0], k)
+    """The value of rank k, from 1, in O(N) expected. np.partition takes 20 to 100 times as long
+    where most values are equal."""
+    return value_of_rank(
+        values.copy(), np.empty(values.shape[0]), np.empty(values.shape[0]), values.shape[0], k
+    )
 
 
 @lean
 def value_of_rank(rest, above, below, count, k):
-    """`kth_largest` of rest[:count], which is overwritten. above, below: of the same length, to work in.
+    """`kth_largest` of rest[:count], which is overwritten. above, below: of the same length, to
+    work in.
 
-    Each pass keeps the values above or those below a pivot, and drops those equal to it; nothing branches on a value.
+    Each pass keeps the values above or those below a pivot, and drops those equal to it; nothing
+    branches on a value.
     """
     place = count // 2
     while True:
@@ -197,7 +238,9 @@ def value_of_rank(rest, above, below, count, k):
         else:
             k -= count - n_below
             rest, below, count = below, rest, n_below
-        place = (place * 1_103_515_245 + 12_345) & 0x7FFFFFFF  # so that no order of the values is a bad one every time
+        place = (
+            place * 1_103_515_245 + 12_345
+        ) & 0x7FFFFFFF  # so that no order of the values is a bad one every time
 
 
 # At most so many arms of each category: a partition matroid, on which greedy is exact.
@@ -227,20 +270,47 @@ class Partition:
     def __post_init__(self) -> None:
         labels = checks.entries("categories", self.categories, "an array of labels").copy()
         if labels.ndim != 1 or labels.size == 0:
-            raise ValueError(f"categories has shape {labels.shape}, but must be one-dimensional (N,) with at least one entry.")
+            raise ValueError(
+                f"categories has shape {labels.shape}, but must be "
+                f"one-dimensional (N,) "
+                f"with at "
+                f"least one entry."
+            )
         try:
             names, codes = np.unique(labels, return_inverse=True)
         except Exception:  # objects compare by the caller's code
-            raise ValueError(f"categories = {checks.show(labels)} cannot be compared; give text or whole numbers.") from None
+            raise ValueError(
+                f"categories = {checks.show(labels)} cannot be compared; "
+                f"give text "
+                f"or whole "
+                f"numbers."
+            ) from None
         if isinstance(self.limit, dict):
             missing = [name for name in names.tolist() if name not in self.limit]
             if missing:
-                raise ValueError(f"limit names no number for category {missing[0]!r}; give one for every category.")
-            limits = [checks.integer(f"limit[{name!r}]", self.limit[name], least=0, most=checks.MOST_ROUNDS) for name in names.tolist()]
+                raise ValueError(
+                    f"limit names no number for category {missing[0]!r}; "
+                    f"give one "
+                    f"for every "
+                    f"category."
+                )
+            limits = [
+                checks.integer(
+                    f"limit[{name!r}]", self.limit[name], least=0, most=checks.MOST_ROUNDS
+                )
+                for name in names.tolist()
+            ]
         else:
-            limits = [checks.integer("limit", self.limit, least=0, most=checks.MOST_ROUNDS)] * names.size
+            limits = [
+                checks.integer("limit", self.limit, least=0, most=checks.MOST_ROUNDS)
+            ] * names.size
         k = checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS)
-        for name, value in (("categories", labels), ("k", k), ("_codes", codes), ("_limits", np.array(limits))):
+        for name, value in (
+            ("categories", labels),
+            ("k", k),
+            ("_codes", codes),
+            ("_limits", np.array(limits)),
+        ):
             object.__setattr__(self, name, value)
         self._check_feasible(np.bincount(codes))
 
@@ -250,7 +320,13 @@ class Partition:
     def _check_feasible(self, counts: np.ndarray) -> None:
         most = int(np.minimum(counts, self._limits).sum())  # type: ignore[attr-defined]
         if most < self.k:
-            raise ValueError(f"k = {self.k} arms were asked for, but the limits admit only {most} eligible ones; lower k or raise limit.")
+            raise ValueError(
+                f"k = {self.k} arms were asked for, but the limits admit "
+                f"only {most} "
+                f"eligible "
+                f"ones; lower k or "
+                f"raise limit."
+            )
 
     @property
     def size(self) -> int:
@@ -259,13 +335,19 @@ class Partition:
 
     @property
     def groups(self) -> tuple[np.ndarray, np.ndarray]:
-        """Each arm's category by number, (N,), and how many arms of each category a set may hold."""
+        """Each arm's category by number, (N,), and how many arms of each category a set may
+        hold."""
         return self._codes, self._limits  # type: ignore[attr-defined]
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         codes, limits = self.groups
         if np.shape(scores) != codes.shape:
-            raise ValueError(f"scores has shape {np.shape(scores)}, but must be {codes.shape}, one for each entry of categories.")
+            raise ValueError(
+                f"scores has shape {np.shape(scores)}, but must be "
+                f"{codes.shape}, one "
+                f"for each "
+                f"entry of categories."
+            )
         values, arms = eligible_scores(scores, eligible)
         codes = codes[arms]
         counts = np.bincount(codes, minlength=limits.size)
@@ -276,24 +358,34 @@ class Partition:
         return arms[kept[largest(values[kept], self.k)]]
 
 
-# Sets under a budget: the 0-1 knapsack, by branch and bound after arms that its relaxation decides are fixed, and where that
-# would take long by two lists of changes to the relaxation's set.
+# Sets under a budget: the 0-1 knapsack, by branch and bound after arms that its relaxation decides
+# are fixed, and where that would take long by two lists of changes to the relaxation's set.
 
 
 TINY = 1e-300  # in place of a cost of 0, which would be divided by
-STEPS = 1_000  # of the search, tens of microseconds, before lists of changes are made; 200 times as many after them
-LONGEST, BITS = 16_384, 52  # rows of a list to which a change is still added; changes that a float can number
-SLACK = 1e-12  # by how much rounding may carry an exact sum of costs over the budget; the search goes half as far, and so stays below
+# of the search, tens of microseconds, before lists of changes are made; 200 times as many after
+# them
+STEPS = 1_000
+LONGEST, BITS = (
+    16_384,
+    52,
+)  # rows of a list to which a change is still added; changes that a float can number
+# by how much rounding may carry an exact sum of costs over the budget; the search goes half as far,
+# and so stays below
+SLACK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Knapsack:
-    """The set of largest total score whose costs stay within a budget; arms of negative score stay out.
+    """The set of largest total score whose costs stay within a budget; arms of negative score stay
+    out.
 
-    Exact to 1e-10 of the largest score up to 30 arms, and beyond where scores do not follow costs. About 0.05 ms at N = 100, 0.2 ms at
-    1,000, 20 ms at 10,000. Where nearly all of more than 30 arms have the same value per cost, or score = cost + constant, the answer is
-    the best of some million sets that differ little from the relaxation's: it lacks at most one arm's score, by proof, and less than 1e-5
-    of the set's in tests of equal values per cost. Returns arms by index, possibly none. A call takes at most tens of milliseconds.
+    Exact to 1e-10 of the largest score up to 30 arms, and beyond where scores do not follow costs.
+    About 0.05 ms at N = 100, 0.2 ms at 1,000, 20 ms at 10,000. Where nearly all of more than 30
+    arms have the same value per cost, or score = cost + constant, the answer is the best of some
+    million sets that differ little from the relaxation's: it lacks at most one arm's score, by
+    proof, and less than 1e-5 of the set's in tests of equal values per cost. Returns arms by index,
+    possibly none. A call takes at most tens of milliseconds.
 
     Parameters
     ----------
@@ -321,7 +413,12 @@ class Knapsack:
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         if np.shape(scores) != self.costs.shape:
-            raise ValueError(f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for each entry of costs.")
+            raise ValueError(
+                f"scores has shape {np.shape(scores)}, but must be "
+                f"{self.costs.shape}, "
+                f"one for "
+                f"each entry of costs."
+            )
         values, arms = eligible_scores(scores, eligible)
         if not np.isfinite(values).all():
             worst = int(np.argmax(~np.isfinite(values)))
@@ -334,10 +431,14 @@ class Knapsack:
             return arms
         sure, core = reduce_knapsack(values, costs, self.budget)
         chosen = sure.copy()
-        chosen[core] = self._solve_core(values[core], costs[core], self.budget * (1 + SLACK / 2) - costs[sure].sum())
+        chosen[core] = self._solve_core(
+            values[core], costs[core], self.budget * (1 + SLACK / 2) - costs[sure].sum()
+        )
         return arms[chosen]
 
-    def _search(self, values: np.ndarray, costs: np.ndarray, budget: float, steps: int) -> tuple[np.ndarray, bool]:
+    def _search(
+        self, values: np.ndarray, costs: np.ndarray, budget: float, steps: int
+    ) -> tuple[np.ndarray, bool]:
         taken, best = np.zeros((2, values.size), dtype=np.bool_)
         return best, bool(search(values, costs, budget, taken, best, steps))
 
@@ -359,15 +460,19 @@ class Knapsack:
         return chosen
 
 
-def reduce_knapsack(values: np.ndarray, costs: np.ndarray, budget: float) -> tuple[np.ndarray, np.ndarray]:
+def reduce_knapsack(
+    values: np.ndarray, costs: np.ndarray, budget: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Masks of arms surely in an optimal set, and of those still open (Dembo and Hammer 1980).
 
-    The relaxation fills the budget by value per cost at a price; an arm against its price by more than the gap between the
-    relaxation and a greedy set cannot change sides.
+    The relaxation fills the budget by value per cost at a price; an arm against its price by more
+    than the gap between the relaxation and a greedy set cannot change sides.
     """
     order = np.argsort(-values / np.maximum(costs, TINY), kind="stable")
     spent = np.cumsum(costs[order])
-    split = int(np.searchsorted(spent, budget, side="right"))  # the first arm that does not fit whole
+    split = int(
+        np.searchsorted(spent, budget, side="right")
+    )  # the first arm that does not fit whole
     price = values[order[split]] / costs[order[split]]
     base = spent[split - 1] if split else 0.0
     value = values[order[:split]].sum()
@@ -383,7 +488,8 @@ def reduce_knapsack(values: np.ndarray, costs: np.ndarray, budget: float) -> tup
 
 @jit
 def search(values, costs, most, taken, best, steps):
-    """best <- the set of largest value whose costs are at most `most`; False where that takes more steps. Arms by falling value per cost.
+    """best <- the set of largest value whose costs are at most `most`; False where that takes more
+    steps. Arms by falling value per cost.
 
     taken, best: (n,) bools, all False.
     """
@@ -419,11 +525,14 @@ def search(values, costs, most, taken, best, steps):
     return False
 
 
-def meet_in_the_middle(values: np.ndarray, costs: np.ndarray, budget: float, best: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The best set that differs from the relaxation's in the arms which lose least by a change, and whether no other can be better.
+def meet_in_the_middle(
+    values: np.ndarray, costs: np.ndarray, budget: float, best: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """The best set that differs from the relaxation's in the arms which lose least by a change, and
+    whether no other can be better.
 
-    They are as many as two lists of their changes have room for (Horowitz and Sahni 1974). best: a set to do better than; it is returned
-    if that fails. Arms by falling value per cost.
+    They are as many as two lists of their changes have room for (Horowitz and Sahni 1974). best: a
+    set to do better than; it is returned if that fails. Arms by falling value per cost.
     """
     base = np.cumsum(costs) <= budget
     split = int(base.sum())
@@ -454,10 +563,13 @@ def meet_in_the_middle(values: np.ndarray, costs: np.ndarray, budget: float, bes
 
 @jit
 def merge_change(rows, cost, value, bit, price, gap, out):
-    """out <- the rows without and with one more change, how many. Rows (cost, value, bits of changes) by rising cost and value; those that
-    lose more than `gap` against the price are left out."""
+    """out <- the rows without and with one more change, how many. Rows (cost, value, bits of
+    changes) by rising cost and value; those that lose more than `gap` against the price are left
+    out."""
     n, i, j, size, top = rows.shape[0], 0, 0, 0, -math.inf
-    while j < n:  # the rows with the change, if it saves costs, else those without it, are over first
+    while (
+        j < n
+    ):  # the rows with the change, if it saves costs, else those without it, are over first
         if i < n and rows[i, 0] <= rows[j, 0] + cost:
             a, b, c = rows[i, 0], rows[i, 1], rows[i, 2]
             i += 1
@@ -469,7 +581,12 @@ def merge_change(rows, cost, value, bit, price, gap, out):
             size += 1
     while i < n:
         if rows[i, 1] > top and price * rows[i, 0] - rows[i, 1] <= gap:
-            out[size, 0], out[size, 1], out[size, 2], top = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 1]
+            out[size, 0], out[size, 1], out[size, 2], top = (
+                rows[i, 0],
+                rows[i, 1],
+                rows[i, 2],
+                rows[i, 1],
+            )
             size += 1
         i += 1
     return size
@@ -477,7 +594,8 @@ def merge_change(rows, cost, value, bit, price, gap, out):
 
 @jit
 def best_pair(first, second, left, least):
-    """A row of each whose costs are at most `left` together and whose values are the largest and above `least`; -1, -1 without one."""
+    """A row of each whose costs are at most `left` together and whose values are the largest and
+    above `least`; -1, -1 without one."""
     a, b, i, j = -1, -1, 0, second.shape[0] - 1
     while i < first.shape[0] and j >= 0:
         if first[i, 0] + second[j, 0] > left:
@@ -489,7 +607,8 @@ def best_pair(first, second, left, least):
     return a, b
 
 
-# Who gets which promotion: exactly k users (or k_j) for each of M promotions, each user at most one, of largest total score.
+# Who gets which promotion: exactly k users (or k_j) for each of M promotions, each user at most
+# one, of largest total score.
 
 
 TOO_SHORT = -2  # a list of best users, for what is asked of it
@@ -508,7 +627,8 @@ class Assignment:
     prices : (M,) array
         Optimal dual prices.
     bound : float
-        sum_u max(0, max_j score_uj - price_j) + sum_j k_j price_j, which no assignment exceeds: equal to `value`.
+        sum_u max(0, max_j score_uj - price_j) + sum_j k_j price_j, which no assignment exceeds:
+        equal to `value`.
     """
 
     pairs: np.ndarray
@@ -524,8 +644,9 @@ class Assignment:
 class Promotions:
     """Exactly k users for each of M promotions, each user at most one promotion.
 
-    Called with scores (N, M) and a mask of users (N,) or pairs (N, M); returns pairs (user, promotion), one for every unit of the
-    budgets, by promotion. `solve` gives the proof of optimality too, `decode` reads a session's arms.
+    Called with scores (N, M) and a mask of users (N,) or pairs (N, M); returns pairs (user,
+    promotion), one for every unit of the budgets, by promotion. `solve` gives the proof of
+    optimality too, `decode` reads a session's arms.
 
     Parameters
     ----------
@@ -541,15 +662,31 @@ class Promotions:
     def __post_init__(self) -> None:
         k, M = checks.entries("k", self.k, "a whole number or a list of them"), self.promotions
         if M is None and k.ndim != 1:
-            raise ValueError("promotions is missing; give their number, or k as a list with a budget for each.")
+            raise ValueError(
+                "promotions is missing; give their number, or k as a list with a budget for each."
+            )
         if M is not None:
-            object.__setattr__(self, "promotions", checks.integer("promotions", M, least=1, most=checks.MOST_ROUNDS))
+            object.__setattr__(
+                self,
+                "promotions",
+                checks.integer("promotions", M, least=1, most=checks.MOST_ROUNDS),
+            )
         if k.ndim == 0:
-            object.__setattr__(self, "k", checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS))
+            object.__setattr__(
+                self, "k", checks.integer("k", self.k, least=1, most=checks.MOST_ROUNDS)
+            )
             return
-        budgets = tuple(checks.integer(f"k[{j}]", item, least=1, most=checks.MOST_ROUNDS) for j, item in enumerate(k.tolist()))
+        budgets = tuple(
+            checks.integer(f"k[{j}]", item, least=1, most=checks.MOST_ROUNDS)
+            for j, item in enumerate(k.tolist())
+        )
         if not budgets or (M is not None and len(budgets) != M):
-            raise ValueError(f"k has {len(budgets)} budgets, but must have one for each of {'at least 1' if M is None else M} promotions.")
+            raise ValueError(
+                f"k has {len(budgets)} budgets, but must have "
+                f"one for "
+                f"each of "
+                f"{'at least 1' if M is None else M} promotions."
+            )
         object.__setattr__(self, "promotions", len(budgets))
         object.__setattr__(self, "k", budgets)
 
@@ -571,7 +708,9 @@ class Promotions:
     @property
     def budgets(self) -> np.ndarray:
         """(M,) numbers of users to whom each promotion goes."""
-        return np.array(self.k if isinstance(self.k, tuple) else [self.k] * self._number, dtype=np.int64)
+        return np.array(
+            self.k if isinstance(self.k, tuple) else [self.k] * self._number, dtype=np.int64
+        )
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         return self._assign(*self._checked(scores, eligible))[0]
@@ -599,10 +738,17 @@ class Promotions:
         pairs, prices = self._assign(values, mask)
         admitted = values if mask is None else np.where(mask, values, -np.inf)
         bound = np.maximum(0.0, (admitted - prices).max(axis=1)).sum() + self.budgets @ prices
-        return Assignment(pairs, float(values[pairs[:, 0], pairs[:, 1]].sum()), prices, float(bound))
+        return Assignment(
+            pairs, float(values[pairs[:, 0], pairs[:, 1]].sum()), prices, float(bound)
+        )
 
     def decode(
-        self, arms: ArrayLike, scores: ArrayLike | None = None, *, users: Sequence[object] | None = None, names: Sequence[str] | None = None
+        self,
+        arms: ArrayLike,
+        scores: ArrayLike | None = None,
+        *,
+        users: Sequence[object] | None = None,
+        names: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """A table of the users and promotions that arms stand for.
 
@@ -630,9 +776,17 @@ class Promotions:
         M = self._number
         numbers = checks.entries("arms", arms, "an array of arms")
         if numbers.size and (
-            numbers.dtype.kind not in "iu" or numbers.ndim > 2 or (numbers.ndim == 2 and numbers.shape[1] != 2) or numbers.min() < 0
+            numbers.dtype.kind not in "iu"
+            or numbers.ndim > 2
+            or (numbers.ndim == 2 and numbers.shape[1] != 2)
+            or numbers.min() < 0
         ):
-            raise ValueError(f"arms = {checks.show(numbers)} must be whole numbers from 0, (n,) arms or (n, 2) pairs.")
+            raise ValueError(
+                f"arms = {checks.show(numbers)} must be whole numbers from 0, "
+                f"(n,) arms "
+                f"or (n, 2) "
+                f"pairs."
+            )
         flat = np.atleast_1d(numbers).astype(np.int64)
         who, which = flat.T if flat.ndim == 2 else np.divmod(flat, M)
         if which.size and which.max() >= M:
@@ -642,35 +796,54 @@ class Promotions:
             if texts is not None:
                 listed = list(texts)
                 if index.size and index.max() >= len(listed):
-                    raise ValueError(f"{column}s has {len(listed)} entries, but arms has {column} {index.max()}.")
+                    raise ValueError(
+                        f"{column}s has {len(listed)} entries, but arms has {column} {index.max()}."
+                    )
                 table[column] = [listed[i] for i in index]
         if scores is not None:
             values = checks.floats("scores", scores)
             if values.size % M or (who.size and who.max() >= values.size // M):
-                raise ValueError(f"scores has shape {values.shape}, but must be (N, {M}) for all users of arms.")
+                raise ValueError(
+                    f"scores has shape {values.shape}, but must be (N, {M}) for all users of arms."
+                )
             table["score"] = values.reshape(-1, M)[who, which]
         return pd.DataFrame(table)
 
     @property
     def _asked(self) -> str:
-        return f"k = {self.k} users" if not isinstance(self.k, tuple) else f"budgets k = {checks.show(list(self.k))}"
+        return (
+            f"k = {self.k} users"
+            if not isinstance(self.k, tuple)
+            else f"budgets k = {checks.show(list(self.k))}"
+        )
 
-    def _checked(self, scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
+    def _checked(
+        self, scores: ArrayLike, eligible: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         M = self._number
         values = checks.floats("scores", scores)
         if values.ndim == 1 and M == 1:
             values = values[:, None]
         if values.ndim != 2 or values.shape[1] != M:
-            raise ValueError(f"scores has shape {values.shape}, but must be (N, {M}), one column per promotion.")
+            raise ValueError(
+                f"scores has shape {values.shape}, but must be (N, {M}), one column per promotion."
+            )
         if not np.isfinite(values).all():
             user, promotion = np.argwhere(~np.isfinite(values))[0]
-            raise ValueError(f"scores[{user}, {promotion}] = {values[user, promotion]:g} is not a finite number.")
+            raise ValueError(
+                f"scores[{user}, {promotion}] = {values[user, promotion]:g} is not a finite number."
+            )
         mask = None
         if eligible is not None:
             mask = checks.entries("eligible", eligible, "a bool array")
             if mask.dtype != np.bool_ or mask.shape not in (values.shape, values.shape[:1]):
                 wanted = f"{values.shape[:1]} or {values.shape}"
-                raise ValueError(f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape {wanted}.")
+                raise ValueError(
+                    f"eligible has type {mask.dtype} and shape {mask.shape}, but "
+                    f"must be "
+                    f"bool of "
+                    f"shape {wanted}."
+                )
             mask = np.broadcast_to(mask.reshape(values.shape[0], -1), values.shape)
         users = values.shape[0] if mask is None else int(mask.any(axis=1).sum())
         if users < self.size:
@@ -689,48 +862,76 @@ class Promotions:
     def _check_filled(self, short: int) -> None:
         if short >= 0:
             raise ValueError(
-                f"promotion {short} cannot get k = {self.budgets[short]} users from the eligible pairs; lower k or admit more users."
+                f"promotion {short} cannot get k = {self.budgets[short]} users "
+                f"from the "
+                f"eligible "
+                f"pairs; lower k or "
+                f"admit more users."
             )
 
 
 class Room(NamedTuple):
-    """One assignment's scores, what is found and what is worked in, so that a loop over many of them allocates nothing."""
+    """One assignment's scores, what is found and what is worked in, so that a loop over many of
+    them allocates nothing."""
 
     columns: np.ndarray  # (M, N) scores of each promotion, -inf where not eligible
     budgets: np.ndarray  # (M,) users wanted
     holder: np.ndarray  # (N,) each user's promotion; -1: none
     prices: np.ndarray  # (M,)
-    order: np.ndarray  # (M, longest) best users of each promotion by descending score, padded with -1
+    order: (
+        np.ndarray
+    )  # (M, longest) best users of each promotion by descending score, padded with -1
     spare: np.ndarray  # (longest,) to sort in
     ranks: np.ndarray  # (3, N) to select in
     members: np.ndarray  # (M, largest budget) users of each promotion so far
     position: np.ndarray  # (N,) of each user among them
     mover: np.ndarray  # (M, M) user of i who would gain most by moving to j; -1: none
     gain: np.ndarray  # (M, M) what it would gain
-    counts: np.ndarray  # (3, M) members so far, place in order of the best free user, parent on the path
+    counts: (
+        np.ndarray
+    )  # (3, M) members so far, place in order of the best free user, parent on the path
     distance: np.ndarray  # (M,) the best gain of a place
     done: np.ndarray  # (M,) whether it is final
 
 
 def new_room(oracle: Promotions, users: int) -> Room:
     budgets = oracle.budgets
-    M, longest = budgets.size, min(users, oracle.size + 1)  # one more than needed, so that the last prices see a free user
+    M, longest = (
+        budgets.size,
+        min(users, oracle.size + 1),
+    )  # one more than needed, so that the last prices see a free user
     return Room(
-        np.empty((M, users)), budgets, np.empty(users, dtype=np.int64), np.empty(M), np.empty((M, longest), dtype=np.int64),
-        np.empty(longest, dtype=np.int64), np.empty((3, users)), np.empty((M, int(budgets.max())), dtype=np.int64),
-        np.empty(users, dtype=np.int64), np.empty((M, M), dtype=np.int64), np.empty((M, M)), np.empty((3, M), dtype=np.int64), np.empty(M),
+        np.empty((M, users)),
+        budgets,
+        np.empty(users, dtype=np.int64),
+        np.empty(M),
+        np.empty((M, longest), dtype=np.int64),
+        np.empty(longest, dtype=np.int64),
+        np.empty((3, users)),
+        np.empty((M, int(budgets.max())), dtype=np.int64),
+        np.empty(users, dtype=np.int64),
+        np.empty((M, M), dtype=np.int64),
+        np.empty((M, M)),
+        np.empty((3, M), dtype=np.int64),
+        np.empty(M),
         np.empty(M, dtype=np.bool_),
-    )  # fmt: skip
+    )
 
 
-def count_pairs(oracle: Promotions, scores: np.ndarray, eligible: np.ndarray | None, hits: np.ndarray) -> None:
-    """hits[i] += how many rows of scores (draws, N M) have arm i = user * M + promotion in the oracle's answer.
+def count_pairs(
+    oracle: Promotions, scores: np.ndarray, eligible: np.ndarray | None, hits: np.ndarray
+) -> None:
+    """hits[i] += how many rows of scores (draws, N M) have arm i = user * M + promotion in the
+    oracle's answer.
 
-    The rows are finite and as many users eligible as are wanted, as a first call of the oracle has checked.
+    The rows are finite and as many users eligible as are wanted, as a first call of the oracle has
+    checked.
     """
     M = oracle.budgets.size
     open_ = np.ones(scores.shape[1], dtype=np.bool_) if eligible is None else eligible
-    oracle._check_filled(count_assignments(scores, open_, new_room(oracle, scores.shape[1] // M), hits))
+    oracle._check_filled(
+        count_assignments(scores, open_, new_room(oracle, scores.shape[1] // M), hits)
+    )
 
 
 @lean
@@ -753,10 +954,11 @@ def count_assignments(scores, eligible, room, hits):
 
 @lean
 def assign(room):
-    """The assignment of the scores in room.columns; returns -1, or a promotion that cannot be filled.
+    """The assignment of the scores in room.columns; returns -1, or a promotion that cannot be
+    filled.
 
-    First among twice as many users as a promotion takes, which is mostly enough and a fraction to sort; as many as may be needed where
-    one of these lists comes to its end.
+    First among twice as many users as a promotion takes, which is mostly enough and a fraction to
+    sort; as many as may be needed where one of these lists comes to its end.
     """
     longest = room.order.shape[1]
     length = min(2 * room.members.shape[1] + 1, longest)
@@ -771,7 +973,8 @@ def assign(room):
 
 @lean
 def list_best(values, ranks, spare, order):
-    """Fill order with the places of the largest values, descending, equal values by place, then with -1. Values of -inf are left out."""
+    """Fill order with the places of the largest values, descending, equal values by place, then
+    with -1. Values of -inf are left out."""
     count, longest, filled, threshold = 0, order.shape[0], 0, -math.inf
     for i in range(values.shape[0]):
         ranks[0, count] = values[i]
@@ -794,7 +997,8 @@ def list_best(values, ranks, spare, order):
 
 @lean
 def sort_descending(values, order, count, spare):
-    """Sort order[:count] by descending value, stably: runs of 1, 2, 4, .. places are merged. spare: as long, to work in."""
+    """Sort order[:count] by descending value, stably: runs of 1, 2, 4, .. places are merged. spare:
+    as long, to work in."""
     run = 1
     while run < count:
         for first in range(0, count, 2 * run):
@@ -814,10 +1018,24 @@ def sort_descending(values, order, count, spare):
 
 @lean
 def augment(room, length):
-    """Fill room.holder and room.prices from room.columns and room.order[:, :length]; returns -1, a promotion that cannot be filled, or
-    TOO_SHORT where a list that is longer than `length` came to its end."""
-    scores, order, k, holder, prices = room.columns, room.order, room.budgets, room.holder, room.prices
-    members, position, mover, gain, distance, done = room.members, room.position, room.mover, room.gain, room.distance, room.done
+    """Fill room.holder and room.prices from room.columns and room.order[:, :length]; returns -1, a
+    promotion that cannot be filled, or TOO_SHORT where a list that is longer than `length` came to
+    its end."""
+    scores, order, k, holder, prices = (
+        room.columns,
+        room.order,
+        room.budgets,
+        room.holder,
+        room.prices,
+    )
+    members, position, mover, gain, distance, done = (
+        room.members,
+        room.position,
+        room.mover,
+        room.gain,
+        room.distance,
+        room.done,
+    )
     filled, free, parent = room.counts[0], room.counts[1], room.counts[2]
     M, total = scores.shape[0], 0
     for user in range(holder.shape[0]):
@@ -828,7 +1046,8 @@ def augment(room, length):
         for j in range(M):
             mover[i, j], gain[i, j] = -1, -math.inf
     for unit in range(total + 1):
-        # Best gain of a place in each promotion, by Dijkstra: entering j directly, or pushing someone from i to j.
+        # Best gain of a place in each promotion, by Dijkstra: entering j directly, or pushing
+        # someone from i to j.
         for j in range(M):
             while free[j] < length and order[j, free[j]] >= 0 and holder[order[j, free[j]]] >= 0:
                 free[j] += 1
@@ -849,10 +1068,16 @@ def augment(room, length):
             lowest = top
             for j in range(M):
                 if not done[j] and gain[i, j] > -math.inf:
-                    step = min(gain[i, j] + prices[i] - prices[j], 0.0)  # never above 0 but for rounding
+                    step = min(
+                        gain[i, j] + prices[i] - prices[j], 0.0
+                    )  # never above 0 but for rounding
                     if top + step > distance[j]:
                         distance[j], parent[j] = top + step, i
-        for j in range(M):  # a promotion nobody free can reach falls with the lowest: its members may still move out
+        for j in range(
+            M
+            # a promotion nobody free can reach falls with the lowest: its members may still move
+            # out
+        ):
             prices[j] += distance[j] if done[j] else lowest
         if unit == total:
             break

@@ -20,7 +20,9 @@ from ..numerics.linalg import cholesky, solve_lower
 
 TOLERANCE = 1e-10
 OPTIMAL, OUTSIDE_SPAN, ITERATION_LIMIT = 0, 1, 2
-RowOrNone: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=-1, most=lambda policy, arms: arms.number + arms.dimension)]
+RowOrNone: TypeAlias = Annotated[
+    np.ndarray, Kind(whole=True, least=-1, most=lambda policy, arms: arms.number + arms.dimension)
+]
 
 
 class Combination(NamedTuple):
@@ -141,7 +143,8 @@ def minimal_combination(features, y) -> Combination:
     return Combination(weights, dual, float(np.abs(weights).sum()), float(target @ dual), status)
 
 
-# Optimal designs: shares p over the arms that minimise max_y y'A(p)^-1 y, with A(p) = sum_a p_a x_a x_a'.
+# Optimal designs: shares p over the arms that minimise max_y y'A(p)^-1 y, with A(p) = sum_a p_a x_a
+# x_a'.
 
 
 GAP = 1e-3  # relative distance of value and bound at which the iteration ends
@@ -174,13 +177,21 @@ class Workspace(NamedTuple):
 def new_workspace(K: int, M: int, d: int) -> Workspace:
     """Scratch for K arms and M directions in R^d."""
     return Workspace(
-        np.zeros(K), np.zeros(K), np.zeros(M), np.zeros((d, d)), np.zeros((d, d)), np.zeros((K, d)), np.zeros((M, d)), np.zeros(M)
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(M),
+        np.zeros((d, d)),
+        np.zeros((d, d)),
+        np.zeros((K, d)),
+        np.zeros((M, d)),
+        np.zeros(M),
     )
 
 
 @lean
 def whiten(features, weights, least, matrix, factor, lines):
-    """A = sum_a max(w_a, least) x_a x_a' = L L' and all L^-1 x_a, into matrix (its lower half), factor and lines. O(K d^2 + d^3)."""
+    """A = sum_a max(w_a, least) x_a x_a' = L L' and all L^-1 x_a, into matrix (its lower half),
+    factor and lines. O(K d^2 + d^3)."""
     K, d = features.shape
     for p in range(d):
         for q in range(p + 1):
@@ -197,7 +208,8 @@ def whiten(features, weights, least, matrix, factor, lines):
 
 @jit
 def design_kernel(features, directions, wanted, work, gap, most):
-    """Leave the best design found in work.shares; return its value and the bound. O((K + M) d^2) an iteration.
+    """Leave the best design found in work.shares; return its value and the bound. O((K + M) d^2) an
+    iteration.
 
     wanted: (M,) bool, which directions count; the features must span R^d.
     """
@@ -280,17 +292,25 @@ def optimal_design(features, directions, *, gap: float = GAP) -> Design:
     Y = checks.matrix("directions", directions, shape=(None, X.shape[1]))
     gap = checks.real("gap", gap, above=0)
     if np.linalg.matrix_rank(X) < X.shape[1]:
-        raise ValueError(f"features has rank below {X.shape[1]}, so no design is finite in all directions; use coordinates of their span.")
+        raise ValueError(
+            f"features has rank below {X.shape[1]}, so no design is "
+            f"finite in all "
+            f"directions; use "
+            f"coordinates of their span."
+        )
     wanted = (Y != 0).any(axis=1)
     if not wanted.any():
-        raise ValueError("directions is zero in every row; it needs at least one vector to estimate.")
+        raise ValueError(
+            "directions is zero in every row; it needs at least one vector to estimate."
+        )
     work = new_workspace(X.shape[0], Y.shape[0], X.shape[1])
     value, bound = design_kernel(X, Y, wanted, work, gap, MOST_ITERATIONS)
     return Design(work.shares.copy(), float(value), float(bound), bool(value <= (1 + gap) * bound))
 
 
 def xy_design(features, *, gap: float = GAP) -> Design:
-    """The design for all differences of arms (transductive design of Yu, Bi, Tresp 2006; Eq 5 of Xu, Honda, Sugiyama 2018)."""
+    """The design for all differences of arms (transductive design of Yu, Bi, Tresp 2006; Eq 5 of
+    Xu, Honda, Sugiyama 2018)."""
     return optimal_design(features, pair_directions(checks.matrix("features", features)), gap=gap)
 
 
@@ -305,8 +325,13 @@ def g_design(features, *, gap: float = GAP) -> Design:
 TIE = 1e-12  # true means that differ by less are equal
 COVERED_AT_LEAST_COST, UNFINISHED = 0, 1
 ZERO = 1e-11  # relative to its column, a number that rounding may have made
-GREEDY_PIVOTS, MOST_PIVOTS = 8, 60  # per arm: then the lowest-index rule, which cannot cycle; then give up
-Variable: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: 2 * arms.number + 2)]
+GREEDY_PIVOTS, MOST_PIVOTS = (
+    8,
+    60,
+)  # per arm: then the lowest-index rule, which cannot cycle; then give up
+Variable: TypeAlias = Annotated[
+    np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: 2 * arms.number + 2)
+]
 
 
 class Work(NamedTuple):
@@ -320,15 +345,17 @@ class Work(NamedTuple):
 
 
 def new_work(K: int) -> Work:
-    return Work(np.zeros((K + 1, K + 1)), np.zeros(K), *(np.zeros(K, dtype=np.int64) for _ in range(3)))
+    return Work(
+        np.zeros((K + 1, K + 1)), np.zeros(K), *(np.zeros(K, dtype=np.int64) for _ in range(3))
+    )
 
 
 @lean
 def cover(work, information, gaps, need, rates, dual):
     """Fill rates c (K,) and dual y (K,); return OPTIMAL or UNFINISHED. About K pivots of O(K^2).
 
-    information (K, K): [k, i] = I(theta_i, lambda^k_i). gaps (K,): of the suboptimal arms, 0 elsewhere. need (K,): right-hand
-    sides; a constraint with need <= 0 asks for nothing.
+    information (K, K): [k, i] = I(theta_i, lambda^k_i). gaps (K,): of the suboptimal arms, 0
+    elsewhere. need (K,): right-hand sides; a constraint with need <= 0 asks for nothing.
     """
     table, arms, rows, columns = work.table, work.arms, work.rows, work.columns
     n = 0
@@ -412,7 +439,8 @@ class LowerBound:
     rates : (K,) array
         c_k, pulls per unit of ln T; 0 for the best arms.
     dual : (K,) array
-        y_k of each arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <= gap_i prove that value is the minimum.
+        y_k of each arm's constraint: sum(dual) = value and sum_k dual_k I(theta_i, lambda^k_i) <=
+        gap_i prove that value is the minimum.
 
     References
     ----------
@@ -427,7 +455,9 @@ class LowerBound:
         return in_one_line(self)
 
 
-def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray, kind: int, sigma: float) -> np.ndarray:
+def confusing_information(
+    means: np.ndarray, best: np.ndarray, reach: np.ndarray, kind: int, sigma: float
+) -> np.ndarray:
     """(K, K) matrix [k, i] = I(theta_i, max(theta_i, best_k - reach_ki))."""
     K = means.size
     information = np.zeros((K, K))
@@ -436,33 +466,46 @@ def confusing_information(means: np.ndarray, best: np.ndarray, reach: np.ndarray
             y = best[k] - reach[k, i]
             if y > means[i]:
                 close = kind == 0 and y < 1.0
-                information[k, i] = bernoulli_divergence_close(means[i], y) if close else divergence(kind, means[i], y, sigma)
+                information[k, i] = (
+                    bernoulli_divergence_close(means[i], y)
+                    if close
+                    else divergence(kind, means[i], y, sigma)
+                )
     return information
 
 
 def lipschitz_lower_bound(
-    means: ArrayLike, *, points: ArrayLike | None = None, distances: ArrayLike | None = None, lipschitz: float,
-    divergence: str = "bernoulli", sigma: float = 1.0, contexts: ArrayLike | None = None,
-) -> LowerBound:  # fmt: skip
-    """C(theta) and the optimal rates of exploration of a Lipschitz bandit. About K pivots of O(K^2).
+    means: ArrayLike,
+    *,
+    points: ArrayLike | None = None,
+    distances: ArrayLike | None = None,
+    lipschitz: float,
+    divergence: str = "bernoulli",
+    sigma: float = 1.0,
+    contexts: ArrayLike | None = None,
+) -> LowerBound:
+    """C(theta) and the optimal rates of exploration of a Lipschitz bandit. About K pivots of
+    O(K^2).
 
     Parameters
     ----------
     means : (K,) array
-        In [0, 1] for "bernoulli". Means that break L warn with the least constant that holds: no bandit with that L has them.
+        In [0, 1] for "bernoulli". Means that break L warn with the least constant that holds: no
+        bandit with that L has them.
     points : (K,) increasing or (K, p) array
         Positions of the arms; or distances.
     distances : (K, K) array
         A metric.
     lipschitz : float > 0
-        L, in units of reward per unit of distance; a large one gives the bound of Lai and Robbins for unrelated arms.
+        L, in units of reward per unit of distance; a large one gives the bound of Lai and Robbins
+        for unrelated arms.
     divergence : "bernoulli" or "gaussian"
         Of the rewards.
     sigma : float > 0
         Standard deviation of "gaussian" rewards.
     contexts : (K,) array
-        Labels when arms are (context, arm) pairs; an arm then competes within its context, and the best pairs of other contexts inform for
-        free.
+        Labels when arms are (context, arm) pairs; an arm then competes within its context, and the
+        best pairs of other contexts inform for free.
 
     Returns
     -------
@@ -487,13 +530,19 @@ def lipschitz_lower_bound(
     metric = checks.metric(points, distances)[1]
     kind = checks.choice("divergence", divergence, DIVERGENCES)
     low, high = (0.0, 1.0) if kind == 0 else (None, None)
-    theta = checks.vector("means", means, length=metric.shape[0], least=low, most=high, source="the number of points")
+    theta = checks.vector(
+        "means", means, length=metric.shape[0], least=low, most=high, source="the number of points"
+    )
     L = checks.real("lipschitz", lipschitz, above=0.0)
     broken = checks.broken_slope(theta, metric, L)
     if broken is not None:
         warnings.warn(f"{broken} The bound does not apply to them.", stacklevel=2)
     sigma = checks.real("sigma", sigma, above=0.0)
-    labels = np.zeros(theta.size) if contexts is None else checks.vector("contexts", contexts, length=theta.size)
+    labels = (
+        np.zeros(theta.size)
+        if contexts is None
+        else checks.vector("contexts", contexts, length=theta.size)
+    )
     best = np.array([theta[labels == label].max() for label in labels])
     gaps = np.where(best - theta > TIE, best - theta, 0.0)
     information = confusing_information(theta, best, L * metric, kind, sigma)
@@ -501,11 +550,14 @@ def lipschitz_lower_bound(
     need = np.where((gaps > 0.0) & ~free, 1.0, 0.0)
     rates, dual = np.zeros(theta.size), np.zeros(theta.size)
     if cover(new_work(theta.size), information, gaps, need, rates, dual) != COVERED_AT_LEAST_COST:
-        raise RuntimeError("the simplex method did not finish; the means lie too close together to be told apart.")
+        raise RuntimeError(
+            "the simplex method did not finish; the means lie too close together to be told apart."
+        )
     return LowerBound(float(rates @ gaps), rates, dual)
 
 
-# How steep measured means are: the least Lipschitz constant that they allow, and what their noise leaves open.
+# How steep measured means are: the least Lipschitz constant that they allow, and what their noise
+# leaves open.
 
 
 class LeastLipschitz(NamedTuple):
@@ -514,9 +566,11 @@ class LeastLipschitz(NamedTuple):
     Attributes
     ----------
     value : float
-        The least constant that holds for the means as given, in units of reward per unit of distance.
+        The least constant that holds for the means as given, in units of reward per unit of
+        distance.
     lower, upper : float
-        With probability 1 - alpha the least constant of the true means is between them; both are `value` without standard errors.
+        With probability 1 - alpha the least constant of the true means is between them; both are
+        `value` without standard errors.
     pair : (int, int)
         The arms between which the means are steepest.
     """
@@ -528,9 +582,14 @@ class LeastLipschitz(NamedTuple):
 
 
 def least_lipschitz(
-    points: ArrayLike, means: ArrayLike, standard_errors: ArrayLike | None = None, *, alpha: float = 0.05
-) -> LeastLipschitz:  # fmt: skip
-    """The least L with `|means[i] - means[j]| <= L |points[i] - points[j]|` for all arms, from a past test. O(K^2).
+    points: ArrayLike,
+    means: ArrayLike,
+    standard_errors: ArrayLike | None = None,
+    *,
+    alpha: float = 0.05,
+) -> LeastLipschitz:
+    """The least L with `|means[i] - means[j]| <= L |points[i] - points[j]|` for all arms, from a
+    past test. O(K^2).
 
     Arms between the points may be steeper; only knowledge of the market says so.
 
@@ -541,9 +600,11 @@ def least_lipschitz(
     means : (K,) array
         Their measured means.
     standard_errors : (K,) array >= 0
-        Of the means: noise makes measured means steeper than they are, so that `value` is too large on average. Default 0.
+        Of the means: noise makes measured means steeper than they are, so that `value` is too large
+        on average. Default 0.
     alpha : float in (0, 1)
-        Error of the bounds, shared by all pairs (Bonferroni); they take the means as independent and normal.
+        Error of the bounds, shared by all pairs (Bonferroni); they take the means as independent
+        and normal.
 
     Returns
     -------
@@ -552,7 +613,8 @@ def least_lipschitz(
     Raises
     ------
     ValueError
-        Where an argument is out of its range, two arms are at one place, or there are fewer than two.
+        Where an argument is out of its range, two arms are at one place, or there are fewer than
+        two.
 
     Examples
     --------
@@ -565,7 +627,11 @@ def least_lipschitz(
     theta = checks.vector("means", means, length=K, source="the number of points")
     if K < 2:
         raise ValueError("points has one entry; a slope needs two or more arms.")
-    errors = np.zeros(K) if standard_errors is None else checks.vector("standard_errors", standard_errors, length=K, least=0.0)
+    errors = (
+        np.zeros(K)
+        if standard_errors is None
+        else checks.vector("standard_errors", standard_errors, length=K, least=0.0)
+    )
     level = checks.real("alpha", alpha, above=0.0, below=1.0)
     i, j = np.triu_indices(K, 1)
     rise, length = np.abs(theta[i] - theta[j]), metric[i, j]
@@ -573,6 +639,9 @@ def least_lipschitz(
         raise ValueError("points has the same place twice; give every arm its own, or merge them.")
     wide = NormalDist().inv_cdf(1.0 - level / (2 * i.size)) * np.hypot(errors[i], errors[j])
     steepest = int(np.argmax(rise / length))
-    lower, upper = float((np.maximum(rise - wide, 0.0) / length).max()), float(((rise + wide) / length).max())
+    lower, upper = (
+        float((np.maximum(rise - wide, 0.0) / length).max()),
+        float(((rise + wide) / length).max()),
+    )
     value = float(rise[steepest] / length[steepest])
     return LeastLipschitz(value, lower, upper, (int(i[steepest]), int(j[steepest])))

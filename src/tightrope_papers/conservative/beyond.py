@@ -34,17 +34,27 @@ from .settings import (
     with_record,
 )
 
-# Late rewards: every policy of the family under every delay, how often its true budget is broken. Not in the paper.
+# Late rewards: every policy of the family under every delay, how often its true budget is broken.
+# Not in the paper.
 
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
-    "Fixed(10)": Fixed(10), "Fixed(100)": Fixed(100), "Fixed(1000)": Fixed(1000), "Geometric(200)": Geometric(200),
-    "Batched(500)": Batched(500), "ByReward(50, 1000)": ByReward(50, 1000),
-}  # fmt: skip
+    "Fixed(10)": Fixed(10),
+    "Fixed(100)": Fixed(100),
+    "Fixed(1000)": Fixed(1000),
+    "Geometric(200)": Geometric(200),
+    "Batched(500)": Batched(500),
+    "ByReward(50, 1000)": ByReward(50, 1000),
+}
 BIASED = "ByReward(50, 1000)"  # when a reward arrives depends on what it is
 PERIOD = 100  # of CUCB2T
-ALPHAS = {"Bernoulli": ALPHA, "linear": 0.2, "contextual": 0.3, "sets": 0.1}  # at which 5,000 rounds leave room to explore
+ALPHAS = {
+    "Bernoulli": ALPHA,
+    "linear": 0.2,
+    "contextual": 0.3,
+    "sets": 0.1,
+}  # at which 5,000 rounds leave room to explore
 
 
 def linear_models(count: int, seed: int) -> Sequence[Problem]:
@@ -60,7 +70,9 @@ def set_models(count: int, seed: int) -> Sequence[Problem]:
         rng = generator(seed, 4, number)
         X, theta = np.abs(rng.standard_normal((20, 4))), np.abs(rng.standard_normal(4))
         X /= np.linalg.norm(X, axis=1)[:, None]
-        models.append(problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1))
+        models.append(
+            problems.SemiBandit(X, theta / np.linalg.norm(theta), oracles.TopK(3), noise=0.1)
+        )
     return models
 
 
@@ -70,7 +82,9 @@ def good_set(problem: problems.SemiBandit) -> Arguments:
     return {"baseline": arms, "baseline_mean": float(problem.means[arms].sum())}
 
 
-def safe(inner: Policy, arguments: Callable[..., Arguments], problem: Problem, **parameters: Any) -> Policy:
+def safe(
+    inner: Policy, arguments: Callable[..., Arguments], problem: Problem, **parameters: Any
+) -> Policy:
     return policies.Safe(inner, **arguments(problem), **PRINTED_BOUNDS, **parameters)
 
 
@@ -90,11 +104,18 @@ class DelayWorld(NamedTuple):
 
 def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     """All policies of the family under one rule for open decisions; sets know "nothing" only."""
-    models, rounds = run.at(smoke=2, laptop=50, paper=100), run.at(smoke=400, laptop=4000, paper=5000)
+    models, rounds = (
+        run.at(smoke=2, laptop=50, paper=100),
+        run.at(smoke=400, laptop=4000, paper=5000),
+    )
     runs = run.at(smoke=4, laptop=100, paper=1000)
 
-    def of(make: Callable[..., Policy], *arguments: object, **parameters: object) -> Callable[..., Policy]:
-        return with_record(partial(make, *arguments, **parameters), f"{arguments} with {parameters}")
+    def of(
+        make: Callable[..., Policy], *arguments: object, **parameters: object
+    ) -> Callable[..., Policy]:
+        return with_record(
+            partial(make, *arguments, **parameters), f"{arguments} with {parameters}"
+        )
 
     theirs: dict[str, object] = {"alpha": ALPHAS["Bernoulli"], "open": rule} | BERNOULLI
     linear: dict[str, object] = {"alpha": ALPHAS["linear"], "open": rule} | LINEAR
@@ -108,24 +129,47 @@ def worlds(run: Run, rule: str) -> dict[str, DelayWorld]:
     }
     lines = {
         "CLUCB2": of(variant, "CLUCB2", 4, **linear),
-        "Safe(LinTS)": of(safe, policies.LinTS(width="theorem", noise=0.1, lam=0.5), fourth, **linear),
+        "Safe(LinTS)": of(
+            safe, policies.LinTS(width="theorem", noise=0.1, lam=0.5), fourth, **linear
+        ),
     }
     changing = problems.ContextualSpread(unit_vector(generator(run.seed, 5), 4), arms=8, noise=0.1)
     contextual = {"contextual CLUCB2": policies.CLUCB2(**changing_arms, **PRINTED_BOUNDS)}
-    watching = {name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1) for name in arms}
+    watching = {
+        name: budget_monitor(4, ALPHAS["Bernoulli"], PERIOD if name == "CUCB2T" else 1)
+        for name in arms
+    }
     delay_worlds = {
         "Bernoulli": DelayWorld(bernoulli_models(models, run.seed), arms, watching, rounds, runs),
         "linear": DelayWorld(
-            linear_models(models, run.seed), lines, dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])), rounds, runs
+            linear_models(models, run.seed),
+            lines,
+            dict.fromkeys(lines, budget_monitor(4, ALPHAS["linear"])),
+            rounds,
+            runs,
         ),
-        "contextual": DelayWorld(changing, contextual, dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])), rounds, runs),
+        "contextual": DelayWorld(
+            changing,
+            contextual,
+            dict.fromkeys(contextual, Budget(alpha=ALPHAS["contextual"])),
+            rounds,
+            runs,
+        ),
     }
     if rule == "nothing":
-        sets = {"Safe(C2UCB)": of(safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR)}
+        sets = {
+            "Safe(C2UCB)": of(
+                safe, policies.C2UCB(alpha=2.0), good_set, alpha=ALPHAS["sets"], **LINEAR
+            )
+        }
         watching_sets = dict.fromkeys(sets, with_record(set_budget, "budget beside the good set"))
         set_rounds = run.at(smoke=100, laptop=1500, paper=1500)
-        set_runs = run.at(smoke=4, laptop=50, paper=1000)  # of plain Python: 50 under six delays show any chance from 1 %
-        delay_worlds["sets"] = DelayWorld(set_models(models, run.seed), sets, watching_sets, set_rounds, set_runs)
+        set_runs = run.at(
+            smoke=4, laptop=50, paper=1000
+        )  # of plain Python: 50 under six delays show any chance from 1 %
+        delay_worlds["sets"] = DelayWorld(
+            set_models(models, run.seed), sets, watching_sets, set_rounds, set_runs
+        )
     return delay_worlds
 
 
@@ -146,7 +190,17 @@ def cells_of(result: Result, rule: str, delay: str) -> list[DelayCell]:
         events = watched["events"][:, -1]
         explored = float((events.sum(axis=1) - events[:, 2]).mean() / result.rounds[-1])
         broken = watched["violations"][:, 0] > 0
-        cells.append(DelayCell(rule, name, delay, broken, float(watched["minimum"].min()), float(final(result, name).mean()), explored))
+        cells.append(
+            DelayCell(
+                rule,
+                name,
+                delay,
+                broken,
+                float(watched["minimum"].min()),
+                float(final(result, name).mean()),
+                explored,
+            )
+        )
     return cells
 
 
@@ -158,9 +212,16 @@ def late_rewards_data(run: Run) -> list[DelayCell]:
                 continue  # each kind of rounds takes its time to compile
             in_order = delay == BIASED and name != "Bernoulli" and rule == "nothing"
             result = run.simulate(
-                f"late-{rule}-{name}-{delay}", world.problems, world.policies, horizon=world.horizon, replications=world.runs,
-                monitor=world.monitors, checkpoints=[world.horizon], delay=late, apply="in order" if in_order else "on arrival",
-            )  # fmt: skip
+                f"late-{rule}-{name}-{delay}",
+                world.problems,
+                world.policies,
+                horizon=world.horizon,
+                replications=world.runs,
+                monitor=world.monitors,
+                checkpoints=[world.horizon],
+                delay=late,
+                apply="in order" if in_order else "on arrival",
+            )
             cells += cells_of(result, rule, delay)
     return cells
 
@@ -169,11 +230,18 @@ def late_rewards_score(cells: list[DelayCell]) -> Rows:
     fair = {"nothing": [cell for cell in cells if cell.rule == "nothing"]}
     fair["lower"] = [cell for cell in cells if cell.rule == "lower" and cell.delay != BIASED]
     for rule, part in fair.items():
-        broken, total = sum(int(cell.broken.sum()) for cell in part), sum(cell.broken.size for cell in part)
+        broken, total = (
+            sum(int(cell.broken.sum()) for cell in part),
+            sum(cell.broken.size for cell in part),
+        )
         where = "any delay" if rule == "nothing" else "delays that do not depend on the reward"
         text = f"open = '{rule}' keeps the promise under {where}"
-        yield row_of(OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total))
-    biased = next(cell for cell in cells if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED))
+        yield row_of(
+            OURS, text, "not in the paper", f"{broken} of {total} runs", never(broken, total)
+        )
+    biased = next(
+        cell for cell in cells if (cell.rule, cell.policy, cell.delay) == ("lower", "CUCB2", BIASED)
+    )
     text = f"open = 'lower' breaks it under {BIASED} (CUCB2)"
     count, total = int(biased.broken.sum()), biased.broken.size
     yield row_of(OURS, text, "not in the paper", f"{count} of {total} runs", most(count, total))
@@ -181,21 +249,36 @@ def late_rewards_score(cells: list[DelayCell]) -> Rows:
 
 def late_rewards_tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
     rows = [
-        {"open": cell.rule, "policy": cell.policy, "delay": cell.delay, "runs": cell.broken.size, "runs that break the budget":
-         int(cell.broken.sum()), "lowest budget where verified": cell.lowest, "regret": cell.regret, "share explored": cell.explored}
+        {
+            "open": cell.rule,
+            "policy": cell.policy,
+            "delay": cell.delay,
+            "runs": cell.broken.size,
+            "runs that break the budget": int(cell.broken.sum()),
+            "lowest budget where verified": cell.lowest,
+            "regret": cell.regret,
+            "share explored": cell.explored,
+        }
         for cell in cells
-    ]  # fmt: skip
+    ]
     return {"cells": pd.DataFrame(rows)}
 
 
 late_rewards_notes = (
-    "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each round, d = 4, alpha 0.3; sets of 3 "
-    "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear policies take rewards in by order of decision."
+    "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha "
+    "0.2; 8 new "
+    "arms each "
+    "round, d = 4, alpha "
+    "0.3; sets of 3 "
+    "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear "
+    "policies take "
+    "rewards "
+    "in by order of decision."
 )
 
 
-# Open decisions: the budget over time with 1, 10, 100 and 1,000 decisions that await their reward, by the old rule and by
-# ours.
+# Open decisions: the budget over time with 1, 10, 100 and 1,000 decisions that await their reward,
+# by the old rule and by ours.
 
 
 RANK, SIGMA = 4, 0.5
@@ -218,7 +301,9 @@ class CountedOnArrival(Policy):
 
     @jit
     def update(self, state, context, action, reward):  # type: ignore[no-untyped-def]
-        return update(self.inner, commit(self.inner, state, context, action), context, action, reward)
+        return update(
+            self.inner, commit(self.inner, state, context, action), context, action, reward
+        )
 
     @jit
     def event(self, state, action):  # type: ignore[no-untyped-def]
@@ -243,28 +328,53 @@ def open_decisions_data(run: Run) -> OpenDecisionRuns:
     players |= {rule: told_baseline("CUCB2", RANK, sigma=SIGMA, open=rule) for rule in RULES[1:]}
     return {
         number: run.simulate(
-            f"open-{number}", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models,
-            monitor=budget_monitor(RANK), delay=Fixed(number - 1),
+            f"open-{number}",
+            bernoulli_models(models, run.seed),
+            players,
+            horizon=horizon,
+            replications=models,
+            monitor=budget_monitor(RANK),
+            delay=Fixed(number - 1),
         )
         for number in OPEN_COUNTS
-    }  # fmt: skip
+    }
 
 
 def open_decisions_score(runs: OpenDecisionRuns) -> Rows:
     for number in OPEN_COUNTS[2:]:
         broken = broken_runs(runs[number], "old rule")
         text = f"with {number:,} open decisions the old rule breaks the budget"
-        yield row_of(OURS, text, "not in the paper", f"{broken.mean():.0%} of runs", most(int(broken.sum()), broken.size))
+        yield row_of(
+            OURS,
+            text,
+            "not in the paper",
+            f"{broken.mean():.0%} of runs",
+            most(int(broken.sum()), broken.size),
+        )
     for rule in RULES[1:]:
         broken = np.concatenate([broken_runs(runs[number], rule) for number in OPEN_COUNTS])
         count, total = int(broken.sum()), broken.size
-        yield row_of(OURS, f"open = '{rule}' never does", "not in the paper", f"{count} of {total} runs", never(count, total))
+        yield row_of(
+            OURS,
+            f"open = '{rule}' never does",
+            "not in the paper",
+            f"{count} of {total} runs",
+            never(count, total),
+        )
     same = [np.array_equal(runs[1].regret[rule], runs[1].regret["nothing"]) for rule in RULES]
     differing = same.count(False)
     text = "one at a time all rules are the same"
-    yield row_of(OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES)))
+    yield row_of(
+        OURS, text, "not in the paper", f"{differing} rules differ", never(differing, len(RULES))
+    )
     text = "crediting lower bounds costs less than crediting nothing, 1,000 open"
-    yield judged(OURS, text, "not in the paper", paired_mean(final(runs[1000], "lower"), final(runs[1000], "nothing")), below)
+    yield judged(
+        OURS,
+        text,
+        "not in the paper",
+        paired_mean(final(runs[1000], "lower"), final(runs[1000], "nothing")),
+        below,
+    )
 
 
 def open_decisions_tables(runs: OpenDecisionRuns) -> dict[str, pd.DataFrame]:
@@ -288,11 +398,20 @@ def open_decisions_plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
         for place, rule in enumerate(RULES):
             budget = result.watched[rule]["budget"]
             ax.plot(result.rounds, budget.mean(axis=0), color=style.colour(place), label=rule)
-            ax.fill_between(result.rounds, budget.min(axis=0), budget.mean(axis=0), color=style.colour(place), alpha=0.15, linewidth=0)
+            ax.fill_between(
+                result.rounds,
+                budget.min(axis=0),
+                budget.mean(axis=0),
+                color=style.colour(place),
+                alpha=0.15,
+                linewidth=0,
+            )
         ax.axhline(0.0, color=style.INK, linewidth=0.8)
         ax.set_xscale("log")
         ax.set_yscale("symlog", linthresh=1.0)
-        ax.set_title(f"{number:,} open" if number > 1 else "one at a time", fontsize=10, color=style.INK)
+        ax.set_title(
+            f"{number:,} open" if number > 1 else "one at a time", fontsize=10, color=style.INK
+        )
         ax.set_xlabel("round")
     axes[0].set_ylabel("true budget: mean, shaded to the lowest run")
     axes[0].legend(frameon=False, fontsize=9, loc="upper left")
@@ -300,6 +419,10 @@ def open_decisions_plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
 
 
 open_decisions_notes = (
-    "K = 10 Bernoulli arms, baseline the 4th best arm, alpha 0.05, delta 0.01, sigma 1/2. A reward is so many rounds late that the given "
+    "K = 10 Bernoulli arms, baseline the 4th best arm, alpha 0.05, "
+    "delta 0.01, "
+    "sigma 1/2. A "
+    "reward is so many "
+    "rounds late that the given "
     "number of decisions is open."
 )

@@ -1,4 +1,5 @@
-"""Figure 3, bottom: linear rewards and fixed arms. Figure 7 draws the same runs; `other_draws` draws features in other ways."""
+"""Figure 3, bottom: linear rewards and fixed arms. Figure 7 draws the same runs; `other_draws`
+draws features in other ways."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -11,7 +12,21 @@ from tightrope import Result, problems
 from tightrope.core.policy import Policy
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, Rows, above, estimate, gain, in_reading, judged, near, paired_mean, rare, row_of
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    Rows,
+    above,
+    estimate,
+    gain,
+    in_reading,
+    judged,
+    near,
+    paired_mean,
+    rare,
+    row_of,
+)
 from .measures import (
     BoundConstants,
     allowance,
@@ -53,9 +68,11 @@ MATCH_SHARE = 0.1  # two regrets match if they differ by no more than this share
 
 
 class LinearRuns(NamedTuple):
-    """The runs of one draw, how many models they go round, which of them the paper would show, and what the bounds depend on.
+    """The runs of one draw, how many models they go round, which of them the paper would show, and
+    what the bounds depend on.
 
-    pool: at paper scale the algorithms that are compared on a worst model, on more models, with how many.
+    pool: at paper scale the algorithms that are compared on a worst model, on more models, with how
+    many.
     """
 
     result: Result
@@ -71,14 +88,18 @@ class LinearRuns(NamedTuple):
 def line_of(draw: str) -> Mapping[str, Callable[[Instance], Policy]]:
     """All algorithms of the figure, and other forms of CLUCB-S and CLUCB2.
 
-    "shifted": Eq 4 is clipped at 0 as a whole, and the radius knows the norms of the vectors. The other draws take Eq 4 as printed and 1
-    for all norms.
+    "shifted": Eq 4 is clipped at 0 as a whole, and the radius knows the norms of the vectors. The
+    other draws take Eq 4 as printed and 1 for all norms.
     """
     common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
-    players = line_up("CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {}))
+    players = line_up(
+        "CLUCB", "CLUCB2", RANK, "LinUCB", **common, **({"clip": "joint"} if draw == DRAW else {})
+    )
     players["CLUCB2"] = told_baseline("CLUCB2", RANK, **common)
     players["CLUCB2, literal"] = told_baseline("CLUCB2", RANK, **common, clip="paper")
-    players["CLUCB2, sub-Gaussian"] = told_baseline("CLUCB2", RANK, **common, martingale="subgaussian")
+    players["CLUCB2, sub-Gaussian"] = told_baseline(
+        "CLUCB2", RANK, **common, martingale="subgaussian"
+    )
     other, clip = ("CLUCB-S, literal", "paper") if draw == DRAW else ("CLUCB-S, clipped", "both")
     players[other] = told_baseline("CLUCB", RANK, **common, selection="constrained", clip=clip)
     return players
@@ -90,10 +111,17 @@ def play(run: Run, draw: str) -> LinearRuns:
     players = line_of(draw)
     worlds = linear_models(models, run.seed, draw)
     result = run.simulate(
-        f"fig3-linear-{draw}", worlds, players, horizon=horizon, replications=models * runs,
-        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
-    )  # fmt: skip
-    return LinearRuns(result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(worlds, draw))
+        f"fig3-linear-{draw}",
+        worlds,
+        players,
+        horizon=horizon,
+        replications=models * runs,
+        checkpoints=even_checkpoints(horizon),
+        monitor=budget_monitor(RANK),
+    )
+    return LinearRuns(
+        result, models, extreme_models(result, "CLUCB2", "CLUCB", models), constants(worlds, draw)
+    )
 
 
 def constants(worlds: list[problems.Linear], draw: str) -> BoundConstants:
@@ -111,11 +139,19 @@ def data(run: Run) -> LinearRuns:
     if not more:
         return runs
     horizon = int(runs.result.rounds[-1])
-    players = {name: policy for name, policy in line_of(DRAW).items() if name in ("CLUCB", "CLUCB-Or", "CLUCB-S", "CLUCB2")}
+    players = {
+        name: policy
+        for name, policy in line_of(DRAW).items()
+        if name in ("CLUCB", "CLUCB-Or", "CLUCB-S", "CLUCB2")
+    }
     pool = run.simulate(
-        "fig3-linear-pool", linear_models(more, run.seed, DRAW), players, horizon=horizon, replications=more * repeats,
+        "fig3-linear-pool",
+        linear_models(more, run.seed, DRAW),
+        players,
+        horizon=horizon,
+        replications=more * repeats,
         checkpoints=[horizon],
-    )  # fmt: skip
+    )
     return runs._replace(pool=(pool, more))
 
 
@@ -133,7 +169,10 @@ def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
     worst = extreme_models(result, improved, "CLUCB", models)["worst"]
     return [
         reduction(
-            OURS, f"{name} lowers CLUCB's regret, worst model for {improved}", IMPROVEMENT, relative(result, name, "CLUCB", worst, models)
+            OURS,
+            f"{name} lowers CLUCB's regret, worst model for {improved}",
+            IMPROVEMENT,
+            relative(result, name, "CLUCB", worst, models),
         )
         for name in ("CLUCB-S", "CLUCB2")
     ]
@@ -141,26 +180,49 @@ def score_models_chosen_by(runs: LinearRuns, improved: str) -> list[Row]:
 
 def score_draw(draw: str, runs: LinearRuns) -> Rows:
     result, models, worst = runs.result, runs.models, runs.picked["worst"]
-    other = f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
+    other = (
+        f"Draw “{draw}”; the paper does not say how features are drawn so that means lie in [0, 1]."
+    )
     joint = other + " Eq 4's joint minimum admits arms that point away from all that was played."
 
     def on_worst(name: str, rival: str) -> Estimate:
         return relative(result, name, rival, worst, models)
 
-    forms = ((OURS, name, other) for name in ("CLUCB-S, clipped", "CLUCB-S, literal") if name in result.policies)
+    forms = (
+        (OURS, name, other)
+        for name in ("CLUCB-S, clipped", "CLUCB-S, literal")
+        if name in result.policies
+    )
     key = OURS if draw == DRAW else "linear-improvement"  # there the draws of models are judged
     yield from [
-        reduction(whose, f"{name} lowers CLUCB's regret, worst model ({draw})", IMPROVEMENT, on_worst(name, "CLUCB"), remark=remark)
+        reduction(
+            whose,
+            f"{name} lowers CLUCB's regret, worst model ({draw})",
+            IMPROVEMENT,
+            on_worst(name, "CLUCB"),
+            remark=remark,
+        )
         for whose, name, remark in ((key, "CLUCB-S", joint), (key, "CLUCB2", other), *forms)
     ]
     if draw == DRAW:
         yield from improvement(runs)
     for rival in ("CLUCB2", "CLUCB-Or"):
         text = f"CLUCB-S matches {rival}, worst model ({draw}) (ratio)"
-        yield judged("linear-s-matches", text, "matches", on_worst("CLUCB-S", rival), near, 1.0, MATCH_SHARE, remark=joint)
+        yield judged(
+            "linear-s-matches",
+            text,
+            "matches",
+            on_worst("CLUCB-S", rival),
+            near,
+            1.0,
+            MATCH_SHARE,
+            remark=joint,
+        )
     for name in ("CLUCB-M", "CLUCB-S", "CLUCB2"):
         text = f"{name} has less regret than CLUCB, average over models ({draw})"
-        yield lower("linear-average", text, final(result, name), final(result, "CLUCB"), remark=other)
+        yield lower(
+            "linear-average", text, final(result, name), final(result, "CLUCB"), remark=other
+        )
     text = f"as printed: CLUCB has at least half of CLUCB2's regret ({draw})"
     yield judged(
         "plays-bound-half",
@@ -177,11 +239,18 @@ def improvement(runs: LinearRuns) -> list[Row]:
     worst = worst_models_of_draws(pool, "CLUCB2", "CLUCB", models, runs.models)
     return [
         reduced_in_draws(
-            "linear-improvement", f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})", f"{IMPROVEMENT:g} %",
-            IMPROVEMENT, pool, name, "CLUCB", models, worst,
+            "linear-improvement",
+            f"{name} lowers CLUCB's regret, worst model over draws of {runs.models} ({DRAW})",
+            f"{IMPROVEMENT:g} %",
+            IMPROVEMENT,
+            pool,
+            name,
+            "CLUCB",
+            models,
+            worst,
         )
         for name in ("CLUCB-S", "CLUCB2")
-    ]  # fmt: skip
+    ]
 
 
 def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
@@ -194,10 +263,20 @@ def theorem_1(draws: Mapping[str, LinearRuns]) -> list[Row]:
         over += int((final(one.result, "CLUCB2") > regret).sum())
         more += int((watched["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
         total += one.result.replications
-    above_bound = "runs of CLUCB2 above " + allowance("the bound of Theorem 1", regret, int(horizon))
-    off_arm = "runs of CLUCB2 off the optimistic arm more often than " + allowance("Lemma 1 allows", plays, int(horizon))
+    above_bound = "runs of CLUCB2 above " + allowance(
+        "the bound of Theorem 1", regret, int(horizon)
+    )
+    off_arm = "runs of CLUCB2 off the optimistic arm more often than " + allowance(
+        "Lemma 1 allows", plays, int(horizon)
+    )
     return [
-        row_of(key, f"{text} ({', '.join(draws)})", f"at most {DELTA:g}", f"{count} of {total}", rare(count, total, DELTA))
+        row_of(
+            key,
+            f"{text} ({', '.join(draws)})",
+            f"at most {DELTA:g}",
+            f"{count} of {total}",
+            rare(count, total, DELTA),
+        )
         for key, text, count in (
             ("thm1-safe", "runs of CLUCB2 that break the constraint", broken),
             ("thm1-regret", above_bound, over),
@@ -211,18 +290,35 @@ def tables(runs: LinearRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: LinearRuns) -> dict[str, Figure]:
-    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret")}
+    return {
+        "regret": panels(
+            runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret"
+        )
+    }
 
 
 notes = SIZES + (
-    " Features are Gaussian, those with a negative mean drawn again, their norms shortened by factors uniform on [.5, 1]; then the "
-    "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. Eq 4 is clipped at 0 as a whole; beta uses the largest norm "
-    "and ||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 and 7 are printed. At paper scale what is said of draws of "
+    " Features are Gaussian, those with a negative mean drawn again, "
+    "their norms "
+    "shortened by "
+    "factors uniform on "
+    "[.5, 1]; then the "
+    "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. "
+    "Eq 4 is "
+    "clipped at 0 "
+    "as a whole; beta "
+    "uses the largest norm "
+    "and ||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 "
+    "and 7 are "
+    "printed. "
+    "At paper scale what "
+    "is said of draws of "
     "models is judged on more models."
 )
 
 
-# Figure 7: budgets with linear rewards, to the end and at the beginning, of the runs of Figure 3 (bottom).
+# Figure 7: budgets with linear rewards, to the end and at the beginning, of the runs of Figure 3
+# (bottom).
 
 
 fig7_data = data
@@ -249,7 +345,9 @@ def fig7_score(runs: LinearRuns) -> Rows:
         1.0,
         MATCH_SHARE,
     )
-    yield lower("linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB"))
+    yield lower(
+        "linear-m-on-average-only", average, final(result, "CLUCB-M"), final(result, "CLUCB")
+    )
     yield budget_order(result)
 
 
@@ -257,11 +355,16 @@ def fig7_plot(runs: LinearRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "LinUCB")
 
 
-# Share of rounds in which a safe arm other than the UCB arm and the baseline is played (event E2) in the first 5,000 rounds.
+# Share of rounds in which a safe arm other than the UCB arm and the baseline is played (event E2)
+# in the first 5,000 rounds.
 
 
 E2_RANK = 3
-FORMS: dict[str, dict[str, str]] = {"default": {}, "literal": {"clip": "paper"}, "sub-Gaussian": {"martingale": "subgaussian"}}
+FORMS: dict[str, dict[str, str]] = {
+    "default": {},
+    "literal": {"clip": "paper"},
+    "sub-Gaussian": {"martingale": "subgaussian"},
+}
 SELECTION_ALONE = "CLUCB-S"
 PAPER_SHARE, PAPER_ERROR = 38.7, 9.0  # per cent
 
@@ -277,13 +380,23 @@ def play_e2(run: Run, draws: tuple[str, ...]) -> SafeArmRuns:
     results = {}
     for draw in draws:
         common = LINEAR | ({"norms": "own"} if draw == DRAW else {})
-        players = {label: told_baseline("CLUCB2", E2_RANK, **common, **more) for label, more in FORMS.items()}
+        players = {
+            label: told_baseline("CLUCB2", E2_RANK, **common, **more)
+            for label, more in FORMS.items()
+        }
         if draw == DRAW:
-            players[SELECTION_ALONE] = told_baseline("CLUCB", E2_RANK, **common, selection="constrained", clip="joint")
+            players[SELECTION_ALONE] = told_baseline(
+                "CLUCB", E2_RANK, **common, selection="constrained", clip="joint"
+            )
         results[draw] = run.simulate(
-            f"e2-{draw}", linear_models(models, run.seed, draw), players, horizon=horizon, replications=models * runs,
-            checkpoints=even_checkpoints(horizon), monitor=budget_monitor(E2_RANK),
-        )  # fmt: skip
+            f"e2-{draw}",
+            linear_models(models, run.seed, draw),
+            players,
+            horizon=horizon,
+            replications=models * runs,
+            checkpoints=even_checkpoints(horizon),
+            monitor=budget_monitor(E2_RANK),
+        )
     return SafeArmRuns(results, models)
 
 
@@ -292,12 +405,18 @@ def e2_data(run: Run) -> SafeArmRuns:
 
 
 def e2_score(runs: SafeArmRuns) -> Rows:
-    """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is defined for."""
+    """The share of such rounds, averaged over models: of CLUCB2, the algorithm that the event is
+    defined for."""
     for draw, result in runs.results.items():
         horizon = int(result.rounds[-1])
         for label in result.policies:
             by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
-            text = f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, {label})"
+            text = (
+                f"share of E2 rounds in the first {horizon}, 3rd best arm as "
+                f"baseline "
+                f"({draw}, "
+                f"{label})"
+            )
             remark = "The share depends on how features are drawn, which the paper leaves open."
             key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS
             row = judged(
@@ -313,10 +432,13 @@ def e2_score(runs: SafeArmRuns) -> Rows:
             yield from in_reading("E2 of CLUCB-S", [row]) if label == SELECTION_ALONE else [row]
 
 
-# Figure 3 (bottom) and the share of E2 in other readings of how linear models are drawn, with Eq 4 as printed.
+# Figure 3 (bottom) and the share of E2 in other readings of how linear models are drawn, with Eq 4
+# as printed.
 
 
-OtherDraws = tuple[dict[str, LinearRuns], SafeArmRuns]  # the runs of Figure 3 by draw, and those of the share of E2
+OtherDraws = tuple[
+    dict[str, LinearRuns], SafeArmRuns
+]  # the runs of Figure 3 by draw, and those of the share of E2
 
 
 def other_draws_data(run: Run) -> OtherDraws:
@@ -325,17 +447,31 @@ def other_draws_data(run: Run) -> OtherDraws:
 
 def other_draws_score(runs: OtherDraws) -> Rows:
     for draw, one in runs[0].items():
-        yield from in_reading(draw, [*score_draw(draw, one), *safety(one.result, "LinUCB", f" ({draw})")])
-        yield from in_reading(draw, e2_score(runs[1]._replace(results={draw: runs[1].results[draw]})))
+        yield from in_reading(
+            draw, [*score_draw(draw, one), *safety(one.result, "LinUCB", f" ({draw})")]
+        )
+        yield from in_reading(
+            draw, e2_score(runs[1]._replace(results={draw: runs[1].results[draw]}))
+        )
     yield from theorem_1(runs[0])
 
 
 def other_draws_tables(runs: OtherDraws) -> dict[str, pd.DataFrame]:
-    return {draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in runs[0].items()}
+    return {
+        draw: summary(one.result, one.models, "CLUCB", one.picked) for draw, one in runs[0].items()
+    }
 
 
 def other_draws_plot(runs: OtherDraws) -> dict[str, Figure]:
-    return {draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret") for draw, one in runs[0].items()}
+    return {
+        draw: panels(one.result, one.models, one.picked, "regret", title="cumulative pseudo-regret")
+        for draw, one in runs[0].items()
+    }
 
 
-other_draws_notes = SIZES + (" “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, given a mean >= 0.")
+other_draws_notes = SIZES + (
+    " “spread”: unit vectors with means uniform on [0, 1]; “ball”: "
+    "uniform in the "
+    "unit ball, "
+    "given a mean >= 0."
+)

@@ -1,4 +1,5 @@
-"""Figure 3, top: Bernoulli arms, regret of the conservative algorithms and their ablations. Figures 1 and 6 draw the same runs.
+"""Figure 3, top: Bernoulli arms, regret of the conservative algorithms and their ablations. Figures
+1 and 6 draw the same runs.
 
 `other_indices` has other readings of what is promising and of what the baseline's index is.
 """
@@ -15,7 +16,20 @@ from tightrope import Result
 from tightrope.plots.figures import regret_figure
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Estimate, Row, Rows, above, below, everywhere_above, in_reading, judged, near, paired_mean, row_of
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    Rows,
+    above,
+    below,
+    everywhere_above,
+    in_reading,
+    judged,
+    near,
+    paired_mean,
+    row_of,
+)
 from .measures import (
     budget_panels,
     budgets,
@@ -41,7 +55,11 @@ SCALE = 0.5  # of psi: rewards in [0, 1] are 1/2-sub-Gaussian
 OTHER_SCALE = math.sqrt(0.5)
 OTHER = "psi 1/sqrt 2"
 SCALED = ("CUCB-M", "CUCB2")  # whose bound has the scale of psi
-NUMBERS = {"CUCB-M": ("mab-m", 43.0), "CUCB-S": ("mab-s", 12.0), "CUCB2": ("mab-cucb2-half", 51.0)}  # the paper's, of its worst model
+NUMBERS = {
+    "CUCB-M": ("mab-m", 43.0),
+    "CUCB-S": ("mab-s", 12.0),
+    "CUCB2": ("mab-cucb2-half", 51.0),
+}  # the paper's, of its worst model
 DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2")
 SIZES = "K = 10, baseline: 4th best arm, alpha 0.05, delta 0.01."
 FEW = "The worst of other models, with other runs."
@@ -49,9 +67,11 @@ SLACK_SHARE = 0.05  # "never worse" is read as: by no more than this share of CU
 
 
 class BernoulliRuns(NamedTuple):
-    """The runs, how many models they go round, which of them the paper would show; and at paper scale two sets of runs beside them.
+    """The runs, how many models they go round, which of them the paper would show; and at paper
+    scale two sets of runs beside them.
 
-    shown: on the worst and the best of the models, many each. pool: the improvements on more models, the same among them, with how many.
+    shown: on the worst and the best of the models, many each. pool: the improvements on more
+    models, the same among them, with how many.
     """
 
     result: Result
@@ -61,14 +81,19 @@ class BernoulliRuns(NamedTuple):
     pool: tuple[Result, int] | None = None
 
     def on_extremes(self) -> tuple[Result, dict[str, int], int]:
-        return (self.result, self.picked, self.models) if self.shown is None else (self.shown, {"worst": 0, "best": 1}, 2)
+        return (
+            (self.result, self.picked, self.models)
+            if self.shown is None
+            else (self.shown, {"worst": 0, "best": 1}, 2)
+        )
 
     def on_most_models(self) -> tuple[Result, int]:
         return self.pool or (self.result, self.models)
 
 
 def data(run: Run) -> BernoulliRuns:
-    """All algorithms on the same models; then what decides, without curves: the extreme models again, and more models."""
+    """All algorithms on the same models; then what decides, without curves: the extreme models
+    again, and more models."""
     models, runs = run.at(smoke=(2, 2), laptop=(70, 1), paper=(70, 14))
     more, repeats, of_extremes = run.at(smoke=(4, 2, 2), laptop=(0, 0, 0), paper=(210, 40, 1000))
     worlds = bernoulli_models(max(models, more), run.seed)
@@ -76,21 +101,44 @@ def data(run: Run) -> BernoulliRuns:
     common: dict[str, object] = {"sigma": SIGMA, "index": "rounds", "baseline_index": "ucb"}
     players = line_up("CUCB", "CUCB2", RANK, "UCB", martingale_sigma=SCALE, **common)
     papers = dict(players)
-    players[f"CUCB-M, {OTHER}"] = told_baseline("CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common)
-    players[f"CUCB2, {OTHER}"] = told_baseline("CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common)
+    players[f"CUCB-M, {OTHER}"] = told_baseline(
+        "CUCB", RANK, martingale_sigma=OTHER_SCALE, bound="martingale", **common
+    )
+    players[f"CUCB2, {OTHER}"] = told_baseline(
+        "CUCB2", RANK, martingale_sigma=OTHER_SCALE, **common
+    )
     result = run.simulate(
-        "fig3-mab-rounds", worlds[:models], players, horizon=horizon, replications=models * runs,
-        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
-    )  # fmt: skip
+        "fig3-mab-rounds",
+        worlds[:models],
+        players,
+        horizon=horizon,
+        replications=models * runs,
+        checkpoints=even_checkpoints(horizon),
+        monitor=budget_monitor(RANK),
+    )
     picked = extreme_models(result, "CUCB2", "CUCB", models)
     if not more:
         return BernoulliRuns(result, models, picked)
     extremes = [worlds[picked[label]] for label in ("worst", "best")]
     shown = run.simulate(
-        "fig3-mab-extremes", extremes, papers, horizon=horizon, replications=len(extremes) * of_extremes, checkpoints=[horizon]
+        "fig3-mab-extremes",
+        extremes,
+        papers,
+        horizon=horizon,
+        replications=len(extremes) * of_extremes,
+        checkpoints=[horizon],
     )
-    improved = {name: players[name] for name in ("CUCB", *NUMBERS, *(f"{one}, {OTHER}" for one in SCALED))}
-    pool = run.simulate("fig3-mab-pool", worlds, improved, horizon=horizon, replications=more * repeats, checkpoints=[horizon])
+    improved = {
+        name: players[name] for name in ("CUCB", *NUMBERS, *(f"{one}, {OTHER}" for one in SCALED))
+    }
+    pool = run.simulate(
+        "fig3-mab-pool",
+        worlds,
+        improved,
+        horizon=horizon,
+        replications=more * repeats,
+        checkpoints=[horizon],
+    )
     return BernoulliRuns(result, models, picked, shown, (pool, more))
 
 
@@ -102,10 +150,15 @@ def score(runs: BernoulliRuns) -> list[Row]:
     worst = extreme_models(result, other["CUCB2"], "CUCB", models)["worst"]
     return [
         *numbers(runs, plain, "psi with 1/2"),
-        *orders(lambda name: final(shown, name, which["worst"], number), plain["CUCB2"], "psi with 1/2"),
+        *orders(
+            lambda name: final(shown, name, which["worst"], number), plain["CUCB2"], "psi with 1/2"
+        ),
         *every_model(runs),
         safety_costs(
-            runs.result, "UCB", "CUCB-Or", text="every conservative algorithm that is not told the means has more regret than UCB"
+            runs.result,
+            "UCB",
+            "CUCB-Or",
+            text="every conservative algorithm that is not told the means has more regret than UCB",
         ),
         judged(
             OURS,
@@ -118,23 +171,32 @@ def score(runs: BernoulliRuns) -> list[Row]:
             OTHER,
             [
                 *numbers(runs, other, "psi with 1/sqrt 2"),
-                *orders(lambda name: final(result, name, worst, models), other["CUCB2"], "psi with 1/sqrt 2"),
+                *orders(
+                    lambda name: final(result, name, worst, models),
+                    other["CUCB2"],
+                    "psi with 1/sqrt 2",
+                ),
             ],
         ),
     ]
 
 
 def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> Rows:
-    """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst, average and best model."""
+    """The paper's numbers beside the worst of 70 models over draws of 70, and those of our worst,
+    average and best model."""
     result, models = runs.result, runs.models
     pool, more = runs.on_most_models()
     worst = worst_models_of_draws(pool, names["CUCB2"], "CUCB", more, models)
-    chosen: dict[str, int | None] = {"average": None} | extreme_models(result, names["CUCB2"], "CUCB", models)
+    chosen: dict[str, int | None] = {"average": None} | extreme_models(
+        result, names["CUCB2"], "CUCB", models
+    )
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
         text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
-        yield reduced_in_draws(key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided)
+        yield reduced_in_draws(
+            key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided
+        )
         for label, model in chosen.items():
             yield judged(
                 OURS,
@@ -145,8 +207,11 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> Rows:
             )
 
 
-def orders(on_worst: Callable[[str], np.ndarray], both: str, where: str, few: str = FEW) -> list[Row]:
-    """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both: the name of CUCB2."""
+def orders(
+    on_worst: Callable[[str], np.ndarray], both: str, where: str, few: str = FEW
+) -> list[Row]:
+    """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both:
+    the name of CUCB2."""
     closer = f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)"
     return [
         lower(
@@ -164,12 +229,19 @@ def orders(on_worst: Callable[[str], np.ndarray], both: str, where: str, few: st
             below,
             remark=few,
         ),
-        lower(OURS, f"CUCB-Or has less regret than CUCB2, worst model ({where})", on_worst("CUCB-Or"), on_worst(both), remark=few),
+        lower(
+            OURS,
+            f"CUCB-Or has less regret than CUCB2, worst model ({where})",
+            on_worst("CUCB-Or"),
+            on_worst(both),
+            remark=few,
+        ),
     ]
 
 
 def distance_left(both: np.ndarray, plain: np.ndarray, oracle: np.ndarray) -> Estimate:
-    """How much farther from the oracle CUCB2 is than half of CUCB's distance, on whichever side of it."""
+    """How much farther from the oracle CUCB2 is than half of CUCB's distance, on whichever side of
+    it."""
     gap, half = both - oracle, 0.5 * (plain - oracle)
     return max(paired_mean(gap, half), paired_mean(-gap, half))
 
@@ -178,10 +250,22 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
     pool, models = runs.on_most_models()
     shown, which, number = runs.on_extremes()
     better = by_model(pool, "CUCB2", "CUCB", models)
-    never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(pool, "CUCB-S", "CUCB", models)]
-    best, least = (in_per_cent(relative(shown, "CUCB2", "CUCB", which[label], number)) for label in ("best", "worst"))
+    never = [
+        Estimate(one.value + SLACK_SHARE, one.se)
+        for one in by_model(pool, "CUCB-S", "CUCB", models)
+    ]
+    best, least = (
+        in_per_cent(relative(shown, "CUCB2", "CUCB", which[label], number))
+        for label in ("best", "worst")
+    )
     middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
-    near_best = "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst - 2 average, per cent)"
+    near_best = (
+        "CUCB2's gain on the average model is nearer to the best "
+        "than to the "
+        "worst (best "
+        "+ worst - 2 "
+        "average, per cent)"
+    )
     all_models, no_worse = (
         "CUCB2 has less regret than CUCB on every model",
         f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB",
@@ -205,7 +289,10 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
             "mab-best-near-average",
             near_best,
             "very similar",
-            Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se)),
+            Estimate(
+                best.value + least.value - 2 * middle.value,
+                math.hypot(best.se, least.se, 2 * middle.se),
+            ),
             below,
         ),
     ]
@@ -213,7 +300,11 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
 
 def safety_costs(result: Result, *apart: str, text: str) -> Row:
     """The cost of safety: every algorithm but some against UCB."""
-    paid = {name: paired_mean(final(result, name), final(result, "UCB")) for name in result.policies if name not in apart}
+    paid = {
+        name: paired_mean(final(result, name), final(result, "UCB"))
+        for name in result.policies
+        if name not in apart
+    }
     cheaper = [name for name, cost in paid.items() if cost.value < 0]
     ours = f"below UCB: {', '.join(cheaper)}" if cheaper else "all above"
     return row_of("safety-costs", text, "all above", ours, everywhere_above(list(paid.values())))
@@ -224,18 +315,44 @@ def tables(runs: BernoulliRuns) -> dict[str, pd.DataFrame]:
 
 
 def plot(runs: BernoulliRuns) -> dict[str, Figure]:
-    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=DRAWN_POLICIES)}
+    return {
+        "regret": panels(
+            runs.result,
+            runs.models,
+            runs.picked,
+            "regret",
+            title="cumulative pseudo-regret",
+            names=DRAWN_POLICIES,
+        )
+    }
 
 
 notes = SIZES + (
-    " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are those of Wu et al. with sigma = 1, "
-    "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index without the constraint. A number of the worst of 70 models is "
-    "compared with its 5 to 95 % range over draws of 70, with replacement. At paper scale what is said of every model and of draws of "
-    "models is judged on more models, and orders on the worst model, and how the worst and the best compare, on more runs of each."
+    " The index of every arm, the baseline's included, is mean + sqrt(ln t / "
+    "n); lower "
+    "bounds are "
+    "those of Wu et al. "
+    "with sigma = 1, "
+    "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index "
+    "without the "
+    "constraint. A "
+    "number of the worst "
+    "of 70 models is "
+    "compared with its 5 to 95 % range over draws of 70, with replacement. At "
+    "paper scale "
+    "what is "
+    "said of every model "
+    "and of draws of "
+    "models is judged on more models, and orders on the worst model, and how "
+    "the worst "
+    "and the "
+    "best compare, on "
+    "more runs of each."
 )
 
 
-# Figure 1: the price of the confidence bound in CUCB: UCB, CUCB and CUCB with the true condition, on the runs of Figure 3 (top).
+# Figure 1: the price of the confidence bound in CUCB: UCB, CUCB and CUCB with the true condition,
+# on the runs of Figure 3 (top).
 
 
 fig1_data = data
@@ -244,20 +361,45 @@ fig1_data = data
 def fig1_score(runs: BernoulliRuns) -> list[Row]:
     result = runs.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
-    remark = "UCB here is the same index without the constraint; the paper gives no number for “almost the same”."
+    remark = (
+        "UCB here is the same index without the constraint; the paper "
+        "gives no "
+        "number for "
+        "“almost the same”."
+    )
     text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
     return [
-        lower("fig1-cucb-above-oracle", "CUCB with the exact condition has less regret than CUCB", exact, plain, paper="much lower"),
-        row_of("fig1-oracle-near-ucb", text, "almost the same", relative(result, "CUCB-Or", "UCB"),
-               near(relative(result, "CUCB-Or", "UCB"), 1.0, 0.2), remark=remark),
-    ]  # fmt: skip
+        lower(
+            "fig1-cucb-above-oracle",
+            "CUCB with the exact condition has less regret than CUCB",
+            exact,
+            plain,
+            paper="much lower",
+        ),
+        row_of(
+            "fig1-oracle-near-ucb",
+            text,
+            "almost the same",
+            relative(result, "CUCB-Or", "UCB"),
+            near(relative(result, "CUCB-Or", "UCB"), 1.0, 0.2),
+            remark=remark,
+        ),
+    ]
 
 
 def fig1_plot(runs: BernoulliRuns) -> dict[str, Figure]:
-    return {"fig1": regret_figure(runs.result, policies=["UCB", "CUCB", "CUCB-Or"], paired=True, palette=palette("conservative"))}
+    return {
+        "fig1": regret_figure(
+            runs.result,
+            policies=["UCB", "CUCB", "CUCB-Or"],
+            paired=True,
+            palette=palette("conservative"),
+        )
+    }
 
 
-# Figure 6: budgets on Bernoulli arms, to the end and at the beginning, of the runs of Figure 3 (top).
+# Figure 6: budgets on Bernoulli arms, to the end and at the beginning, of the runs of Figure 3
+# (top).
 
 
 fig6_data = data
@@ -271,25 +413,47 @@ def fig6_plot(runs: BernoulliRuns) -> dict[str, Figure]:
     return budget_panels(runs.result, runs.models, runs.picked, "UCB", DRAWN_POLICIES)
 
 
-# Figure 3 (top) in other readings: intervals of Wu et al. as the index, and the baseline's known mean or its own interval.
+# Figure 3 (top) in other readings: intervals of Wu et al. as the index, and the baseline's known
+# mean or its own interval.
 
 
-# The baseline's index in the two-step argmax: its known mean (Wu et al.), or its own UCB (Kazerouni et al.).
+# The baseline's index in the two-step argmax: its known mean (Wu et al.), or its own UCB (Kazerouni
+# et al.).
 READINGS = {"known mean": "", "own UCB": ", own UCB"}
-OTHER_DRAWN_POLICIES = ("UCB", "CUCB-Or", "CUCB", "CUCB-L", "CUCB-M", "CUCB-S", "CUCB2", "CUCB, own UCB")
+OTHER_DRAWN_POLICIES = (
+    "UCB",
+    "CUCB-Or",
+    "CUCB",
+    "CUCB-L",
+    "CUCB-M",
+    "CUCB-S",
+    "CUCB2",
+    "CUCB, own UCB",
+)
 
 
 def other_indices_data(run: Run) -> BernoulliRuns:
     models, runs = run.at(smoke=(2, 2), laptop=(10, 2), paper=(70, 40))
     horizon = run.at(smoke=3000, laptop=10**6, paper=10**6)
     players = line_up("CUCB", "CUCB2", RANK, "UCB", sigma=SIGMA)
-    for name, more in {"CUCB-Or": {"bound": "oracle"}, "CUCB": {}, "CUCB-L": {"selection": "largest-lower"},
-                       "CUCB-M": {"bound": "martingale"}}.items():  # fmt: skip
-        players[f"{name}, own UCB"] = told_baseline("CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more)
+    for name, more in {
+        "CUCB-Or": {"bound": "oracle"},
+        "CUCB": {},
+        "CUCB-L": {"selection": "largest-lower"},
+        "CUCB-M": {"bound": "martingale"},
+    }.items():
+        players[f"{name}, own UCB"] = told_baseline(
+            "CUCB", RANK, sigma=SIGMA, baseline_index="ucb", **more
+        )
     result = run.simulate(
-        "fig3-mab", bernoulli_models(models, run.seed), players, horizon=horizon, replications=models * runs,
-        checkpoints=even_checkpoints(horizon), monitor=budget_monitor(RANK),
-    )  # fmt: skip
+        "fig3-mab",
+        bernoulli_models(models, run.seed),
+        players,
+        horizon=horizon,
+        replications=models * runs,
+        checkpoints=even_checkpoints(horizon),
+        monitor=budget_monitor(RANK),
+    )
     return BernoulliRuns(result, models, extreme_models(result, "CUCB2", "CUCB", models))
 
 
@@ -297,8 +461,12 @@ other_indices_tables = tables
 
 
 def other_indices_score(runs: BernoulliRuns) -> list[Row]:
-    rows = [row for reading in READINGS for row in in_reading(reading, score_reading(runs, reading))]
-    costs = safety_costs(runs.result, "UCB", text="every conservative algorithm has more regret than UCB")
+    rows = [
+        row for reading in READINGS for row in in_reading(reading, score_reading(runs, reading))
+    ]
+    costs = safety_costs(
+        runs.result, "UCB", text="every conservative algorithm has more regret than UCB"
+    )
     return rows + in_reading(next(iter(READINGS)), [costs])
 
 
@@ -306,14 +474,24 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
     result, models, suffix = runs.result, runs.models, READINGS[reading]
     plain = f"CUCB{suffix}"
     few = f"{FEW[:-1]}; the paper gives no width for MAB arms and no noise scale (sigma = 1 here)."
-    chosen: dict[str, int | None] = {"average": None} | extreme_models(result, "CUCB2", plain, models)
+    chosen: dict[str, int | None] = {"average": None} | extreme_models(
+        result, "CUCB2", plain, models
+    )
     names = {"CUCB-M": f"CUCB-M{suffix}", "CUCB-S": "CUCB-S", "CUCB2": "CUCB2"}
     gained = {
-        (name, label): relative(result, full, plain, model, models) for name, full in names.items() for label, model in chosen.items()
+        (name, label): relative(result, full, plain, model, models)
+        for name, full in names.items()
+        for label, model in chosen.items()
     }
     where = f"(baseline's index: {reading})"
     rows = [
-        reduction(key, f"{name} lowers CUCB's regret, worst model {where}", paper, gained[name, "worst"], remark=few)
+        reduction(
+            key,
+            f"{name} lowers CUCB's regret, worst model {where}",
+            paper,
+            gained[name, "worst"],
+            remark=few,
+        )
         for name, key, paper in (("CUCB-M", "mab-m", 43), ("CUCB-S", "mab-s", 12))
     ]
     text = f"CUCB2 lowers CUCB's regret by more than 51 %, worst model {where}"
@@ -321,29 +499,71 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
     for name, paper in (("CUCB-M", 43), ("CUCB-S", 12), ("CUCB2", 51)):
         for label in ("average", "best"):
             text = f"{name} lowers CUCB's regret, {label} model {where}"
-            rows.append(reduction(OURS, text, paper, gained[name, label], remark="The paper's numbers are of the worst model."))
+            rows.append(
+                reduction(
+                    OURS,
+                    text,
+                    paper,
+                    gained[name, label],
+                    remark="The paper's numbers are of the worst model.",
+                )
+            )
 
     def on_worst(name: str) -> np.ndarray:
-        return final(result, name if name in ("CUCB-S", "CUCB2") else f"{name}{suffix}", chosen["worst"], models)
+        return final(
+            result,
+            name if name in ("CUCB-S", "CUCB2") else f"{name}{suffix}",
+            chosen["worst"],
+            models,
+        )
 
     rows += orders(on_worst, "CUCB2", where.strip("()"), few)
     better = by_model(result, "CUCB2", plain, models)
     share = f"{sum(one.value > 0 for one in better) / models:.0%} of models"
     text = f"CUCB2 has less regret than CUCB on every model {where}"
     rows.append(row_of("mab-every-model", text, "every model", share, everywhere_above(better)))
-    if not suffix:  # the constrained selection is compared with the two-step one at the index that it names, the known mean
-        never = [Estimate(one.value + SLACK_SHARE, one.se) for one in by_model(result, "CUCB-S", plain, models)]
+    # the constrained selection is compared with the two-step one at the index that it names, the
+    # known mean
+    if not suffix:
+        never = [
+            Estimate(one.value + SLACK_SHARE, one.se)
+            for one in by_model(result, "CUCB-S", plain, models)
+        ]
         worst_gain = min(one.value for one in never) - SLACK_SHARE
-        text = f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB {where} (its least gain)"
-        rows.append(row_of("selection-never-worse", text, "never worse", f"{worst_gain:+.1%}", everywhere_above(never)))
-    best, middle, least = (Estimate(1 - gained["CUCB2", label].value, gained["CUCB2", label].se) for label in ("best", "average", "worst"))
-    text = f"CUCB2's gain on the average model is nearer to the best than to the worst {where} (best + worst - 2 average)"
+        text = (
+            f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse "
+            f"than CUCB "
+            f"{where} (its "
+            f"least gain)"
+        )
+        rows.append(
+            row_of(
+                "selection-never-worse",
+                text,
+                "never worse",
+                f"{worst_gain:+.1%}",
+                everywhere_above(never),
+            )
+        )
+    best, middle, least = (
+        Estimate(1 - gained["CUCB2", label].value, gained["CUCB2", label].se)
+        for label in ("best", "average", "worst")
+    )
+    text = (
+        f"CUCB2's gain on the average model is nearer to the best than to "
+        f"the worst "
+        f"{where} "
+        f"(best + worst - 2 average)"
+    )
     rows.append(
         judged(
             "mab-best-near-average",
             text,
             "very similar",
-            Estimate(best.value + least.value - 2 * middle.value, math.hypot(best.se, least.se, 2 * middle.se)),
+            Estimate(
+                best.value + least.value - 2 * middle.value,
+                math.hypot(best.se, least.se, 2 * middle.se),
+            ),
             below,
         )
     )
@@ -351,10 +571,25 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
 
 
 def other_indices_plot(runs: BernoulliRuns) -> dict[str, Figure]:
-    return {"regret": panels(runs.result, runs.models, runs.picked, "regret", title="cumulative pseudo-regret", names=OTHER_DRAWN_POLICIES)}
+    return {
+        "regret": panels(
+            runs.result,
+            runs.models,
+            runs.picked,
+            "regret",
+            title="cumulative pseudo-regret",
+            names=OTHER_DRAWN_POLICIES,
+        )
+    }
 
 
 other_indices_notes = SIZES + (
-    f" sigma {SIGMA:g}. UCB is the same index without the constraint. “own UCB” gives the baseline its own "
-    "UCB in the two-step argmax, as Kazerouni et al. do; the others use its known mean, as Wu et al. do."
+    f" sigma {SIGMA:g}. UCB is the same index without the constraint. "
+    f"“own UCB” "
+    f"gives the "
+    f"baseline its own "
+    "UCB in the two-step argmax, as Kazerouni et al. do; the others use its "
+    "known mean, "
+    "as Wu et "
+    "al. do."
 )

@@ -1,4 +1,5 @@
-"""Figure 5: Jester, a new user, with checkpoints. Figure 8 draws the same runs; `other_scalings` has other scales of the factors."""
+"""Figure 5: Jester, a new user, with checkpoints. Figure 8 draws the same runs; `other_scalings`
+has other scales of the factors."""
 
 import itertools
 from typing import NamedTuple
@@ -12,7 +13,19 @@ from tightrope.plots import style
 from tightrope.plots.figures import PAIRED_LEGEND, draw_bands, line_styles, regret_figure
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Row, below, estimate, every, everywhere_above, in_reading, judged, paired_mean, rare, row_of
+from ..scoring import (
+    OURS,
+    Row,
+    below,
+    estimate,
+    every,
+    everywhere_above,
+    in_reading,
+    judged,
+    paired_mean,
+    rare,
+    row_of,
+)
 from .measures import (
     BoundConstants,
     allowance,
@@ -36,12 +49,14 @@ RANK = 10
 ALPHA = 0.01
 SHARES = (5, 10, 12)
 SIZES = "Noise 0.1, lambda 0.5, alpha = delta = 0.01, baseline: the user's 10th best of 40 jokes."
-# A factorisation fixes features and users only up to scale, and with lambda = 0.5 the scale decides how much is regularised.
+# A factorisation fixes features and users only up to scale, and with lambda = 0.5 the scale decides
+# how much is regularised.
 SCALING = "filled"  # means fill [0, 1] for every user
 
 
 class JesterRuns(NamedTuple):
-    """The runs of one scaling, how many users they go round, and what the bounds of Theorem 2 depend on."""
+    """The runs of one scaling, how many users they go round, and what the bounds of Theorem 2
+    depend on."""
 
     result: Result
     users: int
@@ -49,11 +64,16 @@ class JesterRuns(NamedTuple):
 
 
 def cold_start(run: Run, users: int, scaling: str) -> list[problems.Linear]:
-    """One problem per user; "filled": means fill [0, 1]; "unit users": ||theta|| <= 1, "unit features": ||x|| <= 1."""
+    """One problem per user; "filled": means fill [0, 1]; "unit users": ||theta|| <= 1, "unit
+    features": ||x|| <= 1."""
     if scaling == SCALING:
-        return problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data, means="filled")
+        return problems.data.jester(
+            users, rank=35, noise=0.1, seed=run.seed, data=run.data, means="filled"
+        )
     worlds = problems.data.jester(users, rank=35, noise=0.1, seed=run.seed, data=run.data)
-    longest = max(float(np.linalg.norm(p.theta)) for p in worlds) if scaling == "unit users" else 1.0
+    longest = (
+        max(float(np.linalg.norm(p.theta)) for p in worlds) if scaling == "unit users" else 1.0
+    )
     return [problems.Linear(p.features * longest, p.theta / longest, noise=0.1) for p in worlds]
 
 
@@ -81,9 +101,14 @@ def play(run: Run, scaling: str) -> JesterRuns:
         players[name] = told_baseline("CLUCB2T", RANK, **common, checkpoint=T)
         monitors[name] = budget_monitor(RANK, ALPHA, T)
     result = run.simulate(
-        f"jester-{scaling.replace(' ', '-')}", worlds, players, horizon=horizon, replications=users * runs,
-        checkpoints=even_checkpoints(horizon), monitor=monitors,
-    )  # fmt: skip
+        f"jester-{scaling.replace(' ', '-')}",
+        worlds,
+        players,
+        horizon=horizon,
+        replications=users * runs,
+        checkpoints=even_checkpoints(horizon),
+        monitor=monitors,
+    )
     floor = min(ranked_baseline(problem, RANK)["baseline_mean"] for problem in worlds)
     world = BoundConstants(35, ALPHA, DELTA, 0.1, 0.5, floor, B=B, D=D)
     return JesterRuns(result, users, world)
@@ -99,22 +124,38 @@ def score(runs: JesterRuns) -> list[Row]:
 
 def score_scaling(scaling: str, result: Result) -> list[Row]:
     why = (
-        f"Factors scaled to {scaling}; the paper gives neither their scale nor the bound of ||theta||. Each period grants its "
-        "leeway at once: it goes to arms with wide intervals, the baseline repays it; CLUCB2 plays safe good arms meanwhile."
+        f"Factors scaled to {scaling}; the paper gives neither their scale "
+        f"nor the "
+        f"bound of "
+        f"||theta||. Each "
+        f"period grants its "
+        "leeway at once: it goes to arms with wide intervals, the "
+        "baseline repays "
+        "it; CLUCB2 "
+        "plays safe good "
+        "arms meanwhile."
     )
 
     def order(key: str, text: str, better: str, worse: str) -> Row:
-        return lower(key, f"{text} ({scaling})", final(result, better), final(result, worse), remark=why)
+        return lower(
+            key, f"{text} ({scaling})", final(result, better), final(result, worse), remark=why
+        )
 
     half = f"'s regret is less than half of CLUCB's ({scaling})"
     rows = [
         reduced_by_more(key, name + half, 50, relative(result, name, "CLUCB"), remark=why)
-        for key, name in (("jester-half", "CLUCB2"), (OURS, "CLUCB2, literal"), (OURS, "CLUCB2, sub-Gaussian"))
+        for key, name in (
+            ("jester-half", "CLUCB2"),
+            (OURS, "CLUCB2, literal"),
+            (OURS, "CLUCB2, sub-Gaussian"),
+        )
     ]
     rows.append(order("jester-best", "CLUCB2 has less regret than CLUCB", "CLUCB2", "CLUCB"))
     sparsest, first = f"CLUCB2T {SHARES[-1]} %", f"CLUCB2T {SHARES[0]} %"
-    rows += [order("jester-sparser", f"{name} has less regret than {rival}", name, rival)
-             for name, rival in ((first, "CLUCB2"), (sparsest, first))]  # fmt: skip
+    rows += [
+        order("jester-sparser", f"{name} has less regret than {rival}", name, rival)
+        for name, rival in ((first, "CLUCB2"), (sparsest, first))
+    ]
     return rows
 
 
@@ -130,16 +171,38 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
             more += int((result.watched[name]["events"][:, -1, 1:3].sum(axis=1) > plays).sum())
             total += result.replications
     world = next(iter(scalings.values())).world
-    first = rounds_from_which_longer_periods_help(world) / granted_rounds(world, 1.0)  # the T from which T~ >= C_b
+    first = rounds_from_which_longer_periods_help(world) / granted_rounds(
+        world, 1.0
+    )  # the T from which T~ >= C_b
     curve = [clucb2t_plays(world, first * 2.0**k) for k in range(12)]
     falling = [after <= before for before, after in itertools.pairwise(curve)] + [curve[-1] == 0.0]
     above_bound = "runs of CLUCB2T above " + allowance("the bound of Theorem 2", regret, horizon)
-    off_arm = "runs of CLUCB2T off the optimistic arm more often than " + allowance("Lemma 3 allows", plays, horizon)
+    off_arm = "runs of CLUCB2T off the optimistic arm more often than " + allowance(
+        "Lemma 3 allows", plays, horizon
+    )
     text = f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0"
     return [
-        row_of("thm2-regret", above_bound, f"at most {DELTA:g}", f"{over} of {total}", rare(over, total, DELTA)),
-        row_of("thm2-regret", text, "falls to 0", f"{sum(falling)} of {len(falling)} steps", every(falling)),
-        row_of("lemma3-plays", off_arm, f"at most {DELTA:g}", f"{more} of {total}", rare(more, total, DELTA)),
+        row_of(
+            "thm2-regret",
+            above_bound,
+            f"at most {DELTA:g}",
+            f"{over} of {total}",
+            rare(over, total, DELTA),
+        ),
+        row_of(
+            "thm2-regret",
+            text,
+            "falls to 0",
+            f"{sum(falling)} of {len(falling)} steps",
+            every(falling),
+        ),
+        row_of(
+            "lemma3-plays",
+            off_arm,
+            f"at most {DELTA:g}",
+            f"{more} of {total}",
+            rare(more, total, DELTA),
+        ),
     ]
 
 
@@ -152,7 +215,11 @@ def plot(runs: JesterRuns) -> dict[str, Figure]:
 
 
 notes = SIZES + (
-    " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the jokes' features are moved and scaled "
+    " Users are drawn from all 19,181; theta is the user's row of left singular "
+    "vectors, "
+    "and the "
+    "jokes' features are "
+    "moved and scaled "
     "for each user so that the means of rank 35 fill [0, 1]."
 )
 
@@ -166,17 +233,35 @@ fig8_data = data
 def fig8_score(runs: JesterRuns) -> list[Row]:
     result = runs.result
     final = {name: watched["budget"][:, -1] for name, watched in result.watched.items()}
-    lead = {name: paired_mean(final["LinUCB"], budget) for name, budget in final.items() if name != "LinUCB"}
+    lead = {
+        name: paired_mean(final["LinUCB"], budget)
+        for name, budget in final.items()
+        if name != "LinUCB"
+    }
     nearest = min(lead, key=lambda name: lead[name].value)
     early = []
     for share in SHARES:
         name = f"CLUCB2T {share} %"
         text = f"the lowest budget of {name}, between checkpoints"
-        early.append(judged("early-budget-with-checkpoints", text, "negative", estimate(result.watched[name]["lowest"][:, 0]), below))
+        early.append(
+            judged(
+                "early-budget-with-checkpoints",
+                text,
+                "negative",
+                estimate(result.watched[name]["lowest"][:, 0]),
+                below,
+            )
+        )
     text = f"LinUCB ends with the highest budget (least lead: over {nearest})"
     return [
         *early,
-        row_of("jester-linucb-highest-budget", text, "highest", lead[nearest], everywhere_above(list(lead.values()))),
+        row_of(
+            "jester-linucb-highest-budget",
+            text,
+            "highest",
+            lead[nearest],
+            everywhere_above(list(lead.values())),
+        ),
         *budgets(result, "LinUCB"),
         parallel(result),
     ]
@@ -187,7 +272,9 @@ def fig8_plot(runs: JesterRuns) -> dict[str, Figure]:
     fig, axes = style.figure(2)
     looks = palette("conservative")
     lines = line_styles([{name: result.watched[name]["budget"] for name in result.policies}], looks)
-    for ax, last in zip(axes, (recovery_round(result, "LinUCB"), int(result.rounds[-1])), strict=True):
+    for ax, last in zip(
+        axes, (recovery_round(result, "LinUCB"), int(result.rounds[-1])), strict=True
+    ):
         columns = slice(0, max(2, int(np.searchsorted(result.rounds, last, side="right"))))
         curves = {name: result.watched[name]["budget"][:, columns] for name in result.policies}
         draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
@@ -198,10 +285,12 @@ def fig8_plot(runs: JesterRuns) -> dict[str, Figure]:
     return {"fig8": fig}
 
 
-# Figure 5 in other readings: users whose means lie in [0, 1], with factors scaled to unit users or to unit features.
+# Figure 5 in other readings: users whose means lie in [0, 1], with factors scaled to unit users or
+# to unit features.
 
 
-# A factorisation fixes features and users only up to scale, and with lambda = 0.5 the scale decides how much is regularised.
+# A factorisation fixes features and users only up to scale, and with lambda = 0.5 the scale decides
+# how much is regularised.
 SCALINGS = ("unit users", "unit features")
 Data = dict[str, JesterRuns]
 
@@ -211,7 +300,11 @@ def other_scalings_data(run: Run) -> Data:
 
 
 def other_scalings_score(runs: Data) -> list[Row]:
-    rows = [row for scaling, one in runs.items() for row in in_reading(scaling, score_scaling(scaling, one.result))]
+    rows = [
+        row
+        for scaling, one in runs.items()
+        for row in in_reading(scaling, score_scaling(scaling, one.result))
+    ]
     return rows + theorem_2(runs)
 
 
@@ -221,8 +314,13 @@ def other_scalings_tables(runs: Data) -> dict[str, pd.DataFrame]:
 
 def other_scalings_plot(runs: Data) -> dict[str, Figure]:
     return {
-        scaling: regret_figure(one.result, title=scaling, paired=True, palette=palette("conservative")) for scaling, one in runs.items()
+        scaling: regret_figure(
+            one.result, title=scaling, paired=True, palette=palette("conservative")
+        )
+        for scaling, one in runs.items()
     }
 
 
-other_scalings_notes = SIZES + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."
+other_scalings_notes = (
+    SIZES + " Users are drawn from those of 19,181 whose rank-35 means lie in [0, 1]."
+)

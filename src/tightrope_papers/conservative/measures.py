@@ -1,4 +1,5 @@
-"""The common measures of the figures: regret at the horizon, the models the paper picks, its claims on safety and budgets, its pictures."""
+"""The common measures of the figures: regret at the horizon, the models the paper picks, its claims
+on safety and budgets, its pictures."""
 
 import itertools
 import math
@@ -41,13 +42,17 @@ PARALLEL_SHARE = 0.05  # slopes of budgets that differ by no more than this shar
 
 
 def final(result: Result, name: str, model: int | None = None, models: int = 1) -> np.ndarray:
-    """Regret at the horizon, of all replications or of one model's (replication r plays model r % models)."""
+    """Regret at the horizon, of all replications or of one model's (replication r plays model r %
+    models)."""
     values = result.regret[name][:, -1]
     return values if model is None else values[model::models]
 
 
-def relative(result: Result, name: str, plain: str, model: int | None = None, models: int = 1) -> Estimate:
-    """Regret at the horizon as a multiple of that of `plain`, over all replications or on one model."""
+def relative(
+    result: Result, name: str, plain: str, model: int | None = None, models: int = 1
+) -> Estimate:
+    """Regret at the horizon as a multiple of that of `plain`, over all replications or on one
+    model."""
     return ratio(final(result, name, model, models), final(result, plain, model, models))
 
 
@@ -65,12 +70,16 @@ def extreme_models(result: Result, improved: str, plain: str, models: int) -> di
 def by_model(result: Result, improved: str, plain: str, models: int) -> list[Estimate]:
     """R_plain - R_improved on every model, as a share of R_plain."""
     return [
-        Estimate(1 - one.value, one.se) for one in (relative(result, improved, plain, m, models) for m in range(models))
-    ]  # fmt: skip
+        Estimate(1 - one.value, one.se)
+        for one in (relative(result, improved, plain, m, models) for m in range(models))
+    ]
 
 
-def worst_models_of_draws(result: Result, improved: str, plain: str, models: int, drawn: int, *, draws: int = 4000) -> np.ndarray:
-    """The worst model of each of so many draws, where the gain of `improved` over `plain` is smallest.
+def worst_models_of_draws(
+    result: Result, improved: str, plain: str, models: int, drawn: int, *, draws: int = 4000
+) -> np.ndarray:
+    """The worst model of each of so many draws, where the gain of `improved` over `plain` is
+    smallest.
 
     A draw takes `drawn` models, with replacement, of the result's.
     """
@@ -83,50 +92,105 @@ def most_often(worst: np.ndarray) -> int:
     return int(np.bincount(worst).argmax())
 
 
-def worst_of_draws(result: Result, name: str, plain: str, models: int, worst: np.ndarray) -> np.ndarray:
-    """The reduction of the regret of `plain` by `name` in per cent, on the worst model of each draw."""
+def worst_of_draws(
+    result: Result, name: str, plain: str, models: int, worst: np.ndarray
+) -> np.ndarray:
+    """The reduction of the regret of `plain` by `name` in per cent, on the worst model of each
+    draw."""
     return 100 * np.array(gains(result, name, plain, models))[worst]
 
 
-def reduction(key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2) -> Row:
-    """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's number."""
-    return judged(key, text, f"{paper:g} %", in_per_cent(ours), gain, paper, tolerance * abs(paper), remark=remark)
+def reduction(
+    key: str, text: str, paper: float, ours: Estimate, *, remark: str = "", tolerance: float = 0.2
+) -> Row:
+    """A claimed reduction of regret, 1 - ratio, in per cent; tolerance: as a share of the paper's
+    number."""
+    return judged(
+        key,
+        text,
+        f"{paper:g} %",
+        in_per_cent(ours),
+        gain,
+        paper,
+        tolerance * abs(paper),
+        remark=remark,
+    )
 
 
 def reduced_by_more(key: str, text: str, least: float, ours: Estimate, *, remark: str = "") -> Row:
     """A claimed reduction of regret of more than `least` per cent; partly: of any size."""
-    return judged(key, text, f"more than {least:g} %", in_per_cent(ours), above, least, partly=0.0, remark=remark)
+    return judged(
+        key,
+        text,
+        f"more than {least:g} %",
+        in_per_cent(ours),
+        above,
+        least,
+        partly=0.0,
+        remark=remark,
+    )
 
 
 def in_per_cent(ours: Estimate) -> Estimate:
     return Estimate(100 * (1 - ours.value), 100 * ours.se)
 
 
-def lower(key: str, text: str, better: np.ndarray, worse: np.ndarray, *, remark: str = "", paper: str = "lower") -> Row:
+def lower(
+    key: str,
+    text: str,
+    better: np.ndarray,
+    worse: np.ndarray,
+    *,
+    remark: str = "",
+    paper: str = "lower",
+) -> Row:
     """A claimed order of two regrets: judged by their paired difference, shown as a ratio."""
-    return row_of(key, text, paper, ratio(better, worse), below(paired_mean(better, worse)), remark=remark)
+    return row_of(
+        key, text, paper, ratio(better, worse), below(paired_mean(better, worse)), remark=remark
+    )
 
 
 def reduced_in_draws(
-    key: str, text: str, words: str, paper: float, result: Result, name: str, plain: str, models: int, worst: np.ndarray, *,
+    key: str,
+    text: str,
+    words: str,
+    paper: float,
+    result: Result,
+    name: str,
+    plain: str,
+    models: int,
+    worst: np.ndarray,
+    *,
     at_least: bool = False,
-) -> Row:  # fmt: skip
-    """A claimed reduction of regret on the worst model of a draw of models, in per cent, beside its range over draws."""
+) -> Row:
+    """A claimed reduction of regret on the worst model of a draw of models, in per cent, beside its
+    range over draws."""
     gained = worst_of_draws(result, name, plain, models, worst)
     low, high = np.quantile(gained, (0.05, 0.95))
     noise = in_per_cent(relative(result, name, plain, most_often(worst), models)).se
-    return row_of(key, text, words, f"{low:.0f} to {high:.0f} %", among_draws(gained, paper, noise, at_least=at_least))
+    return row_of(
+        key,
+        text,
+        words,
+        f"{low:.0f} to {high:.0f} %",
+        among_draws(gained, paper, noise, at_least=at_least),
+    )
 
 
-def lower_in_draws(key: str, text: str, result: Result, better: str, worse: str, models: int, worst: np.ndarray) -> Row:
+def lower_in_draws(
+    key: str, text: str, result: Result, better: str, worse: str, models: int, worst: np.ndarray
+) -> Row:
     ratios = 1 - worst_of_draws(result, better, worse, models, worst) / 100
     noise = relative(result, better, worse, most_often(worst), models).se
     low, high = np.quantile(ratios, (0.05, 0.95))
-    return row_of(key, text, "lower", f"{low:.3f} to {high:.3f}", in_most_draws(ratios - 1.0, noise))
+    return row_of(
+        key, text, "lower", f"{low:.3f} to {high:.3f}", in_most_draws(ratios - 1.0, noise)
+    )
 
 
 def safety(result: Result, free: str, where: str = "") -> list[Row]:
-    """No run of the paper's conservative policies breaks the constraint where it is verified; the unconstrained `free` does, and first.
+    """No run of the paper's conservative policies breaks the constraint where it is verified; the
+    unconstrained `free` does, and first.
 
     Forms of ours, whose names have a comma, have a row of their own, which does not count.
     """
@@ -135,8 +199,15 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     mean = result.watched[free]["budget"].mean(axis=0)
     key = "unconstrained-violates"
     rows = []
-    for owner, whose in (("conservative-never-violates", "conservative algorithms"), (OURS, "our forms of them")):
-        runs = [one for name, one in broken.items() if name != free and (", " in name) == (owner == OURS)]
+    for owner, whose in (
+        ("conservative-never-violates", "conservative algorithms"),
+        (OURS, "our forms of them"),
+    ):
+        runs = [
+            one
+            for name, one in broken.items()
+            if name != free and (", " in name) == (owner == OURS)
+        ]
         unsafe, total = int(sum(one.sum() for one in runs)), sum(one.size for one in runs)
         if runs:
             text = f"{whose} never violate the constraint{where} ({total} runs)"
@@ -144,9 +215,19 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     return [
         *rows,
         row_of(
-            key, f"{free} violates it{where}", "yes", f"{violating / broken[free].size:.0%} of runs", most(violating, broken[free].size)
+            key,
+            f"{free} violates it{where}",
+            "yes",
+            f"{violating / broken[free].size:.0%} of runs",
+            most(violating, broken[free].size),
         ),
-        judged(key, f"the lowest budget of {free}{where}", "far below 0", estimate(result.watched[free]["lowest"][:, 0]), below),
+        judged(
+            key,
+            f"the lowest budget of {free}{where}",
+            "far below 0",
+            estimate(result.watched[free]["lowest"][:, 0]),
+            below,
+        ),
         judged(
             key,
             f"{free}'s mean budget is lowest at the beginning{where} (share of the rounds)",
@@ -159,24 +240,52 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
 
 
 def budget_order(result: Result) -> Row:
-    """The better the algorithm the higher its budget: every pair whose regrets differ, paired, by 4 standard errors."""
+    """The better the algorithm the higher its budget: every pair whose regrets differ, paired, by 4
+    standard errors."""
     holds = []
     for one, other in itertools.combinations(result.policies, 2):
         regret = paired_mean(final(result, one), final(result, other))
-        budget = paired_mean(result.watched[one]["budget"][:, -1], result.watched[other]["budget"][:, -1])
+        budget = paired_mean(
+            result.watched[one]["budget"][:, -1], result.watched[other]["budget"][:, -1]
+        )
         if abs(regret.value) > 4 * regret.se:
             holds.append(budget.value * regret.value < 0 and abs(budget.value) > 4 * budget.se)
-    text = "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
-    remark = "For a fixed baseline the true budget is a constant minus the pseudo-regret, so that this can hardly fail."
-    return row_of("budgets-by-regret", text, "all", f"{sum(holds)} of {len(holds)}", every(holds), remark=remark)
+    text = (
+        "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
+    )
+    remark = (
+        "For a fixed baseline the true budget is a constant minus the "
+        "pseudo-regret, "
+        "so that "
+        "this can hardly fail."
+    )
+    return row_of(
+        "budgets-by-regret",
+        text,
+        "all",
+        f"{sum(holds)} of {len(holds)}",
+        every(holds),
+        remark=remark,
+    )
 
 
 def parallel(result: Result) -> Row:
     start = int(np.searchsorted(result.rounds, 0.75 * result.rounds[-1]))
-    rises = {name: watched["budget"][:, -1] - watched["budget"][:, start] for name, watched in result.watched.items()}
+    rises = {
+        name: watched["budget"][:, -1] - watched["budget"][:, start]
+        for name, watched in result.watched.items()
+    }
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
     text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
-    return judged("parallel-budgets", text, "parallel", ratio(rises[slowest], rises[fastest]), near, 1.0, PARALLEL_SHARE)
+    return judged(
+        "parallel-budgets",
+        text,
+        "parallel",
+        ratio(rises[slowest], rises[fastest]),
+        near,
+        1.0,
+        PARALLEL_SHARE,
+    )
 
 
 def budgets(result: Result, free: str) -> list[Row]:
@@ -196,7 +305,10 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
             f"ratio to {plain}": of_plain.value,
             "s.e. of ratio": of_plain.se,
         }
-        row |= {f"{label} model": relative(result, name, plain, model, models).value for label, model in chosen.items()}
+        row |= {
+            f"{label} model": relative(result, name, plain, model, models).value
+            for label, model in chosen.items()
+        }
         row |= {
             "runs with violations": int((watched["violations"] > 0).sum()),
             "runs": result.replications,
@@ -211,21 +323,45 @@ def summary(result: Result, models: int, plain: str, chosen: dict[str, int]) -> 
 
 
 def panels(
-    result: Result, models: int, chosen: dict[str, int], key: str, *, title: str, zoom: int | None = None,
+    result: Result,
+    models: int,
+    chosen: dict[str, int],
+    key: str,
+    *,
+    title: str,
+    zoom: int | None = None,
     names: Sequence[str] | None = None,
-) -> Figure:  # fmt: skip
-    """Regret or budget of the worst, average and best model side by side; zoom: the last round shown; names: default all."""
-    panel_models: dict[str, int | None] = {"worst": chosen["worst"], "average": None, "best": chosen["best"]}
+) -> Figure:
+    """Regret or budget of the worst, average and best model side by side; zoom: the last round
+    shown; names: default all."""
+    panel_models: dict[str, int | None] = {
+        "worst": chosen["worst"],
+        "average": None,
+        "best": chosen["best"],
+    }
     fig, axes = style.figure(3, height=3.8)
-    columns = slice(None) if zoom is None else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
+    columns = (
+        slice(None)
+        if zoom is None
+        else slice(0, max(2, int(np.searchsorted(result.rounds, zoom, side="right"))))
+    )
     curves_by_panel = [
-        {name: _part(result, name, key, model, models)[:, columns] for name in names or result.policies} for model in panel_models.values()
+        {
+            name: _part(result, name, key, model, models)[:, columns]
+            for name in names or result.policies
+        }
+        for model in panel_models.values()
     ]
     looks = palette("conservative")
     lines = line_styles(curves_by_panel, looks)
     for ax, (label, model), curves in zip(axes, panel_models.items(), curves_by_panel, strict=True):
         draw_bands(ax, result.rounds[columns], curves, paired=True, lines=lines, palette=looks)
-        ax.set_title(f"{label} model" if model is not None else "average over models", fontsize=10, loc="left", color=style.INK)
+        ax.set_title(
+            f"{label} model" if model is not None else "average over models",
+            fontsize=10,
+            loc="left",
+            color=style.INK,
+        )
         ax.set_xlabel("round")
         if key != "regret":
             ax.axhline(0.0, color=style.INK, linewidth=0.8)
@@ -241,18 +377,31 @@ def _part(result: Result, name: str, key: str, model: int | None, models: int) -
 
 
 def recovery_round(result: Result, free: str) -> int:
-    """The round up to which a picture of the beginning goes: twice the round of the lowest mean budget of `free`, 100 at least."""
+    """The round up to which a picture of the beginning goes: twice the round of the lowest mean
+    budget of `free`, 100 at least."""
     lowest = int(result.rounds[int(np.argmin(result.watched[free]["budget"].mean(axis=0)))])
     return max(100, 2 * lowest)
 
 
 def budget_panels(
-    result: Result, models: int, chosen: dict[str, int], free: str, names: Sequence[str] | None = None
-) -> dict[str, Figure]:  # fmt: skip
+    result: Result,
+    models: int,
+    chosen: dict[str, int],
+    free: str,
+    names: Sequence[str] | None = None,
+) -> dict[str, Figure]:
     title = "true budget"
     return {
         "budget": panels(result, models, chosen, "budget", title=title, names=names),
-        "beginning": panels(result, models, chosen, "budget", title=title, names=names, zoom=recovery_round(result, free)),
+        "beginning": panels(
+            result,
+            models,
+            chosen,
+            "budget",
+            title=title,
+            names=names,
+            zoom=recovery_round(result, free),
+        ),
     }
 
 
@@ -294,21 +443,32 @@ class BoundConstants:
 
 
 def linucb_regret(world: BoundConstants, n: int) -> float:
-    """First term of Theorem 1: 4 sqrt(n d g) (sqrt(lam) B + sigma sqrt(2 ln(1/delta) + d g)) with g = ln(1 + n D^2 / (lam d))."""
+    """First term of Theorem 1: 4 sqrt(n d g) (sqrt(lam) B + sigma sqrt(2 ln(1/delta) + d g)) with g
+    = ln(1 + n D^2 / (lam d))."""
     growth = math.log(1 + n * world.D**2 / (world.lam * world.d))
-    width = math.sqrt(world.lam) * world.B + world.sigma * math.sqrt(2 * math.log(1 / world.delta) + world.d * growth)
+    width = math.sqrt(world.lam) * world.B + world.sigma * math.sqrt(
+        2 * math.log(1 / world.delta) + world.d * growth
+    )
     return 4 * math.sqrt(n * world.d * growth) * width
 
 
 def clucb2_plays(world: BoundConstants) -> float:
     """Lemma 1, Eq 17: how many rounds of CLUCB2 are not the optimistic arm's, for all n."""
-    G = 4 * world.d * (math.sqrt(world.lam) * world.B + 2 * world.sigma) + math.sqrt(2) * world.sigma
+    G = (
+        4 * world.d * (math.sqrt(world.lam) * world.B + 2 * world.sigma)
+        + math.sqrt(2) * world.sigma
+    )
     inside = 36 / world.rate * math.sqrt(world.D_0 / world.delta) * G
     first = math.sqrt(world.D_0 / (world.rate * world.delta))
     second = 12 * math.sqrt(world.D_0 / world.delta) * (G / world.rate) ** 2 * math.log(inside) ** 2
     L = math.log(first + second) * math.log(inside)
     linear = 4 / (math.sqrt(3) * world.rate**1.5) * G * L
-    return 2 * world.mu_h / world.rate + 4 / (3 * world.rate) * L + linear + 2 / world.rate**2 * G**2 * L
+    return (
+        2 * world.mu_h / world.rate
+        + 4 / (3 * world.rate) * L
+        + linear
+        + 2 / world.rate**2 * G**2 * L
+    )
 
 
 def clucb2_regret(world: BoundConstants, n: int) -> float:
@@ -331,14 +491,27 @@ def clucb2t_plays(world: BoundConstants, T: float) -> float:
     """Lemma 3: how many rounds of CLUCB2T with periods of T rounds are not the optimistic arm's."""
     free = granted_rounds(world, T)
     if free >= rounds_from_which_longer_periods_help(world):
-        explored = 4 * world.d * world.scale * math.sqrt(free + 1) * math.log(world.D_0 / world.delta * (free + 1))
+        explored = (
+            4
+            * world.d
+            * world.scale
+            * math.sqrt(free + 1)
+            * math.log(world.D_0 / world.delta * (free + 1))
+        )
         return 2 / world.rate * max(-world.rate / 2 * (free + 1) + world.mu_h + explored, 0.0)
-    inside = 44 * world.d**2 * math.sqrt(world.D_0) / (math.sqrt(world.delta) * world.rate) * world.scale**2
+    inside = (
+        44
+        * world.d**2
+        * math.sqrt(world.D_0)
+        / (math.sqrt(world.delta) * world.rate)
+        * world.scale**2
+    )
     return 2 / world.rate * 57 * world.d**2 / world.rate * world.scale**2 * math.log(inside) ** 2
 
 
 def clucb2t_regret(world: BoundConstants, n: int, T: float, gap: float = 1.0) -> float:
-    """Theorem 2 with the constants of its proof; gap: Delta_h, what a round of the baseline costs at most."""
+    """Theorem 2 with the constants of its proof; gap: Delta_h, what a round of the baseline costs
+    at most."""
     return linucb_regret(world, n) + gap * clucb2t_plays(world, T)
 
 

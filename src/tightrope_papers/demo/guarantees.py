@@ -1,4 +1,5 @@
-"""Sections whose subject is a promise: (a) safe exploration, (b) a test that stops, (f) a policy judged on the log of another."""
+"""Sections whose subject is a promise: (a) safe exploration, (b) a test that stops, (f) a policy
+judged on the log of another."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -8,7 +9,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from tightrope import Evaluation, Identification, Result, evaluate, identify, policies, problems, simulate
+from tightrope import (
+    Evaluation,
+    Identification,
+    Result,
+    evaluate,
+    identify,
+    policies,
+    problems,
+    simulate,
+)
 from tightrope.core.policy import Policy
 from tightrope.logs import Log, from_frame
 from tightrope.numerics.statistics import interval, standard_error, with_error
@@ -23,7 +33,8 @@ from tightrope.simulation.simulate import fixed_size
 from ..conservative.settings import budget_monitor, ranked_baseline
 from . import DemoSetting
 
-# (a) Safe: a shop at real conversion rates, and a promise that it sells hardly less than its known offer would have sold.
+# (a) Safe: a shop at real conversion rates, and a promise that it sells hardly less than its known
+# offer would have sold.
 
 
 ALPHA, DELTA, RANK = 0.05, 0.05, 4
@@ -38,19 +49,44 @@ TOLERANCE = 1e-6
 
 def safe_section(setting: DemoSetting) -> Section:
     shops = new_shops(setting.of(SHOPS, least=6), setting.seed)
-    results = {name: safe_play(setting, shops, f"safe, {name}", late) for name, late in REWARD_DELAYS.items()}
+    results = {
+        name: safe_play(setting, shops, f"safe, {name}", late)
+        for name, late in REWARD_DELAYS.items()
+    }
     behind = {name: shops_behind(result) for name, result in results.items()}
     save_figure(safe_draw(results, setting.palette), setting.out / PICTURE)
     caption = (
-        f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of what its known offer would have sold, mean, shaded down "
-        "to the worst-off twentieth. Below: share of shops that are behind at that visitor. Both axes of visitors are logarithmic."
+        f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of "
+        f"what its "
+        f"known offer "
+        f"would have sold, "
+        f"mean, shaded down "
+        "to the worst-off twentieth. Below: share of shops that are behind "
+        "at that "
+        "visitor. Both "
+        "axes of visitors "
+        "are logarithmic."
     )
     visitors = int(next(iter(results.values())).rounds[-1])
-    alone = visitors * np.mean([problem.means.max() - np.sort(problem.means)[-RANK] for problem in shops])
+    alone = visitors * np.mean(
+        [problem.means.max() - np.sort(problem.means)[-RANK] for problem in shops]
+    )
     text = (
-        f"{len(shops)} synthetic shops. Each has {ARMS} offers that sell to {LEAST_RATE:.0%} to {MOST_RATE:.0%} of visitors and knows its "
-        f"{RANK}th best. CUCB2 and Safe(BetaThompson) promise at least {1 - ALPHA:.0%} of its sales at every visitor, but for a chance "
-        f"of {DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. Showing the known offer alone loses {alone:,.0f} of the "
+        f"{len(shops)} synthetic shops. Each has {ARMS} offers that "
+        f"sell to "
+        f"{LEAST_RATE:.0%} to "
+        f"{MOST_RATE:.0%} of "
+        f"visitors and knows its "
+        f"{RANK}th best. CUCB2 and Safe(BetaThompson) promise "
+        f"at least "
+        f"{1 - ALPHA:.0%} of its "
+        f"sales at every "
+        f"visitor, but for a chance "
+        f"of {DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. "
+        f"Showing "
+        f"the known "
+        f"offer alone loses "
+        f"{alone:,.0f} of the "
         "sales that the best makes."
     )
     return Section(
@@ -68,7 +104,9 @@ def new_shops(count: int, seed: int) -> list[problems.Bernoulli]:
 
 
 def safe_thompson(problem: problems.Bernoulli) -> Policy:
-    return policies.Safe(policies.BetaThompson(), **ranked_baseline(problem, RANK), alpha=ALPHA, delta=DELTA)
+    return policies.Safe(
+        policies.BetaThompson(), **ranked_baseline(problem, RANK), alpha=ALPHA, delta=DELTA
+    )
 
 
 def cucb2(problem: problems.Bernoulli) -> Policy:
@@ -82,51 +120,90 @@ PLAYERS: Mapping[str, Policy | Callable[[problems.Bernoulli], Policy]] = {
 }
 
 
-def safe_play(setting: DemoSetting, shops: list[problems.Bernoulli], label: str, late: int) -> Result:
-    """All policies in all shops. Also rewards at once go through the loop with delays, so that it is compiled once."""
+def safe_play(
+    setting: DemoSetting, shops: list[problems.Bernoulli], label: str, late: int
+) -> Result:
+    """All policies in all shops. Also rewards at once go through the loop with delays, so that it
+    is compiled once."""
     horizon = setting.of(VISITORS, least=3_000)
     checkpoints = np.unique(np.geomspace(1, horizon, 100).round())
     return simulate(
-        shops, PLAYERS, horizon=horizon, replications=len(shops), checkpoints=checkpoints, monitor=budget_monitor(RANK, ALPHA),
-        delay=Fixed(late), **setting.play(label),
-    )  # fmt: skip
+        shops,
+        PLAYERS,
+        horizon=horizon,
+        replications=len(shops),
+        checkpoints=checkpoints,
+        monitor=budget_monitor(RANK, ALPHA),
+        delay=Fixed(late),
+        **setting.play(label),
+    )
 
 
 def shops_behind(result: Result) -> dict[str, np.ndarray]:
-    return {name: np.asarray(watched["violations"][:, 0] > 0) for name, watched in result.watched.items()}
+    return {
+        name: np.asarray(watched["violations"][:, 0] > 0)
+        for name, watched in result.watched.items()
+    }
 
 
-def safe_sentence(results: Mapping[str, Result], behind: Mapping[str, Mapping[str, np.ndarray]]) -> str:
+def safe_sentence(
+    results: Mapping[str, Result], behind: Mapping[str, Mapping[str, np.ndarray]]
+) -> str:
     parts = []
     for name, by_policy in behind.items():
         counts = []
         for policy, runs in by_policy.items():
             still = int((results[name].watched[policy]["budget"][:, -1] < -TOLERANCE).sum())
-            counts.append(f"{policy} {int(runs.sum())}" + (f" (of which {still} still are at the end)" if still else ""))
+            counts.append(
+                f"{policy} {int(runs.sum())}"
+                + (f" (of which {still} still are at the end)" if still else "")
+            )
         parts.append(f"with {name} {style.listed_words(counts)}")
     at_once = next(iter(results.values()))
     final = {name: curve[:, -1] for name, curve in at_once.regret.items()}
     more = [
-        f"{name}'s by {style.mean(values - final[UNCONSTRAINED], sign=True)}" for name, values in final.items()
+        f"{name}'s by {style.mean(values - final[UNCONSTRAINED], sign=True)}"
+        for name, values in final.items()
         if name != UNCONSTRAINED and style.differ(values, final[UNCONSTRAINED], len(final) - 1)
-    ]  # fmt: skip
-    price = f"regret differs from {UNCONSTRAINED}'s: {style.listed_words(more)}" if more else "no difference in regret is shown"
+    ]
+    price = (
+        f"regret differs from {UNCONSTRAINED}'s: {style.listed_words(more)}"
+        if more
+        else "no difference in regret is shown"
+    )
     return (
-        f"Of {at_once.replications} shops, these many were at some time behind {1 - ALPHA:.0%} of what their known offer would "
+        f"Of {at_once.replications} shops, these many were at some "
+        f"time behind "
+        f"{1 - ALPHA:.0%} of "
+        f"what their known "
+        f"offer would "
         f"have sold: {'; '.join(parts)}. After {int(at_once.rounds[-1]):,} visitors {price}."
     )
 
 
-def safe_table(results: Mapping[str, Result], behind: Mapping[str, Mapping[str, np.ndarray]]) -> Table:
+def safe_table(
+    results: Mapping[str, Result], behind: Mapping[str, Mapping[str, np.ndarray]]
+) -> Table:
     rows = []
     for name, result in results.items():
         for policy, runs in behind[name].items():
             lowest = result.watched[policy]["lowest"][:, 0]
-            rows.append([
-                policy, name, style.share(int(runs.sum()), runs.size), f"{lowest.min():,.2f}",
-                style.mean(result.regret[policy][:, -1]),
-            ])  # fmt: skip
-    columns = ["policy", "when sales are known", "shops behind at some time", "lowest budget of any shop", "final regret"]
+            rows.append(
+                [
+                    policy,
+                    name,
+                    style.share(int(runs.sum()), runs.size),
+                    f"{lowest.min():,.2f}",
+                    style.mean(result.regret[policy][:, -1]),
+                ]
+            )
+    columns = [
+        "policy",
+        "when sales are known",
+        "shops behind at some time",
+        "lowest budget of any shop",
+        "final regret",
+    ]
     return Table(columns, rows, "± one standard error.", aligned=False)
 
 
@@ -140,12 +217,20 @@ def safe_draw(results: Mapping[str, Result], palette: style.Palette) -> Figure:
             above.plot(result.rounds, mean, color=colour, linestyle=line, label=policy)
             above.fill_between(result.rounds, worst, mean, color=colour, alpha=0.15, linewidth=0)
             share = 100.0 * (budget < -TOLERANCE).mean(axis=0)
-            below.step(result.rounds, share, where="post", color=colour, linestyle=line, label=policy)
+            below.step(
+                result.rounds, share, where="post", color=colour, linestyle=line, label=policy
+            )
             points = list(zip(result.rounds, mean, worst, share, strict=True))[::3]
-            texts = [f"{policy}: {a:.1f} on average, worst twentieth {b:.1f}, visitor {t:,}" for t, a, b, _ in points]
+            texts = [
+                f"{policy}: {a:.1f} on average, worst twentieth {b:.1f}, visitor {t:,}"
+                for t, a, b, _ in points
+            ]
             style.hover(above, result.rounds[::3], mean[::3], texts)
             style.hover(
-                below, result.rounds[::3], share[::3], [f"{policy}: {s:.0f}% of shops behind at visitor {t:,}" for t, *_, s in points]
+                below,
+                result.rounds[::3],
+                share[::3],
+                [f"{policy}: {s:.0f}% of shops behind at visitor {t:,}" for t, *_, s in points],
             )
         above.axhline(0.0, color=style.INK, linewidth=0.8)
         above.set_yscale("symlog", linthresh=1.0)
@@ -176,30 +261,67 @@ def stop_section(setting: DemoSetting) -> Section:
     problem = problems.Linear(FEATURES, EFFECTS, rewards="bernoulli")
     rule = {NAME: policies.LinGapE(epsilon=EPSILON, delta=STOP_DELTA, noise=0.5, theta_bound=0.5)}
     tests = setting.of(TESTS, least=4)
-    identification = identify(problem, rule, replications=tests, **setting.play("stop", known=False))
-    looks = np.unique(
-        np.geomspace(500, max(float(identification.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)).round().astype(np.int64)
+    identification = identify(
+        problem, rule, replications=tests, **setting.play("stop", known=False)
     )
-    gaps = np.stack([
-        identify(problem, rule, replications=tests, budget=int(n), **(setting.play(f"stop, {n} visitors") | NO_PROGRESS)).gap_bound[NAME]
-        for n in looks
-    ])  # fmt: skip
+    looks = np.unique(
+        np.geomspace(
+            500, max(float(identification.rounds[NAME].max()), 1000.0), setting.of(LOOKS, least=4)
+        )
+        .round()
+        .astype(np.int64)
+    )
+    gaps = np.stack(
+        [
+            identify(
+                problem,
+                rule,
+                replications=tests,
+                budget=int(n),
+                **(setting.play(f"stop, {n} visitors") | NO_PROGRESS),
+            ).gap_bound[NAME]
+            for n in looks
+        ]
+    )
     fixed, textbook = fixed_size(problem.means, EPSILON, STOP_DELTA)
     assert textbook is not None  # means near 1/2
     caption = (
-        f"Bound B on what the named variant may be worse than the best, mean over {tests} tests (shaded: all of them): the test ends where "
+        f"Bound B on what the named variant may be worse than the best, "
+        f"mean over "
+        f"{tests} tests "
+        f"(shaded: all of "
+        f"them): the test "
+        f"ends where "
         f"it falls to ε = {EPSILON:g}. Vertical lines: where tests of fixed length end."
     )
     text = (
-        "No public log of such a test is at hand, so this world is synthetic: three headlines, two pictures and two buttons make twelve "
-        "variants with click rates that add up from their parts, and a visitor of one variant tells something about the others. The "
-        f"guarantee: the named variant is within {EPSILON:g} of the best with probability {1 - STOP_DELTA:.0%}, whatever the rates are. "
-        "The textbook's length rests on the normal approximation with the true variances, and on one look at the end."
+        "No public log of such a test is at hand, so this world is "
+        "synthetic: three "
+        "headlines, "
+        "two pictures and "
+        "two buttons make twelve "
+        "variants with click rates that add up from their parts, and a "
+        "visitor of one "
+        "variant "
+        "tells something "
+        "about the others. The "
+        f"guarantee: the named variant is within {EPSILON:g} of the "
+        f"best with "
+        f"probability "
+        f"{1 - STOP_DELTA:.0%}, whatever the rates are. "
+        "The textbook's length rests on the normal approximation with "
+        "the true "
+        "variances, and on "
+        "one look at the end."
     )
     return Section(
         "Stop: an A/B/n test that ends when the winner is known",
         text,
-        [picture(stop_draw(looks, gaps, identification, fixed, textbook, setting.palette), caption)],
+        [
+            picture(
+                stop_draw(looks, gaps, identification, fixed, textbook, setting.palette), caption
+            )
+        ],
         [stop_table(identification, fixed, textbook)],
         summary=stop_sentence(identification, fixed, textbook),
     )
@@ -208,10 +330,23 @@ def stop_section(setting: DemoSetting) -> Section:
 def stop_sentence(identification: Identification, fixed: int, textbook: int) -> str:
     rounds, n = identification.rounds[NAME], identification.replications
     stopped = identification.stopped[NAME]
-    right = f"{int((identification.correct[NAME] & stopped).sum())} of {n} tests ended with a variant that is good enough"
+    right = (
+        f"{int((identification.correct[NAME] & stopped).sum())} of "
+        f"{n} tests "
+        f"ended with a "
+        f"variant that is "
+        f"good enough"
+    )
     return (
-        f"{NAME} knows a winner after {style.mean(rounds)} visitors ({right}); a test of fixed length with the same guarantee needs "
-        f"{fixed:,}, {against(rounds, fixed)}, and the textbook's test, whose guarantee is weaker, {textbook:,}, "
+        f"{NAME} knows a winner after {style.mean(rounds)} visitors "
+        f"({right}); a test "
+        f"of fixed "
+        f"length with the "
+        f"same guarantee needs "
+        f"{fixed:,}, {against(rounds, fixed)}, and the textbook's "
+        f"test, whose "
+        f"guarantee is "
+        f"weaker, {textbook:,}, "
         f"{against(rounds, textbook)}."
     )
 
@@ -232,16 +367,28 @@ def stop_table(identification: Identification, fixed: int, textbook: int) -> Tab
         ["fixed length, any rates", f"{fixed:,}", f"{fixed:,}", "once, at the end"],
         ["fixed length, textbook", f"{textbook:,}", f"{textbook:,}", "once, at the end"],
     ]
-    return Table(["test", "visitors", "longest", "one may look"], rows, "± one standard error.", aligned=False)
+    return Table(
+        ["test", "visitors", "longest", "one may look"],
+        rows,
+        "± one standard error.",
+        aligned=False,
+    )
 
 
 def stop_draw(
-    looks: np.ndarray, gaps: np.ndarray, identification: Identification, fixed: int, textbook: int, palette: style.Palette
-) -> Figure:  # fmt: skip
+    looks: np.ndarray,
+    gaps: np.ndarray,
+    identification: Identification,
+    fixed: int,
+    textbook: int,
+    palette: style.Palette,
+) -> Figure:
     fig, (ax,) = style.figure(width=6.4, height=3.6)
     colour, mean = palette.colour(NAME), gaps.mean(axis=1)
     ax.plot(looks, mean, color=colour, marker="o", markersize=3, label=f"{NAME}: bound B")
-    ax.fill_between(looks, gaps.min(axis=1), gaps.max(axis=1), color=colour, alpha=0.15, linewidth=0)
+    ax.fill_between(
+        looks, gaps.min(axis=1), gaps.max(axis=1), color=colour, alpha=0.15, linewidth=0
+    )
     ax.axhline(EPSILON, color=style.INK, linewidth=0.8)
     ax.text(looks[0], EPSILON, f" ε = {EPSILON:g}", va="bottom", fontsize=9, color=style.INK)
     stop = float(identification.rounds[NAME].mean())
@@ -249,10 +396,24 @@ def stop_draw(
     ax.axvline(textbook, color=style.SOFT, linestyle=":", label="fixed length, textbook")
     ax.axvline(fixed, color=style.SOFT, linestyle="-.", label="fixed length, same guarantee")
     ax.set(xscale="log", yscale="log")
-    style.hover(ax, looks, mean, [f"{NAME}: B = {b:.3g} after {n:,} visitors" for n, b in zip(looks, mean, strict=True)])
+    style.hover(
+        ax,
+        looks,
+        mean,
+        [f"{NAME}: B = {b:.3g} after {n:,} visitors" for n, b in zip(looks, mean, strict=True)],
+    )
     middle = float(np.sqrt(mean[0] * EPSILON))
-    lines = {f"{NAME} stops": stop, "fixed length, textbook": textbook, "fixed length, same guarantee": fixed}
-    style.hover(ax, lines.values(), [middle] * 3, [f"{name}: {n:,.0f} visitors" for name, n in lines.items()])
+    lines = {
+        f"{NAME} stops": stop,
+        "fixed length, textbook": textbook,
+        "fixed length, same guarantee": fixed,
+    }
+    style.hover(
+        ax,
+        lines.values(),
+        [middle] * 3,
+        [f"{name}: {n:,.0f} visitors" for name, n in lines.items()],
+    )
     ax.set_xlabel("visitors")
     ax.set_ylabel("B, in click rate")
     style.legend(ax)
@@ -278,33 +439,69 @@ class JudgedLog(NamedTuple):
 
 def log_section(setting: DemoSetting) -> Section:
     case = log_find_case(setting)
-    evaluation = replace(evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name)
+    evaluation = replace(
+        evaluate(case.log, case.policy, estimator="dr", baseline="logged"), policy=case.name
+    )
     pictures = [
         picture(
             sequence_figure(evaluation, palette=setting.palette),
-            f"Bounds on its mean value in all rounds so far; all of them hold at once with probability {1 - evaluation.alpha:.4g}.",
+            f"Bounds on its mean value in all rounds so far; all of them "
+            f"hold at "
+            f"once with "
+            f"probability "
+            f"{1 - evaluation.alpha:.4g}.",
         ),
-        picture(support_of(evaluation, setting.palette), "Share of the log and share under the policy, by arm."),
+        picture(
+            support_of(evaluation, setting.palette),
+            "Share of the log and share under the policy, by arm.",
+        ),
     ]
-    text = f"{case.source} The bounds hold however often one looks, and allow for rare rounds of large weight that have not come yet."
+    text = (
+        f"{case.source} The bounds hold however often one looks, and allow "
+        f"for rare "
+        f"rounds of "
+        f"large weight that "
+        f"have not come yet."
+    )
     return Section(
-        "What would it have earned: a log, judged", text, pictures, [evaluation_summary(evaluation)], summary=log_sentence(evaluation, case)
+        "What would it have earned: a log, judged",
+        text,
+        pictures,
+        [evaluation_summary(evaluation)],
+        summary=log_sentence(evaluation, case),
     )
 
 
 def log_find_case(setting: DemoSetting) -> JudgedLog:
     try:
-        uniform, thompson = open_bandit(CAMPAIGN, "random", data=setting.data), open_bandit(CAMPAIGN, "bts", data=setting.data)
+        uniform, thompson = (
+            open_bandit(CAMPAIGN, "random", data=setting.data),
+            open_bandit(CAMPAIGN, "bts", data=setting.data),
+        )
     except DataNotFound as error:
         return log_twin(setting, setting.report_missing(error))
     earned = thompson.log["reward"]
     log = from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
     source = (
-        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} impressions that a uniform policy logged, clicks as rewards. Judged is "
-        "Thompson sampling by its mean probabilities; its own log of the same days tells what it earned."
+        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} "
+        f"impressions that a "
+        f"uniform policy "
+        f"logged, clicks as "
+        f"rewards. Judged is "
+        "Thompson sampling by its mean probabilities; its own log of the same "
+        "days tells "
+        "what it "
+        "earned."
     )
     known = float(earned.mean()), float(standard_error(earned))
-    return JudgedLog(log, dict(enumerate(thompson.shares)), "Thompson sampling", known, "its own log of the same days says", source)
+    return JudgedLog(
+        log,
+        dict(enumerate(thompson.shares)),
+        "Thompson sampling",
+        known,
+        "its own log of the same days says",
+        source,
+    )
 
 
 def log_twin(setting: DemoSetting, source: str) -> JudgedLog:
@@ -312,9 +509,20 @@ def log_twin(setting: DemoSetting, source: str) -> JudgedLog:
     rates = rng.uniform(0.02, 0.10, ITEMS)
     chances = np.exp(40.0 * rates) / np.exp(40.0 * rates).sum()
     arm = rng.integers(0, ITEMS, ROWS)
-    table = {"arm": arm, "reward": (rng.random(ROWS) < rates[arm]) * 1.0, "propensity": np.full(ROWS, 1.0 / ITEMS)}
+    table = {
+        "arm": arm,
+        "reward": (rng.random(ROWS) < rates[arm]) * 1.0,
+        "propensity": np.full(ROWS, 1.0 / ITEMS),
+    }
     log = from_frame(table, arms=ITEMS, floor=1.0 / ITEMS)
-    return JudgedLog(log, chances, "a policy that prefers good items", (float(chances @ rates), 0.0), "the truth of this twin is", source)
+    return JudgedLog(
+        log,
+        chances,
+        "a policy that prefers good items",
+        (float(chances @ rates), 0.0),
+        "the truth of this twin is",
+        source,
+    )
 
 
 def log_sentence(evaluation: Evaluation, case: JudgedLog) -> str:
@@ -323,7 +531,14 @@ def log_sentence(evaluation: Evaluation, case: JudgedLog) -> str:
     inside = "inside" if low <= value <= high else "outside"
     return (
         f"On {evaluation.n:,} rows of another policy's log, {case.name} would have earned "
-        f"{with_error(evaluation.value, evaluation.se)} a round, and with probability {1 - evaluation.alpha:.4g} between "
-        f"{interval(low, high)[1:-1].replace(', ', ' and ')}; {case.how} {with_error(value, se)}, which is {inside} these bounds. "
+        f"{with_error(evaluation.value, evaluation.se)} a round, "
+        f"and with "
+        f"probability "
+        f"{1 - evaluation.alpha:.4g} between "
+        f"{interval(low, high)[1:-1].replace(', ', ' and ')}; "
+        f"{case.how} "
+        f"{with_error(value, se)}, "
+        f"which is {inside} "
+        f"these bounds. "
         f"Verdict against the logger: {evaluation.verdict}."
     )

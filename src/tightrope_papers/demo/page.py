@@ -32,14 +32,22 @@ class Demo(NamedTuple):
 
 
 def run_demo(
-    out: pathlib.Path, *, seed: int = 0, data: str | None = None, workers: int | None = None, size: float = 1.0,
-    title: str | None = None, path: pathlib.Path | None = None,
-    say: Callable[[str], None] = print, progress: Meters = silent,
-) -> Demo:  # fmt: skip
-    """Run all sections, keeping what is finished in folders under out, and write the page, path or out/report.html.
+    out: pathlib.Path,
+    *,
+    seed: int = 0,
+    data: str | None = None,
+    workers: int | None = None,
+    size: float = 1.0,
+    title: str | None = None,
+    path: pathlib.Path | None = None,
+    say: Callable[[str], None] = print,
+    progress: Meters = silent,
+) -> Demo:
+    """Run all sections, keeping what is finished in folders under out, and write the page, path or
+    out/report.html.
 
-    data: folder of the data sets. size: share of the full numbers of rounds and replications, in (0, 1]. say: is told which data are
-    missing; a labelled synthetic twin stands in for them.
+    data: folder of the data sets. size: share of the full numbers of rounds and replications, in
+    (0, 1]. say: is told which data are missing; a labelled synthetic twin stands in for them.
     """
     setting = DemoSetting(out, seed, data, workers, size, say, progress)
     sections, seconds = [], {}
@@ -48,14 +56,32 @@ def run_demo(
         sections.append(section(setting))
         seconds[name] = time.monotonic() - began
     took = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
-    origin = {"command": store.command(), "seed": seed, "time": f"{sum(seconds.values()):.0f} s: {took}"} | store.versions()
+    origin = {
+        "command": store.command(),
+        "seed": seed,
+        "time": f"{sum(seconds.values()):.0f} s: {took}",
+    } | store.versions()
     page = write_page(path or out / "report.html", title or TITLE, LEAD, sections, origin)
-    files.write_json(out / RECORD, {"seed": seed, "data": data, "size": size, "versions": store.versions()})
+    files.write_json(
+        out / RECORD, {"seed": seed, "data": data, "size": size, "versions": store.versions()}
+    )
     return Demo(page, sections)
 
 
 def demo_again(
-    record: JsonObject, out: pathlib.Path, *, title: str | None = None, path: pathlib.Path | None = None,
+    record: JsonObject,
+    out: pathlib.Path,
+    *,
+    title: str | None = None,
+    path: pathlib.Path | None = None,
     say: Callable[[str], None] = print,
-) -> Demo:  # fmt: skip
-    return run_demo(out, seed=record["seed"], data=record["data"], size=record["size"], title=title, path=path, say=say)
+) -> Demo:
+    return run_demo(
+        out,
+        seed=record["seed"],
+        data=record["data"],
+        size=record["size"],
+        title=title,
+        path=path,
+        say=say,
+    )

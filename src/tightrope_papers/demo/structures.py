@@ -1,4 +1,5 @@
-"""Sections whose subject is a structure: (c) a learned width of a linear model, (d) sets, (e) prices on a curve."""
+"""Sections whose subject is a structure: (c) a learned width of a linear model, (d) sets, (e)
+prices on a curve."""
 
 import time
 import warnings
@@ -7,7 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from tightrope import LowerBound, Result, TrainedBeta, lipschitz_lower_bound, oracles, policies, problems, simulate, train_softucb
+from tightrope import (
+    LowerBound,
+    Result,
+    TrainedBeta,
+    lipschitz_lower_bound,
+    oracles,
+    policies,
+    problems,
+    simulate,
+    train_softucb,
+)
 from tightrope.pages.page import Section, Table, result_summary
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands, draw_regret
@@ -18,7 +29,8 @@ from tightrope.simulation.monitors import SetValue
 from ..softucb.comparison import unit_arms
 from . import DemoSetting
 
-# (c) Learn the width: SoftUCB's confidence width from the trajectories of one past user, tried on new ones.
+# (c) Learn the width: SoftUCB's confidence width from the trajectories of one past user, tried on
+# new ones.
 
 
 ROUNDS, TRAJECTORIES, USERS = 1024, 30, 40
@@ -32,23 +44,48 @@ def width_section(setting: DemoSetting) -> Section:
     (past, *users), source = new_users(setting)
     horizon, trajectories = setting.of(ROUNDS, least=64), setting.of(TRAJECTORIES, least=6)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a width that runs away is told by its status, which the page quotes
+        warnings.simplefilter(
+            "ignore", RuntimeWarning
+        )  # a width that runs away is told by its status, which the page quotes
         trained = train_softucb(
-            past, horizon, trajectories, eta=ETA, seed=setting.seed + 1, out=setting.runs / setting.folder("width, training", source)
-        )  # fmt: skip
+            past,
+            horizon,
+            trajectories,
+            eta=ETA,
+            seed=setting.seed + 1,
+            out=setting.runs / setting.folder("width, training", source),
+        )
     bound = max(float(np.linalg.norm(problem.theta)) for problem in users)
     players = {
         NAME: policies.SoftUCB(beta=trained.beta),
         RIVAL: policies.LinUCB(width="theorem", noise=NOISE, delta=WIDTH_DELTA, theta_bound=bound),
     }
-    result = simulate(users, players, horizon=horizon, replications=len(users), **setting.play(setting.folder("width", source)))
+    result = simulate(
+        users,
+        players,
+        horizon=horizon,
+        replications=len(users),
+        **setting.play(setting.folder("width", source)),
+    )
     caption = (
-        f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; dashed: the width that theory asks for. "
+        f"Left: the width β after each of {len(trained.regret)} "
+        f"trajectories of the "
+        f"past user; "
+        f"dashed: the width "
+        f"that theory asks for. "
         f"Right: mean regret on {len(users)} new users, bands of 2 standard errors."
     )
     text = (
-        f"{source} SoftUCB moves β by the gradient of its regret after every trajectory of {horizon:,} rounds, and is then used as it is. "
-        f"Training {trained.status} The learned width has no guarantee: {RIVAL} keeps the one that theory asks for."
+        f"{source} SoftUCB moves β by the gradient of its regret "
+        f"after every "
+        f"trajectory of "
+        f"{horizon:,} rounds, "
+        f"and is then used as "
+        f"it is. "
+        f"Training {trained.status} The learned width has no guarantee: "
+        f"{RIVAL} keeps "
+        f"the one "
+        f"that theory asks for."
     )
     return Section(
         "Learn the width: confidence from data",
@@ -62,8 +99,12 @@ def width_section(setting: DemoSetting) -> Section:
 def new_users(setting: DemoSetting) -> tuple[list[Linear], str]:
     count = setting.of(USERS, least=5) + 1
     try:
-        users = problems.data.movielens_stars(count, noise=NOISE, seed=setting.seed, data=setting.data)
-        source = f"{count} users of MovieLens, 50 films; a reward has the noise of one star of five."
+        users = problems.data.movielens_stars(
+            count, noise=NOISE, seed=setting.seed, data=setting.data
+        )
+        source = (
+            f"{count} users of MovieLens, 50 films; a reward has the noise of one star of five."
+        )
     except (DataNotFound, ValueError) as error:  # a release without stars is a ValueError
         users, source = width_twin(count, setting.seed), setting.report_missing(error)
     return [unit_arms(user) for user in users], source
@@ -80,8 +121,14 @@ def width_twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linea
 def width_sentence(trained: TrainedBeta, result: Result) -> str:
     final = {name: curve[:, -1] for name, curve in result.regret.items()}
     return (
-        f"From one past user the width goes from {trained.path[0]:.3g} to {trained.beta:.3g}, where theory asks for {trained.theory:.3g}. "
-        f"On {result.replications} new users: {style.lowest(final, f'regret after {int(result.rounds[-1]):,} rounds')}"
+        f"From one past user the width goes from "
+        f"{trained.path[0]:.3g} to "
+        f"{trained.beta:.3g}, "
+        f"where theory asks "
+        f"for {trained.theory:.3g}. "
+        f"On {result.replications} "
+        f"new users: "
+        f"{style.lowest(final, f'regret after {int(result.rounds[-1]):,} rounds')}"
     )
 
 
@@ -89,7 +136,12 @@ def width_draw(trained: TrainedBeta, result: Result, palette: style.Palette) -> 
     fig, (left, right) = style.figure(2, width=5.4, height=3.6)
     left.plot(trained.path, color=palette.colour(NAME), marker="o", markersize=2.5, label=NAME)
     left.axhline(trained.theory, color=palette.colour(RIVAL), linestyle="--")
-    style.hover(left, range(trained.path.size), trained.path, [f"β = {b:.3f} after {n} trajectories" for n, b in enumerate(trained.path)])
+    style.hover(
+        left,
+        range(trained.path.size),
+        trained.path,
+        [f"β = {b:.3f} after {n} trajectories" for n, b in enumerate(trained.path)],
+    )
     style.hover(left, [0], [trained.theory], [f"theory asks for {trained.theory:.3f}"])
     left.set_ylim(bottom=0.0)
     left.set(xlabel="trajectories of the past user", ylabel="width β")
@@ -122,13 +174,33 @@ class PromotionTrials(NamedTuple):
 def sets_section(setting: DemoSetting) -> Section:
     world = promotion_trials(setting)
     rounds = setting.of(SETS_ROUNDS, least=3)
-    players = {"greedy": policies.CombGreedy(), "C2UCB": policies.C2UCB(alpha=0.3), "CombTS": policies.CombTS(randomization="arm", v=0.3)}
+    players = {
+        "greedy": policies.CombGreedy(),
+        "C2UCB": policies.C2UCB(alpha=0.3),
+        "CombTS": policies.CombTS(randomization="arm", v=0.3),
+    }
     result = simulate(
-        world.trials, players, horizon=rounds, replications=len(world.trials), checkpoints=np.arange(1, rounds + 1), monitor=SetValue(),
+        world.trials,
+        players,
+        horizon=rounds,
+        replications=len(world.trials),
+        checkpoints=np.arange(1, rounds + 1),
+        monitor=SetValue(),
         **setting.play(setting.folder("sets", world.source)),
-    )  # fmt: skip
-    caption = "What the sets of a round brought on average so far, as a share of the best possible; bands of 2 standard errors."
-    text = f"{world.source} Policies see the answers of the users they wrote to, and nothing of the others."
+    )
+    caption = (
+        "What the sets of a round brought on average so far, as a "
+        "share of "
+        "the best "
+        "possible; bands of "
+        "2 standard errors."
+    )
+    text = (
+        f"{world.source} Policies see the answers of the users they wrote "
+        f"to, and "
+        f"nothing of "
+        f"the others."
+    )
     return Section(
         f"Sets: {PROMOTIONS} promotions, {world.users:,} users",
         text,
@@ -143,18 +215,36 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
     try:
         path = find(QUICK_FILES, setting.data) or ratings_file(setting.data)
         data_sets = [
-            movielens(path, promotions=PROMOTIONS, rank=RANK, power=0.0, scaling="raw", seed=setting.seed + i) for i in range(trials)
+            movielens(
+                path,
+                promotions=PROMOTIONS,
+                rank=RANK,
+                power=0.0,
+                scaling="raw",
+                seed=setting.seed + i,
+            )
+            for i in range(trials)
         ]
     except DataNotFound as error:
         return sets_twin(trials, setting, setting.report_missing(error))
     users = data_sets[0].features.shape[0]
     k = max(1, int(USER_SHARE * users) // PROMOTIONS)
     source = (
-        f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that were held out are the promotions, each goes to {k} users, "
-        f"and a user's rating of the film is the reward (1 or 0 where a file tells only who rated what). {trials} trials hold out other "
+        f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that "
+        f"were held "
+        f"out are "
+        f"the promotions, "
+        f"each goes to {k} users, "
+        f"and a user's rating of the film is the reward (1 or 0 where a file "
+        f"tells only "
+        f"who rated "
+        f"what). {trials} "
+        f"trials hold out other "
         "films."
     )
-    return PromotionTrials([problems.Promotions(one.features, one.rewards, k) for one in data_sets], source, users)
+    return PromotionTrials(
+        [problems.Promotions(one.features, one.rewards, k) for one in data_sets], source, users
+    )
 
 
 def sets_twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials:
@@ -164,9 +254,13 @@ def sets_twin(trials: int, setting: DemoSetting, source: str) -> PromotionTrials
     instances = []
     for _ in range(trials):
         features = np.column_stack([rng.normal(size=(users, RANK)) / np.sqrt(RANK), np.ones(users)])
-        taste = np.column_stack([rng.normal(size=(PROMOTIONS, RANK)), rng.uniform(-1.0, 0.0, PROMOTIONS)])
+        taste = np.column_stack(
+            [rng.normal(size=(PROMOTIONS, RANK)), rng.uniform(-1.0, 0.0, PROMOTIONS)]
+        )
         chance = 1.0 / (1.0 + np.exp(-features @ taste.T))
-        instances.append(problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k))
+        instances.append(
+            problems.Promotions(features, (rng.random(chance.shape) < chance) * 1.0, k)
+        )
     return PromotionTrials(instances, source, users)
 
 
@@ -179,13 +273,21 @@ def timed_assignment(seed: int) -> str:
     assignment = oracle.solve(scores)
     took = 1000.0 * (time.perf_counter() - began)
     gap = assignment.bound - assignment.value
-    proved = "proved to be the best" if gap <= 1e-9 * abs(assignment.bound) else f"within {gap:.2g} of the best"
+    proved = (
+        "proved to be the best"
+        if gap <= 1e-9 * abs(assignment.bound)
+        else f"within {gap:.2g} of the best"
+    )
     return f"An assignment of {SETS_USERS:,} users takes {took:.0f} ms and is {proved}."
 
 
 def sets_shares(result: Result) -> dict[str, np.ndarray]:
-    """(trials, rounds) value so far as a share of the best possible, which is value and regret together."""
-    return {name: watched["value"] / (watched["value"] + result.regret[name]) for name, watched in result.watched.items()}
+    """(trials, rounds) value so far as a share of the best possible, which is value and regret
+    together."""
+    return {
+        name: watched["value"] / (watched["value"] + result.regret[name])
+        for name, watched in result.watched.items()
+    }
 
 
 def sets_sentence(result: Result, world: PromotionTrials, assigned: str) -> str:
@@ -196,15 +298,28 @@ def sets_sentence(result: Result, world: PromotionTrials, assigned: str) -> str:
 
 def sets_table(result: Result) -> Table:
     rows = [
-        [name, style.mean(result.watched[name]["value"][:, -1]), f"{style.mean(100.0 * part[:, -1])} %"]
+        [
+            name,
+            style.mean(result.watched[name]["value"][:, -1]),
+            f"{style.mean(100.0 * part[:, -1])} %",
+        ]
         for name, part in sets_shares(result).items()
     ]
-    return Table(["policy", "brought in all", "of the best possible"], rows, f"{result.replications} trials, ± one standard error.")
+    return Table(
+        ["policy", "brought in all", "of the best possible"],
+        rows,
+        f"{result.replications} trials, ± one standard error.",
+    )
 
 
 def sets_draw(result: Result, palette: style.Palette) -> Figure:
     fig, (ax,) = style.figure(width=6.4, height=3.6)
-    draw_bands(ax, result.rounds, {name: 100.0 * part for name, part in sets_shares(result).items()}, palette=palette)
+    draw_bands(
+        ax,
+        result.rounds,
+        {name: 100.0 * part for name, part in sets_shares(result).items()},
+        palette=palette,
+    )
     ax.set(xlabel="round", ylabel="% of the best possible")
     style.whole_numbers(ax)
     style.legend(ax)
@@ -228,15 +343,39 @@ def price_section(setting: DemoSetting) -> Section:
     problem = problems.Lipschitz(points=PRICES, means=revenue, lipschitz=SLOPE)
     players = {"CKL-UCB": policies.CKLUCB(lipschitz=SLOPE), "KL-UCB": policies.KLUCB()}
     horizon = setting.of(VISITORS, least=500)
-    result = simulate(problem, players, horizon=horizon, replications=setting.of(SHOPS, least=6), **setting.play("price"))
+    result = simulate(
+        problem,
+        players,
+        horizon=horizon,
+        replications=setting.of(SHOPS, least=6),
+        **setting.play("price"),
+    )
     bound = lipschitz_lower_bound(revenue, points=PRICES, lipschitz=SLOPE)
     caption = (
-        "Left: revenue per visitor (line, right scale) and the share of visitors who see each price (bars). Right: mean regret, bands of 2 "
-        "standard errors." + (" The lower bound is for the long run: policies may be below it at early rounds." if bound.value > 0 else "")
+        "Left: revenue per visitor (line, right scale) and the share of "
+        "visitors who "
+        "see each "
+        "price (bars). "
+        "Right: mean regret, "
+        "bands of 2 "
+        "standard errors."
+        + (
+            " The lower bound is for the long run: policies may be below it at early rounds."
+            if bound.value > 0
+            else ""
+        )
     )
     text = (
-        "No public log of a price test is at hand, so this shop is synthetic: a product has one of 17 prices, and fewer buy at higher "
-        f"ones. CKL-UCB is told that revenue changes by at most {SLOPE:g} of the highest price per unit of price; KL-UCB treats prices as "
+        "No public log of a price test is at hand, so this shop is synthetic: a "
+        "product "
+        "has one "
+        "of 17 prices, and "
+        "fewer buy at higher "
+        f"ones. CKL-UCB is told that revenue changes by at most "
+        f"{SLOPE:g} of the "
+        f"highest price "
+        f"per unit of price; "
+        f"KL-UCB treats prices as "
         "unrelated."
     )
     return Section(
@@ -253,9 +392,16 @@ def price_sentence(result: Result, bound: LowerBound) -> str:
     least = bound.value * float(np.log(visitors))
     lost = result.regret["CKL-UCB"][:, -1]
     side = "above" if lost.mean() > least else "below"
-    lowest = style.lowest({name: curve[:, -1] for name, curve in result.regret.items()}, f"regret after {visitors:,} visitors")
+    lowest = style.lowest(
+        {name: curve[:, -1] for name, curve in result.regret.items()},
+        f"regret after {visitors:,} visitors",
+    )
     return (
-        f"{lowest} In the long run no policy that is good everywhere loses less than {bound.value:.3g} ln T, here "
+        f"{lowest} In the long run no policy that is good "
+        f"everywhere loses "
+        f"less than "
+        f"{bound.value:.3g} "
+        f"ln T, here "
         f"{least:,.0f}; CKL-UCB is {side} that asymptotic bound after {visitors:,} visitors."
     )
 
@@ -264,14 +410,30 @@ def price_draw(result: Result, revenue: np.ndarray, palette: style.Palette) -> F
     fig, (left, right) = style.figure(2, width=5.4, height=3.6)
     step = float(PRICES[1] - PRICES[0]) / (len(result.policies) + 1)
     for number, name in enumerate(result.policies):
-        part, places = 100.0 * shares(result, name), PRICES + step * (number - 0.5 * (len(result.policies) - 1))
+        part, places = (
+            100.0 * shares(result, name),
+            PRICES + step * (number - 0.5 * (len(result.policies) - 1)),
+        )
         left.bar(places, part, width=step, color=palette.colour(name), label=name)
-        style.hover(left, places, part, [f"{name}: {s:.1f}% see {p:.0f}" for p, s in zip(PRICES, part, strict=True)])
+        style.hover(
+            left,
+            places,
+            part,
+            [f"{name}: {s:.1f}% see {p:.0f}" for p, s in zip(PRICES, part, strict=True)],
+        )
     left.set(xlabel="price", ylabel="% of visitors who see it")
     other = left.twinx()
-    other.plot(PRICES, revenue, color=style.INK, marker="o", markersize=3, label="revenue per visitor")
+    other.plot(
+        PRICES, revenue, color=style.INK, marker="o", markersize=3, label="revenue per visitor"
+    )
     style.hover(
-        other, PRICES, revenue, [f"at {p:.0f} a visitor brings {r:.3f} of the highest price" for p, r in zip(PRICES, revenue, strict=True)]
+        other,
+        PRICES,
+        revenue,
+        [
+            f"at {p:.0f} a visitor brings {r:.3f} of the highest price"
+            for p, r in zip(PRICES, revenue, strict=True)
+        ],
     )
     other.set_ylabel("revenue per visitor")
     other.set_ylim(bottom=0.0)

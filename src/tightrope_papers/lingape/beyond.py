@@ -1,4 +1,5 @@
-"""Figures 1 to 3 once more: LinGapE beside rules that came later, on the problems of the paper. No claim of the paper is judged."""
+"""Figures 1 to 3 once more: LinGapE beside rules that came later, on the problems of the paper. No
+claim of the paper is judged."""
 
 from typing import NamedTuple
 
@@ -53,7 +54,14 @@ def later_data(run: Run) -> list[LaterRuleCase]:
     near = [play(run, "near-parallel", d, near_parallel(d), THETA_BOUND) for d in dimensions]
     plain = [play(run, "canonical", gap, canonical(gap), THETA_BOUND) for gap in gaps]
     users = [user_article(K, run.seed) for K in sizes]
-    return [*near, *plain, *(play(run, "user-article", K, problem, 1.0) for K, problem in zip(sizes, users, strict=True))]
+    return [
+        *near,
+        *plain,
+        *(
+            play(run, "user-article", K, problem, 1.0)
+            for K, problem in zip(sizes, users, strict=True)
+        ),
+    ]
 
 
 def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> LaterRuleCase:
@@ -61,9 +69,18 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Later
     theta_bound = max(bound, float((problem.theta @ problem.theta) ** 0.5))
     common: Arguments = {"delta": DELTA, "noise": problem.noise if problem.rewards == 0 else 1.0}
     parameters: Arguments = {"lam": LAM, "theta_bound": theta_bound} | common
-    rules = {ZERO: LinGapE(**parameters), GAME: LinGame(**parameters), CLIMB: FrankWolfeSampling(**parameters)}
-    identification = run.identify(f"later-{panel}-{x:g}", problem, rules, replications=count, max_rounds=at_most_rounds(run))
-    runs: Runs = {name: {key: getattr(identification, key)[name] for key in ("rounds", "arm")} for name in rules}
+    rules = {
+        ZERO: LinGapE(**parameters),
+        GAME: LinGame(**parameters),
+        CLIMB: FrankWolfeSampling(**parameters),
+    }
+    identification = run.identify(
+        f"later-{panel}-{x:g}", problem, rules, replications=count, max_rounds=at_most_rounds(run)
+    )
+    runs: Runs = {
+        name: {key: getattr(identification, key)[name] for key in ("rounds", "arm")}
+        for name in rules
+    }
     exact = run.at(smoke=500, laptop=5_000, paper=20_000)
     runs[ADAPTIVE] = adaptive_by_phase(problem, XYAdaptive(**common), count, run.seed, exact)
     runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
@@ -72,7 +89,13 @@ def play(run: Run, panel: str, x: float, problem: Linear, bound: float) -> Later
 
 def later_score(cases: list[LaterRuleCase]) -> list[Row]:
     rows = [
-        at_least_times(OURS, f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}", "–", factor(case.runs, name, ZERO), 1.0)
+        at_least_times(
+            OURS,
+            f"{case.panel}, {PANELS[case.panel]} {case.x:g}: {name} / {ZERO}",
+            "–",
+            factor(case.runs, name, ZERO),
+            1.0,
+        )
         for case in cases
         for name in (GAME, CLIMB)
     ]
@@ -80,11 +103,23 @@ def later_score(cases: list[LaterRuleCase]) -> list[Row]:
 
 
 def later_tables(cases: list[LaterRuleCase]) -> dict[str, pd.DataFrame]:
-    return {"samples": pd.DataFrame([
-        {"problem": case.panel, "x": case.x, "method": name, "samples": samples(item["rounds"]).value,
-         "s.e.": samples(item["rounds"]).se, "wrong": int((item["arm"] != case.best).sum()), "runs": item["rounds"].size}
-        for case in cases for name, item in case.runs.items()
-    ])}  # fmt: skip
+    return {
+        "samples": pd.DataFrame(
+            [
+                {
+                    "problem": case.panel,
+                    "x": case.x,
+                    "method": name,
+                    "samples": samples(item["rounds"]).value,
+                    "s.e.": samples(item["rounds"]).se,
+                    "wrong": int((item["arm"] != case.best).sum()),
+                    "runs": item["rounds"].size,
+                }
+                for case in cases
+                for name, item in case.runs.items()
+            ]
+        )
+    }
 
 
 def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
@@ -95,11 +130,27 @@ def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
         values = sorted(here["x"].unique())
         methods = list(here.groupby("method", sort=False))
         for number, (name, part) in enumerate(methods):
-            places = np.arange(len(part)) + 0.6 * ((number + 0.5) / len(methods) - 0.5)  # side by side: bars of errors are seen
+            places = np.arange(len(part)) + 0.6 * (
+                (number + 0.5) / len(methods) - 0.5
+            )  # side by side: bars of errors are seen
             colour = looks.colour(str(name))
-            panel.errorbar(places, part["samples"], yerr=part["s.e."], label=name, color=colour, marker="o", ms=4, ls="none")
+            panel.errorbar(
+                places,
+                part["samples"],
+                yerr=part["s.e."],
+                label=name,
+                color=colour,
+                marker="o",
+                ms=4,
+                ls="none",
+            )
             cells = part[["x", "samples", "s.e."]].itertuples(index=False)
-            style.hover(panel, places, part["samples"], [f"{name}: {with_error(mean, se)} at {label} {x:g}" for x, mean, se in cells])
+            style.hover(
+                panel,
+                places,
+                part["samples"],
+                [f"{name}: {with_error(mean, se)} at {label} {x:g}" for x, mean, se in cells],
+            )
         panel.set_xticks(range(len(values)), [f"{x:g}" for x in values])
         panel.grid(False, axis="x")
         panel.set(yscale="log", xlabel=label)
@@ -110,7 +161,16 @@ def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
 
 
 later_notes = (
-    f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and FrankWolfeSampling, so that they differ in what "
-    "they sample only; bound on θ 2 with near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
+    f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for "
+    f"LinGapE, "
+    f"LinGame and "
+    f"FrankWolfeSampling, "
+    f"so that they differ "
+    f"in what "
+    "they sample only; bound on θ 2 with near-parallel and canonical arms, "
+    "max(1, ‖θ‖) "
+    "with the "
+    "stand-in for "
+    "user-article features. "
     "XY-adaptive and RAGE know no such bound and are played phase by phase."
 )

@@ -1,4 +1,5 @@
-"""Figure 1: samples needed with near-parallel arms, d = 2 .. 10. Table 1 counts the pulls of the same runs at d = 5."""
+"""Figure 1: samples needed with near-parallel arms, d = 2 .. 10. Table 1 counts the pulls of the
+same runs at d = 5."""
 
 from typing import NamedTuple
 
@@ -7,7 +8,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, Rows, above, at_most, everywhere_above, judged, most, near, quotient, row_of
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    Rows,
+    above,
+    at_most,
+    everywhere_above,
+    judged,
+    most,
+    near,
+    quotient,
+    row_of,
+)
 from .settings import (
     ADAPTIVE,
     ADAPTIVE_ONE,
@@ -60,34 +74,79 @@ def data(run: Run) -> dict[int, Runs]:
 def score(cases: dict[int, Runs]) -> list[Row]:
     five, everywhere = cases[5], [(runs, 0) for runs in cases.values()]
     return [
-        *(at_least_times("ten-times", f"d = 5: XY-static / {name}", "10", factor(five, STATIC, name), 10.0,
-                         remark="The factor depends on ε and on the constant of the static bound.") for name in (ZERO, HALF)),
-        *(fewer("near-parallel-first", cases, name, (STATIC, ADAPTIVE_ONE), "XY-static and XY-adaptive", "fewer") for name in (ZERO, HALF)),
+        *(
+            at_least_times(
+                "ten-times",
+                f"d = 5: XY-static / {name}",
+                "10",
+                factor(five, STATIC, name),
+                10.0,
+                remark="The factor depends on ε and on the constant of the static bound.",
+            )
+            for name in (ZERO, HALF)
+        ),
+        *(
+            fewer(
+                "near-parallel-first",
+                cases,
+                name,
+                (STATIC, ADAPTIVE_ONE),
+                "XY-static and XY-adaptive",
+                "fewer",
+            )
+            for name in (ZERO, HALF)
+        ),
         *adaptive(cases, "near-parallel", "d", "d = "),
-        *(fewer("beats-oracle", cases, name, (ORACLE_K,), "XY-oracle", "about 6 (Table 1)") for name in (ZERO, HALF)),
+        *(
+            fewer("beats-oracle", cases, name, (ORACLE_K,), "XY-oracle", "about 6 (Table 1)")
+            for name in (ZERO, HALF)
+        ),
         *forgets(five),
-        *(at_least_times(OURS, f"d = 5: {text}", "–", factor(five, rival, ZERO), 1.0) for text, rival in NOT_THEIRS),
+        *(
+            at_least_times(OURS, f"d = 5: {text}", "–", factor(five, rival, ZERO), 1.0)
+            for text, rival in NOT_THEIRS
+        ),
         no_errors(everywhere),
         others_err(everywhere),
-    ]  # fmt: skip
+    ]
 
 
-def fewer(key: str, cases: dict[int, Runs], name: str, rivals: tuple[str, ...], called: str, paper: str) -> Row:
+def fewer(
+    key: str, cases: dict[int, Runs], name: str, rivals: tuple[str, ...], called: str, paper: str
+) -> Row:
     """Fewer samples than some rivals everywhere; shown is the least factor of the first."""
     d, least = lowest({d: factor(runs, rivals[0], name) for d, runs in cases.items()})
     text = f"{name}: fewer samples than {called} at d = {min(cases)} to {max(cases)}"
-    ours = f"{called.partition(' and ')[0]} needs at least {least.value:.1f} times as many (d = {d})"
+    ours = (
+        f"{called.partition(' and ')[0]} needs at least {least.value:.1f} times as many (d = {d})"
+    )
     leads = [lead(runs, rival, name) for runs in cases.values() for rival in rivals]
     return row_of(key, text, paper, ours, everywhere_above(leads), se=least.se)
 
 
 def forgets(runs: Runs) -> list[Row]:
     phases, K = runs[ADAPTIVE_ONE], 6
-    down, back, total = int((phases["fewest"] == 2).sum()), int((phases["last_survivors"] == K).sum()), phases["fewest"].size
+    down, back, total = (
+        int((phases["fewest"] == 2).sum()),
+        int((phases["last_survivors"] == K).sum()),
+        phases["fewest"].size,
+    )
     key = "adaptive-forgets"
     return [
-        row_of(key, "d = 5: some phase of XY-adaptive begins with two arms", "yes", f"{down} of {total} runs", most(down, total)),
-        row_of(key, "d = 5: its last phase has all arms again", "yes", f"{back} of {total} runs", most(back, total)),
+        row_of(
+            key,
+            "d = 5: some phase of XY-adaptive begins with two arms",
+            "yes",
+            f"{down} of {total} runs",
+            most(down, total),
+        ),
+        row_of(
+            key,
+            "d = 5: its last phase has all arms again",
+            "yes",
+            f"{back} of {total} runs",
+            most(back, total),
+        ),
         judged(
             key,
             "d = 5: its last phase over all of XY-static",
@@ -95,18 +154,27 @@ def forgets(runs: Runs) -> list[Row]:
             quotient(samples(phases["last_rounds"]), samples(runs[STATIC]["rounds"])),
             above,
             1.0,
-            remark="A phase ends when the widest difference has shrunk to α = 0.1 of its last value, so that it can overshoot tenfold.",
+            remark="A phase ends when the widest difference has shrunk to α "
+            "= 0.1 of "
+            "its last "
+            "value, so that it "
+            "can overshoot tenfold.",
         ),
     ]
 
 
 def tables(cases: dict[int, Runs]) -> dict[str, pd.DataFrame]:
     phases = [
-        {"d": d, "method": name, "fewest survivors": float(np.mean(runs[name]["fewest"])),
-         "survivors of the last phase": float(np.mean(runs[name]["last_survivors"])),
-         "samples of the last phase": float(np.mean(runs[name]["last_rounds"]))}
-        for d, runs in cases.items() for name in (ADAPTIVE, ADAPTIVE_ONE)
-    ]  # fmt: skip
+        {
+            "d": d,
+            "method": name,
+            "fewest survivors": float(np.mean(runs[name]["fewest"])),
+            "survivors of the last phase": float(np.mean(runs[name]["last_survivors"])),
+            "samples of the last phase": float(np.mean(runs[name]["last_rounds"])),
+        }
+        for d, runs in cases.items()
+        for name in (ADAPTIVE, ADAPTIVE_ONE)
+    ]
     return {"samples": sample_table(cases, "d"), "phases": pd.DataFrame(phases)}
 
 
@@ -115,13 +183,22 @@ def plot(cases: dict[int, Runs]) -> dict[str, Figure]:
 
 
 notes = (
-    "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. XY-static's sequence sees no rewards, so all seeds run along "
-    "one, at first followed exactly, after which its shares stay; rewards enter as sums drawn at once. Not in the paper: the static bound "
+    "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. "
+    "XY-static's "
+    "sequence "
+    "sees no rewards, so "
+    "all seeds run along "
+    "one, at first followed exactly, after which its shares stay; rewards enter "
+    "as sums "
+    "drawn at "
+    "once. Not in the "
+    "paper: the static bound "
     "with √2 (enough for sub-Gaussian noise), uniform sampling with LinGapE's stop, RAGE."
 )
 
 
-# Table 1: how often each arm is pulled at d = 5, in the runs of Figure 1; XY-static's sequence followed exactly to its end.
+# Table 1: how often each arm is pulled at d = 5, in the runs of Figure 1; XY-static's sequence
+# followed exactly to its end.
 
 
 PRINTED_PULLS = {  # d = 5
@@ -135,7 +212,8 @@ EQUAL_RATIO = 2.1  # largest over smallest number of pulls of XY-static; the pri
 
 
 class PullCounts(NamedTuple):
-    """All methods at d = 5. replay: (6,) pulls of XY-static's exact sequence after as many rounds as are printed."""
+    """All methods at d = 5. replay: (6,) pulls of XY-static's exact sequence after as many rounds
+    as are printed."""
 
     runs: Runs
     replay: np.ndarray
@@ -153,7 +231,9 @@ def table1_data(run: Run) -> PullCounts:
         return sequence(n)
 
     stops = {STATIC: static_stop(NOISE, DELTA)}
-    runs |= fixed_sequence(problem, pulls_after, stops, run.at(smoke=2, laptop=20, paper=100), run.seed)
+    runs |= fixed_sequence(
+        problem, pulls_after, stops, run.at(smoke=2, laptop=20, paper=100), run.seed
+    )
     return PullCounts(runs, replay[0] if replay else sequence(printed))
 
 
@@ -162,9 +242,25 @@ def table1_score(counts: PullCounts) -> Rows:
         pulls, printed = counts.runs[name]["pulls"], np.array(PRINTED_PULLS[name], dtype=float)
         share, paper = samples(pulls[:, 1] / pulls.sum(axis=1)), printed[1] / printed.sum()
         remark = "The table is one example run, and its ε is not stated."
-        yield row_of(key, f"{name}: share of arm 2", round(paper, 4), share, near(share, paper, 0.15), remark=remark)
+        yield row_of(
+            key,
+            f"{name}: share of arm 2",
+            round(paper, 4),
+            share,
+            near(share, paper, 0.15),
+            remark=remark,
+        )
         close = 0.001 if name == ORACLE_K else 0.3
-        yield judged(key, f"{name}: samples in all", printed.sum(), samples(pulls.sum(axis=1)), near, printed.sum(), close, remark=remark)
+        yield judged(
+            key,
+            f"{name}: samples in all",
+            printed.sum(),
+            samples(pulls.sum(axis=1)),
+            near,
+            printed.sum(),
+            close,
+            remark=remark,
+        )
     yield replay_row(counts.replay)
     yield oracle_row(counts.runs[ORACLE_K]["pulls"][0])
     yield from focus(counts.runs)
@@ -174,17 +270,38 @@ def table1_score(counts: PullCounts) -> Rows:
 def replay_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[STATIC], dtype=float)
     off = float(np.abs(pulls / printed - 1.0).max())
-    text = f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest relative difference judged"
-    return row_of("table-static", text, ", ".join(f"{n:.0f}" for n in printed), ", ".join(f"{n:.0f}" for n in pulls),
-                  at_most(off, 0.05, 0.25), remark="The initial pulls and the rule for ties are not stated.")  # fmt: skip
+    text = (
+        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of "
+        f"each arm, "
+        f"largest "
+        f"relative difference judged"
+    )
+    return row_of(
+        "table-static",
+        text,
+        ", ".join(f"{n:.0f}" for n in printed),
+        ", ".join(f"{n:.0f}" for n in pulls),
+        at_most(off, 0.05, 0.25),
+        remark="The initial pulls and the rule for ties are not stated.",
+    )
 
 
 def oracle_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[ORACLE_K], dtype=float)
     off = float(np.abs(pulls - printed).max() / printed.sum())
-    text = "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls judged"
-    return row_of("table-oracle", text, ", ".join(f"{n:.0f}" for n in printed), ", ".join(f"{n:.0f}" for n in pulls),
-                  at_most(off, 0.001, 0.01))  # fmt: skip
+    text = (
+        "XY-oracle, K in its bound: pulls of each arm, largest "
+        "difference as a "
+        "share of all "
+        "pulls judged"
+    )
+    return row_of(
+        "table-oracle",
+        text,
+        ", ".join(f"{n:.0f}" for n in printed),
+        ", ".join(f"{n:.0f}" for n in pulls),
+        at_most(off, 0.001, 0.01),
+    )
 
 
 def focus(runs: Runs) -> Rows:
@@ -200,7 +317,12 @@ def focus(runs: Runs) -> Rows:
         )
     pulls = runs[STATIC]["pulls"].mean(axis=0)
     yield judged(
-        "table-focus", "XY-static: most over fewest pulls of an arm", "equally", float(pulls.max() / pulls.min()), at_most, EQUAL_RATIO
+        "table-focus",
+        "XY-static: most over fewest pulls of an arm",
+        "equally",
+        float(pulls.max() / pulls.min()),
+        at_most,
+        EQUAL_RATIO,
     )
 
 
@@ -227,4 +349,6 @@ def table1_tables(counts: PullCounts) -> dict[str, pd.DataFrame]:
     return {"pulls": pd.DataFrame(rows)}
 
 
-table1_notes = "Printed is one example; ours is the mean over runs. Arms are counted from 1 as in the paper."
+table1_notes = (
+    "Printed is one example; ours is the mean over runs. Arms are counted from 1 as in the paper."
+)

@@ -1,4 +1,5 @@
-"""The problems and settings of the paper's section 7, all methods on one of them, and how sample numbers are compared."""
+"""The problems and settings of the paper's section 7, all methods on one of them, and how sample
+numbers are compared."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +16,16 @@ from tightrope.problems.structured import Linear
 
 from ..experiment import Run, generator, palette
 from ..scoring import OURS, Estimate, Row, Rows, above, at_most, estimate, quotient, row_of
-from .shortcuts import GRID, adaptive_by_phase, fixed_sequence, gap_stop, rage_by_phase, static_pulls, static_stop, uniform_pulls
+from .shortcuts import (
+    GRID,
+    adaptive_by_phase,
+    fixed_sequence,
+    gap_stop,
+    rage_by_phase,
+    static_pulls,
+    static_stop,
+    uniform_pulls,
+)
 
 DELTA, LAM, NOISE, THETA_BOUND = 0.05, 1.0, 1.0, 2.0
 ANGLE = 0.01
@@ -24,7 +34,8 @@ SETTINGS: Arguments = {"delta": DELTA, "lam": LAM, "noise": NOISE}
 
 
 def near_parallel(d: int) -> Linear:
-    """Figure 1: the canonical vectors and (cos .01, sin .01, 0, ..), theta = (2, 0, ..), N(0, 1) noise."""
+    """Figure 1: the canonical vectors and (cos .01, sin .01, 0, ..), theta = (2, 0, ..), N(0, 1)
+    noise."""
     arm = np.zeros(d)
     arm[0], arm[1] = math.cos(ANGLE), math.sin(ANGLE)
     return Linear(np.vstack([np.eye(d), arm]), 2.0 * np.eye(d)[0], noise=NOISE)
@@ -36,14 +47,18 @@ def canonical(gap: float) -> Linear:
 
 
 def user_article(K: int, seed: int, least_gap: float = 0.05) -> Linear:
-    """Figure 3's stand-in: 36 features, Kronecker products of six user and six article features, +1/-1 rewards.
+    """Figure 3's stand-in: 36 features, Kronecker products of six user and six article features,
+    +1/-1 rewards.
 
-    As in the log, each side is a constant 1 and five memberships that add up to 1. theta is Gaussian, scaled so that the largest
-    mean of the arms is 1/2 in size; drawn again until the best arm leads by least_gap.
+    As in the log, each side is a constant 1 and five memberships that add up to 1. theta is
+    Gaussian, scaled so that the largest mean of the arms is 1/2 in size; drawn again until the best
+    arm leads by least_gap.
     """
     rng = generator(seed, K, 36)
     while True:
-        sides = [np.hstack([np.ones((K, 1)), rng.dirichlet(np.full(5, 0.5), size=K)]) for _ in range(2)]
+        sides = [
+            np.hstack([np.ones((K, 1)), rng.dirichlet(np.full(5, 0.5), size=K)]) for _ in range(2)
+        ]
         X = np.stack([np.kron(article, user) for article, user in zip(*sides, strict=True)])
         theta = rng.standard_normal(36)
         theta *= 0.5 / np.abs(X @ theta).max()
@@ -61,14 +76,19 @@ UNIFORM, ELIMINATION = "uniform, LinGapE's stop", "RAGE"
 ORACLE, ORACLE_K = "XY-oracle", "XY-oracle, K in its bound"
 ADAPTIVE, ADAPTIVE_ONE = "XY-adaptive", "XY-adaptive, first width 1"
 BY_RATIO: Arguments = {"rule": "ratio"}
-FINE_ACCURACY = 1e-6  # accuracy of XY-oracle's design: its shares decide the small numbers of Table 1
+FINE_ACCURACY = (
+    1e-6  # accuracy of XY-oracle's design: its shares decide the small numbers of Table 1
+)
 Case = TypeVar("Case", int, float)  # a dimension, a gap, a number of arms
 Runs = dict[str, dict[str, np.ndarray]]  # method -> rounds, arm (and pulls) of every replication
 
 
 def all_methods(run: Run, label: str, problem: Linear, gap: float, exact: int) -> Runs:
-    """All methods on one problem whose smallest gap is `gap`. The paper repeats ten times, too few for errors worth stating."""
-    return told_a_bound(run, label, problem, gap, THETA_BOUND) | not_told(run, label, problem, exact)
+    """All methods on one problem whose smallest gap is `gap`. The paper repeats ten times, too few
+    for errors worth stating."""
+    return told_a_bound(run, label, problem, gap, THETA_BOUND) | not_told(
+        run, label, problem, exact
+    )
 
 
 def replications(run: Run) -> int:
@@ -79,13 +99,30 @@ def at_most_rounds(run: Run) -> int:
     return run.at(smoke=10**5, laptop=10**8, paper=10**8)
 
 
-def told_a_bound(run: Run, label: str, problem: Linear, gap: float, theta_bound: float, times: int = 1) -> Runs:
-    """LinGapE and uniform sampling with its stop, which know a bound on theta. times: how many times as many runs of LinGapE."""
-    own: Arguments = {"lam": LAM, "theta_bound": theta_bound, "delta": DELTA, "noise": problem.noise}
-    three = {ZERO: LinGapE(**own), HALF: LinGapE(epsilon=gap / 2, **own), RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO)}
+def told_a_bound(
+    run: Run, label: str, problem: Linear, gap: float, theta_bound: float, times: int = 1
+) -> Runs:
+    """LinGapE and uniform sampling with its stop, which know a bound on theta. times: how many
+    times as many runs of LinGapE."""
+    own: Arguments = {
+        "lam": LAM,
+        "theta_bound": theta_bound,
+        "delta": DELTA,
+        "noise": problem.noise,
+    }
+    three = {
+        ZERO: LinGapE(**own),
+        HALF: LinGapE(epsilon=gap / 2, **own),
+        RATIO: LinGapE(epsilon=gap / 2, **own, **BY_RATIO),
+    }
     count = replications(run)
-    identification = run.identify(label, problem, three, replications=times * count, max_rounds=at_most_rounds(run))
-    runs: Runs = {name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")} for name in three}
+    identification = run.identify(
+        label, problem, three, replications=times * count, max_rounds=at_most_rounds(run)
+    )
+    runs: Runs = {
+        name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")}
+        for name in three
+    }
     return runs | uniform(run, problem, problem.noise, theta_bound, count)
 
 
@@ -96,21 +133,35 @@ def not_told(run: Run, label: str, problem: Linear, exact: int) -> Runs:
         ORACLE: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, **common),
         ORACLE_K: XYOracle(theta=problem.theta, accuracy=FINE_ACCURACY, pairs=False, **common),
     }
-    identification = run.identify(f"{label}-oracle", problem, oracles, max_rounds=at_most_rounds(run))
-    runs: Runs = {name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")} for name in oracles}
+    identification = run.identify(
+        f"{label}-oracle", problem, oracles, max_rounds=at_most_rounds(run)
+    )
+    runs: Runs = {
+        name: {key: getattr(identification, key)[name] for key in ("rounds", "arm", "pulls")}
+        for name in oracles
+    }
     runs |= static(run, problem, problem.noise, exact, count)
-    for name, policy in ((ADAPTIVE, XYAdaptive(**common)), (ADAPTIVE_ONE, XYAdaptive(first_width=1.0, **common))):
+    for name, policy in (
+        (ADAPTIVE, XYAdaptive(**common)),
+        (ADAPTIVE_ONE, XYAdaptive(first_width=1.0, **common)),
+    ):
         runs[name] = adaptive_by_phase(problem, policy, count, run.seed, min(exact, 20_000))
     runs[ELIMINATION] = rage_by_phase(problem, RAGE(**common), count, run.seed)
     return runs
 
 
-def static(run: Run, problem: Linear, noise: float, exact: int, count: int, grid: float = GRID) -> Runs:
+def static(
+    run: Run, problem: Linear, noise: float, exact: int, count: int, grid: float = GRID
+) -> Runs:
     stops = {STATIC: static_stop(noise, DELTA), SQRT2: static_stop(noise, DELTA, math.sqrt(2.0))}
-    return fixed_sequence(problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed, grid)
+    return fixed_sequence(
+        problem, static_pulls(problem.features, exact, run.seed), stops, count, run.seed, grid
+    )
 
 
-def uniform(run: Run, problem: Linear, noise: float, theta_bound: float, count: int, grid: float = GRID) -> Runs:
+def uniform(
+    run: Run, problem: Linear, noise: float, theta_bound: float, count: int, grid: float = GRID
+) -> Runs:
     stop = {UNIFORM: gap_stop(noise, DELTA, LAM, theta_bound)}
     return fixed_sequence(problem, uniform_pulls(problem.means.size), stop, count, run.seed, grid)
 
@@ -139,15 +190,31 @@ def lowest(estimates: Mapping[Case, Estimate]) -> tuple[Case, Estimate]:
     return where, estimates[where]
 
 
-def at_least_times(key: str, text: str, paper: str, ours: Estimate, least: float, where: str = "", remark: str = "") -> Row:
-    """A claimed factor between mean sample numbers: above `least`; partly: above 1. where: the case it comes from."""
+def at_least_times(
+    key: str, text: str, paper: str, ours: Estimate, least: float, where: str = "", remark: str = ""
+) -> Row:
+    """A claimed factor between mean sample numbers: above `least`; partly: above 1. where: the case
+    it comes from."""
     words = f"{ours.value:.3g} times, {where}" if where else f"{ours.value:.3g} times"
-    return row_of(key, text, paper, words, above(ours, least, partly=1.0 if least > 1.0 else None), se=ours.se, remark=remark)
+    return row_of(
+        key,
+        text,
+        paper,
+        words,
+        above(ours, least, partly=1.0 if least > 1.0 else None),
+        se=ours.se,
+        remark=remark,
+    )
 
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
     wrong, total = errors(runs, lingape=True)
-    text = f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = gap/2"
+    text = (
+        f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs "
+        f"with ε = 0 "
+        f"and ε = "
+        f"gap/2"
+    )
     return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 
 
@@ -158,7 +225,12 @@ def others_err(runs: list[tuple[Runs, int]]) -> Row:
 
 
 def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
-    named = [(item["arm"], best) for methods, best in runs for name, item in methods.items() if (name in (ZERO, HALF, RATIO)) == lingape]
+    named = [
+        (item["arm"], best)
+        for methods, best in runs
+        for name, item in methods.items()
+        if (name in (ZERO, HALF, RATIO)) == lingape
+    ]
     return sum(int((arm != best).sum()) for arm, best in named), sum(arm.size for arm, _ in named)
 
 
@@ -166,31 +238,51 @@ def adaptive(cases: Mapping[Case, Runs], arms: str, unit: str, symbol: str) -> R
     for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
         case, least = lowest({case: factor(runs, name, STATIC) for case, runs in cases.items()})
         text = f"{arms} arms: {name} / XY-static, least over {unit}"
-        yield at_least_times(key, text, "at least 5" if key != OURS else "–", least, 5.0, f"{symbol}{case:g}")
+        yield at_least_times(
+            key, text, "at least 5" if key != OURS else "–", least, 5.0, f"{symbol}{case:g}"
+        )
 
 
-def table(cases: Mapping[Case, Runs], key: str, best: Mapping[Case, int] | None = None) -> pd.DataFrame:
-    """Mean rounds with standard error and wrong answers of every method in every case; best: the best arms, default 0."""
+def table(
+    cases: Mapping[Case, Runs], key: str, best: Mapping[Case, int] | None = None
+) -> pd.DataFrame:
+    """Mean rounds with standard error and wrong answers of every method in every case; best: the
+    best arms, default 0."""
     rows = []
     for case, runs in cases.items():
         right = best[case] if best is not None else 0
         for name, item in runs.items():
             mean, se = samples(item["rounds"])
-            rows.append({
-                key: case, "method": name, "samples": mean, "s.e.": se, "wrong": int((item["arm"] != right).sum()),
-                "runs": item["rounds"].size,
-            })  # fmt: skip
+            rows.append(
+                {
+                    key: case,
+                    "method": name,
+                    "samples": mean,
+                    "s.e.": se,
+                    "wrong": int((item["arm"] != right).sum()),
+                    "runs": item["rounds"].size,
+                }
+            )
     return pd.DataFrame(rows)
 
 
 def lines(rows: pd.DataFrame, x: str, label: str) -> Figure:
-    """Samples against x on a log scale, one line a method; XY-oracle once, there are ten colours."""
+    """Samples against x on a log scale, one line a method; XY-oracle once, there are ten
+    colours."""
     plot, (axes,) = style.figure()
     looks = palette("lingape")
     for name, part in rows[rows["method"] != ORACLE].groupby("method", sort=False):
         dashes = {ZERO: "-", HALF: "-", RATIO: ":"}.get(str(name), "--")
         axes.errorbar(
-            part[x], part["samples"], yerr=part["s.e."], label=name, color=looks.colour(str(name)), marker="o", ms=3, lw=1.2, ls=dashes
+            part[x],
+            part["samples"],
+            yerr=part["s.e."],
+            label=name,
+            color=looks.colour(str(name)),
+            marker="o",
+            ms=3,
+            lw=1.2,
+            ls=dashes,
         )
     axes.set(yscale="log", xlabel=label, ylabel="samples until the stop")
     style.legend(axes)

@@ -1,8 +1,10 @@
-"""Long runs of policies whose sampling does not look at the rewards, or looks only between phases, by sufficient statistics.
+"""Long runs of policies whose sampling does not look at the rewards, or looks only between phases,
+by sufficient statistics.
 
-Between two looks at the data only the sum of each arm's rewards matters, and that can be drawn at once. `fixed_sequence` takes
-a sequence that no reward influences, the same for all seeds, and looks at it on a grid of rounds (each 0.5 % later than the one
-before, so a stop is seen at most that late). `by_phase` plays the phases of XY-adaptive and RAGE through the policies' own kernels.
+Between two looks at the data only the sum of each arm's rewards matters, and that can be drawn at
+once. `fixed_sequence` takes a sequence that no reward influences, the same for all seeds, and looks
+at it on a grid of rounds (each 0.5 % later than the one before, so a stop is seen at most that
+late). `by_phase` plays the phases of XY-adaptive and RAGE through the policies' own kernels.
 """
 
 import math
@@ -18,7 +20,13 @@ from tightrope.core.streams import NOISE, POLICY, stream
 from tightrope.core.verbs import describe as described
 from tightrope.core.verbs import init
 from tightrope.numerics.counts import determinant_radius, static_factor
-from tightrope.policies.identification.models import PairRidge, coordinates, learn, new_pair_ridge, refactorise
+from tightrope.policies.identification.models import (
+    PairRidge,
+    coordinates,
+    learn,
+    new_pair_ridge,
+    refactorise,
+)
 from tightrope.policies.identification.rage import end_phase as end_rage
 from tightrope.policies.identification.sampling import shrinking_arm
 from tightrope.policies.identification.stopping import SQRT8
@@ -41,8 +49,13 @@ def greedy_rounds(model, among, rounds, rng):
 
 
 def static_pulls(X: np.ndarray, exact: int, seed: int) -> Callable[[int], np.ndarray]:
-    """Pull counts of XY-static after n rounds, n increasing; after `exact` rounds the shares stay as they are."""
-    model, everyone, rng = new_pair_ridge(coordinates(X, 0.0)), np.ones(len(X), dtype=np.bool_), stream(seed, 0, POLICY)
+    """Pull counts of XY-static after n rounds, n increasing; after `exact` rounds the shares stay
+    as they are."""
+    model, everyone, rng = (
+        new_pair_ridge(coordinates(X, 0.0)),
+        np.ones(len(X), dtype=np.bool_),
+        stream(seed, 0, POLICY),
+    )
 
     def pulls(n: int) -> np.ndarray:
         behind = min(n, exact) - int(model.progress[0]["rounds"])
@@ -60,14 +73,17 @@ def uniform_pulls(K: int) -> Callable[[int], np.ndarray]:
 def reward_sums(problem: Linear, pulls: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Sums of so many rewards of each arm: (K,)."""
     if problem.rewards == 0:
-        return np.asarray(pulls * problem.means + problem.noise * np.sqrt(pulls) * rng.standard_normal(pulls.size))
+        return np.asarray(
+            pulls * problem.means + problem.noise * np.sqrt(pulls) * rng.standard_normal(pulls.size)
+        )
     share = problem.means if problem.rewards == 1 else (1.0 + problem.means) / 2.0
     ones = rng.binomial(np.round(pulls).astype(np.int64), np.clip(share, 0.0, 1.0))
     return np.asarray(ones if problem.rewards == 1 else 2.0 * ones - np.round(pulls))
 
 
 class Stop(TypedDict):
-    """A stopping rule. factor: of the widths, from the rounds, the number of arms and log det(A)."""
+    """A stopping rule. factor: of the widths, from the rounds, the number of arms and log
+    det(A)."""
 
     lam: float
     strict: bool
@@ -76,24 +92,48 @@ class Stop(TypedDict):
 
 
 def static_stop(noise: float, delta: float, constant: float = SQRT8, epsilon: float = 0.0) -> Stop:
-    return {"lam": 0.0, "strict": True, "epsilon": epsilon, "factor": lambda n, K, log_det: static_factor(constant, noise, n, K, delta)}
+    return {
+        "lam": 0.0,
+        "strict": True,
+        "epsilon": epsilon,
+        "factor": lambda n, K, log_det: static_factor(constant, noise, n, K, delta),
+    }
 
 
-def gap_stop(noise: float, delta: float, lam: float, theta_bound: float, epsilon: float = 0.0) -> Stop:
-    return {"lam": lam, "strict": False, "epsilon": epsilon,
-            "factor": lambda n, K, log_det: determinant_radius(noise, delta / K**2, log_det, lam, theta_bound)}  # fmt: skip
+def gap_stop(
+    noise: float, delta: float, lam: float, theta_bound: float, epsilon: float = 0.0
+) -> Stop:
+    return {
+        "lam": lam,
+        "strict": False,
+        "epsilon": epsilon,
+        "factor": lambda n, K, log_det: determinant_radius(
+            noise, delta / K**2, log_det, lam, theta_bound
+        ),
+    }
 
 
 def fixed_sequence(
-    problem: Linear, pulls_after: Callable[[int], np.ndarray], stops: dict[str, Stop], replications: int, seed: int, grid: float = GRID
+    problem: Linear,
+    pulls_after: Callable[[int], np.ndarray],
+    stops: dict[str, Stop],
+    replications: int,
+    seed: int,
+    grid: float = GRID,
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Rounds until each stop, the arm named and its pulls, for every seed along one sequence. grid: ratio of rounds with a look."""
+    """Rounds until each stop, the arm named and its pulls, for every seed along one sequence. grid:
+    ratio of rounds with a look."""
     X = coordinates(problem.features, 0.0).features
     K, d = X.shape
     rngs = [stream(seed, r, NOISE) for r in range(replications)]
     sums, before, n = np.zeros((replications, K)), np.zeros(K), K
     runs = {
-        name: {"rounds": np.zeros(replications), "arm": np.full(replications, -1), "pulls": np.zeros((replications, K))} for name in stops
+        name: {
+            "rounds": np.zeros(replications),
+            "arm": np.full(replications, -1),
+            "pulls": np.zeros((replications, K)),
+        }
+        for name in stops
     }
     while any((item["arm"] < 0).any() for item in runs.values()):
         pulls = pulls_after(n)
@@ -115,8 +155,12 @@ def fixed_sequence(
                 rows = np.flatnonzero(leaders == i)
                 Y = np.delete(X[i] - X, i, axis=0)
                 width = factor * np.sqrt(np.einsum("ki,ki->k", Y @ inverse, Y))
-                bound = (width - (means[rows, i : i + 1] - np.delete(means[rows], i, axis=1))).max(axis=1)
-                ends = rows[(bound < rule["epsilon"]) | ((bound == rule["epsilon"]) & (not rule["strict"]))]
+                bound = (width - (means[rows, i : i + 1] - np.delete(means[rows], i, axis=1))).max(
+                    axis=1
+                )
+                ends = rows[
+                    (bound < rule["epsilon"]) | ((bound == rule["epsilon"]) & (not rule["strict"]))
+                ]
                 item["rounds"][ends], item["arm"][ends], item["pulls"][ends] = n, i, pulls
         n = max(n + 1, int(n * grid))
     return runs
@@ -124,7 +168,8 @@ def fixed_sequence(
 
 @jit
 def greedy_until(model, among, target, most, rng):
-    """XY-adaptive's sequence for the survivors until their widest difference is down to target, or for `most` rounds; the width then."""
+    """XY-adaptive's sequence for the survivors until their widest difference is down to target, or
+    for `most` rounds; the width then."""
     K = model.mean.shape[0]
     top = math.inf
     while model.progress[0]["rounds"] < K or (top > target and model.progress[0]["rounds"] < most):
@@ -134,11 +179,14 @@ def greedy_until(model, among, target, most, rng):
     return top
 
 
-def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, seed: int, exact: int = 100_000) -> dict[str, np.ndarray]:
-    """XY-adaptive phase by phase. A phase follows the greedy sequence for at most `exact` rounds; then its shares stay.
+def adaptive_by_phase(
+    problem: Linear, policy: XYAdaptive, replications: int, seed: int, exact: int = 100_000
+) -> dict[str, np.ndarray]:
+    """XY-adaptive phase by phase. A phase follows the greedy sequence for at most `exact` rounds;
+    then its shares stay.
 
-    Beside rounds and the arm named: fewest, the smallest number of survivors at the start of a phase, and survivors and rounds of the
-    last phase.
+    Beside rounds and the arm named: fewest, the smallest number of survivors at the start of a
+    phase, and survivors and rounds of the last phase.
     """
     cache: dict[tuple[bytes, float], np.ndarray] = {}
     rows = []
@@ -146,9 +194,13 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
         rng, state, phases = stream(seed, r, NOISE), init(policy, described(problem)), []
         while not state.answer[0]["certified"]:
             target = state.answer[0]["target"]
-            if target < 0:  # the first phase is measured against the width after one pull of every arm
+            if (
+                target < 0
+            ):  # the first phase is measured against the width after one pull of every arm
                 start = new_pair_ridge(coordinates(state.model.features, 0.0))
-                target = policy.alpha * greedy_until(start, state.survivors, math.inf, 0, stream(seed, 0, POLICY))
+                target = policy.alpha * greedy_until(
+                    start, state.survivors, math.inf, 0, stream(seed, 0, POLICY)
+                )
             key = (state.survivors.tobytes(), float(target))
             if key not in cache:
                 model = new_pair_ridge(coordinates(state.model.features, 0.0))
@@ -158,12 +210,16 @@ def adaptive_by_phase(problem: Linear, policy: XYAdaptive, replications: int, se
             phases.append((int(state.survivors.sum()), float(cache[key].sum())))
             end_adaptive(policy, state, widest(state.model.pair_square, state.survivors))
         least = min(survivors for survivors, _ in phases)
-        rows.append((sum(pulls for _, pulls in phases), int(state.answer[0]["leader"]), least, *phases[-1]))
+        rows.append(
+            (sum(pulls for _, pulls in phases), int(state.answer[0]["leader"]), least, *phases[-1])
+        )
     names = ("rounds", "arm", "fewest", "last_survivors", "last_rounds")
     return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
 
 
-def rage_by_phase(problem: Linear, policy: Policy, replications: int, seed: int) -> dict[str, np.ndarray]:
+def rage_by_phase(
+    problem: Linear, policy: Policy, replications: int, seed: int
+) -> dict[str, np.ndarray]:
     rows = []
     for r in range(replications):
         rng, state, total = stream(seed, r, NOISE), init(policy, described(problem)), 0.0

@@ -1,4 +1,5 @@
-"""Arms in [0, 1]: a grid against HOO and Zooming, with the grid's own share of the regret; and contexts with similarities."""
+"""Arms in [0, 1]: a grid against HOO and Zooming, with the grid's own share of the regret; and
+contexts with similarities."""
 
 from typing import NamedTuple
 
@@ -19,7 +20,8 @@ REMARK = "The regret is dominated by the grid's own share where the peak lies fa
 
 
 class ShapeCase(NamedTuple):
-    """The runs on one shape, those that judge OSLB, and how far the best points of the coarse and the fine grid are below the peak."""
+    """The runs on one shape, those that judge OSLB, and how far the best points of the coarse and
+    the fine grid are below the peak."""
 
     result: Result
     of_oslb: Result
@@ -32,7 +34,8 @@ def targets() -> dict[str, Shape]:
 
 
 def bounds(shape: Shape) -> tuple[float, float]:
-    """The peak and the Lipschitz constant of a shape, on 2e6 even points (the constant rounded up by 1e-6)."""
+    """The peak and the Lipschitz constant of a shape, on 2e6 even points (the constant rounded up
+    by 1e-6)."""
     x = np.linspace(0.0, 1.0, 2_000_001)
     y = shape(x)
     return float(y.max()), float(np.abs(np.diff(y)).max() * 2e6 * (1 + 1e-6))
@@ -46,7 +49,9 @@ def on_grid(shape: Shape, points: np.ndarray) -> problems.Lipschitz:
 
 def data(run: Run) -> dict[str, ShapeCase]:
     horizon, runs = run.at(smoke=(1000, 3), laptop=(30_000, 20), paper=(100_000, 50))
-    more = run.at(smoke={"triangle": 4}, laptop={}, paper={"triangle": 2000})  # runs of OSLB and its rivals where they are close
+    more = run.at(
+        smoke={"triangle": 4}, laptop={}, paper={"triangle": 2000}
+    )  # runs of OSLB and its rivals where they are close
     grid, fine = discretize(horizon), np.linspace(0.0, 1.0, FINE_ARMS)
     cases = {}
     for name, shape in targets().items():
@@ -65,16 +70,29 @@ def data(run: Run) -> dict[str, ShapeCase]:
         if name in more:
             options = {"horizon": horizon, "replications": more[name], "checkpoints": [horizon]}
             oslb = run.simulate(f"grid-more-{name}", coarse, {"OSLB": policies["OSLB"]}, **options)
-            of_oslb = join_results(oslb, run.simulate(f"line-more-{name}", dense, rivals, **options))
-        cases[name] = ShapeCase(result, of_oslb, coarse.best - coarse.means.max(), dense.best - dense.means.max())
+            of_oslb = join_results(
+                oslb, run.simulate(f"line-more-{name}", dense, rivals, **options)
+            )
+        cases[name] = ShapeCase(
+            result, of_oslb, coarse.best - coarse.means.max(), dense.best - dense.means.max()
+        )
     return cases
 
 
 def score(cases: dict[str, ShapeCase]) -> list[Row]:
     return [
-        order("continuous", name, case.of_oslb if better == "OSLB" else case.result, better, worse, remark=REMARK)
-        for name, case in cases.items() for better in ON_GRID for worse in RIVALS
-    ]  # fmt: skip
+        order(
+            "continuous",
+            name,
+            case.of_oslb if better == "OSLB" else case.result,
+            better,
+            worse,
+            remark=REMARK,
+        )
+        for name, case in cases.items()
+        for better in ON_GRID
+        for worse in RIVALS
+    ]
 
 
 def tables(cases: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
@@ -83,7 +101,8 @@ def tables(cases: dict[str, ShapeCase]) -> dict[str, pd.DataFrame]:
         horizon, table = int(case.result.rounds[-1]), summary(case.result)
         table.insert(0, "shape", name)
         table["of which the grid's share"] = [
-            horizon * (case.lost_fine if policy in RIVALS else case.lost) for policy in case.result.policies
+            horizon * (case.lost_fine if policy in RIVALS else case.lost)
+            for policy in case.result.policies
         ]
         rows.append(table)
     return {"regret against the peak": pd.concat(rows, ignore_index=True)}
@@ -94,12 +113,21 @@ def plot(cases: dict[str, ShapeCase]) -> dict[str, Figure]:
 
 
 notes = (
-    f"The grid is that of discretize; HOO and Zooming choose among {FINE_ARMS} points. Runs are paired by their noise; at paper scale OSLB "
-    "and its rivals have more where they are close. Most of the gain comes from the grid itself: see KL-UCB on it."
+    f"The grid is that of discretize; HOO and Zooming choose among {FINE_ARMS} "
+    f"points. "
+    f"Runs are "
+    f"paired by their "
+    f"noise; at paper "
+    f"scale OSLB "
+    "and its rivals have more where they are close. Most of the gain comes from "
+    "the grid "
+    "itself: "
+    "see KL-UCB on it."
 )
 
 
-# Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|, pooled or one bandit per context.
+# Contextual bandits with similarities: 5 contexts, 9 arms, mean 0.85 - 0.6 |x - y|, pooled or one
+# bandit per context.
 
 
 CONTEXTS, ARMS, L = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 9), 0.6
@@ -114,16 +142,19 @@ def problem(between_contexts: float) -> problems.ContextualLipschitz:
 def constant(between_contexts: float) -> float:
     """C(theta) when contexts inform each other through this constant."""
     p = problem(between_contexts)
-    return lipschitz_lower_bound(p.means, distances=p.distances, lipschitz=1.0, contexts=p.contexts).value
+    return lipschitz_lower_bound(
+        p.means, distances=p.distances, lipschitz=1.0, contexts=p.contexts
+    ).value
 
 
 def contextual_data(run: Run) -> Result:
     horizon, runs = run.at(smoke=(2000, 3), laptop=(100_000, 20), paper=(100_000, 200))
     players = {
-        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0, loglog=LOGLOG),
+        "CKL-UCB": P.CKLUCB(lipschitz=1.0, loglog=LOGLOG),
+        "TrackCKLUCB": P.TrackCKLUCB(lipschitz=1.0, loglog=LOGLOG),
         "OSLB": P.OSLB(lipschitz=1.0, loglog=LOGLOG),
         "KL-UCB per context": P.KLUCB(c=LOGLOG),
-    }  # fmt: skip
+    }
     first = run.simulate("pooled", problem(L), players, horizon=horizon, replications=runs)
     second = run.simulate(
         "apart",
@@ -138,7 +169,9 @@ def contextual_data(run: Run) -> Result:
 def contextual_score(result: Result) -> list[Row]:
     pooled, apart = constant(L), constant(APART_CONSTANT)
     gain = 100 * (1 - pooled / apart)
-    text = f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
+    text = (
+        f"pooling over contexts lowers C(theta), {apart:.4g} apart, {pooled:.4g} pooled (per cent)"
+    )
     return [
         judged(
             "contextual",
@@ -148,14 +181,29 @@ def contextual_score(result: Result) -> list[Row]:
             below,
         ),
         order("contextual", "45 pairs", result, "CKL-UCB", "KL-UCB per context"),
-        order("contextual", "45 pairs", result, "CKL-UCB", "CKL-UCB per context", remark="Pooling gains little; see C(theta)."),
-        row_of(OURS, text, "8-11", gain, within(Estimate(gain, 0.0), 10.0, 5.0, partly=gain > 0, words="above 0")),
+        order(
+            "contextual",
+            "45 pairs",
+            result,
+            "CKL-UCB",
+            "CKL-UCB per context",
+            remark="Pooling gains little; see C(theta).",
+        ),
+        row_of(
+            OURS,
+            text,
+            "8-11",
+            gain,
+            within(Estimate(gain, 0.0), 10.0, 5.0, partly=gain > 0, words="above 0"),
+        ),
     ]
 
 
 def contextual_tables(result: Result) -> dict[str, pd.DataFrame]:
     pooled, apart = constant(L), constant(APART_CONSTANT)
-    bounds = pd.DataFrame([{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}])
+    bounds = pd.DataFrame(
+        [{"contexts": "pooled", "C(theta)": pooled}, {"contexts": "apart", "C(theta)": apart}]
+    )
     return {"regret": summary(result, pooled), "bounds": bounds}
 
 

@@ -1,4 +1,5 @@
-"""Discrete Lipschitz bandits (sections 3 to 5): four instances, what a wrong L costs, and the asymptotic slope (Theorem 3.1)."""
+"""Discrete Lipschitz bandits (sections 3 to 5): four instances, what a wrong L costs, and the
+asymptotic slope (Theorem 3.1)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -13,7 +14,21 @@ from tightrope import Result, lipschitz_lower_bound
 from tightrope.core.policy import Policy
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, Rows, above, at_least, below, estimate, in_reading, judged, near, paired_mean, row_of
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    Rows,
+    above,
+    at_least,
+    below,
+    estimate,
+    in_reading,
+    judged,
+    near,
+    paired_mean,
+    row_of,
+)
 from .settings import (
     ALIKE_SHARE,
     LOGLOG,
@@ -31,19 +46,26 @@ from .settings import (
     summary,
 )
 
-# The asymptotic slope: regret between T/10 and T against C(theta) ln 10 on the steep instance (Theorem 3.1).
+# The asymptotic slope: regret between T/10 and T against C(theta) ln 10 on the steep instance
+# (Theorem 3.1).
 
 
 NAME, ARMS = "steep", 17
-WHY_NOISY = "Single runs that follow a wrong leader decide the mean of OSLB; its median is far lower."
-# Chosen on 1,500 runs of OSLB on other streams (seed 1007): a single wild run in 400 adds at most .2 to the mean growth, and the
-# mean of 4,000 runs lies 5.7 standard errors above its limit (2.9 with a ratio of 5, which cuts off two fifths of OSLB's growth).
+WHY_NOISY = (
+    "Single runs that follow a wrong leader decide the mean of OSLB; its median is far lower."
+)
+# Chosen on 1,500 runs of OSLB on other streams (seed 1007): a single wild run in 400 adds at most
+# .2 to the mean growth, and the mean of 4,000 runs lies 5.7 standard errors above its limit (2.9
+# with a ratio of 5, which cuts off two fifths of OSLB's growth).
 CAP_RATIO = 10.0
-LEAST_SHARE = 0.8  # a growth above this part of C(theta) does not contradict the lower bound: one decade of rounds is not the limit
+# a growth above this part of C(theta) does not contradict the lower bound: one decade of rounds is
+# not the limit
+LEAST_SHARE = 0.8
 
 
 class SlopeRuns(NamedTuple):
-    """The runs, more of some policies, OSLB's pulls after a tenth of the rounds, and the rates c_k that it should explore at."""
+    """The runs, more of some policies, OSLB's pulls after a tenth of the rounds, and the rates c_k
+    that it should explore at."""
 
     result: Result
     steadier: dict[str, Result]  # by policy
@@ -54,38 +76,56 @@ class SlopeRuns(NamedTuple):
 def slope_data(run: Run, loglog: float = LOGLOG) -> SlopeRuns:
     """The three structured policies and KL-UCB, with this weight of ln ln n in f(n)."""
     horizon, runs = run.at(smoke=(3000, 3), laptop=(1_000_000, 30), paper=(1_000_000, 400))
-    more = run.at(smoke={"CKL-UCB": 4}, laptop={"CKL-UCB": 100}, paper={"CKL-UCB": 1000, "OSLB": 4000})  # runs for the growth alone
+    more = run.at(
+        smoke={"CKL-UCB": 4}, laptop={"CKL-UCB": 100}, paper={"CKL-UCB": 1000, "OSLB": 4000}
+    )  # runs for the growth alone
     problem = instance(NAME, ARMS)
     L = problem.lipschitz
     players = {
-        "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=loglog), "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L, loglog=loglog),
+        "CKL-UCB": P.CKLUCB(lipschitz=L, loglog=loglog),
+        "TrackCKLUCB": P.TrackCKLUCB(lipschitz=L, loglog=loglog),
         "OSLB": P.OSLB(lipschitz=L, loglog=loglog),
         "KL-UCB": P.KLUCB(c=loglog),
-    }  # fmt: skip
+    }
     result = run.simulate("slope", problem, players, horizon=horizon, replications=runs)
     steadier = {
-        name: run.simulate(f"slope-more-{name}", problem, {name: players[name]}, horizon=horizon, replications=count)
+        name: run.simulate(
+            f"slope-more-{name}",
+            problem,
+            {name: players[name]},
+            horizon=horizon,
+            replications=count,
+        )
         for name, count in more.items()
     }
     # The same streams: these rounds are the beginning of those runs.
-    start = run.simulate("slope-start", problem, {"OSLB": players["OSLB"]}, horizon=horizon // 10, replications=runs)
+    start = run.simulate(
+        "slope-start", problem, {"OSLB": players["OSLB"]}, horizon=horizon // 10, replications=runs
+    )
     rates = lipschitz_lower_bound(problem.means, distances=problem.distances, lipschitz=L).rates
     return SlopeRuns(result, steadier, start.pulls["OSLB"], rates)
 
 
 def slope_score(runs: SlopeRuns) -> list[Row]:
-    """No policy grows below C(theta) ln T, OSLB not above it either, KL-UCB faster; OSLB explores at the rates c_k."""
+    """No policy grows below C(theta) ln T, OSLB not above it either, KL-UCB faster; OSLB explores
+    at the rates c_k."""
     result, problem = runs.result, instance(NAME, ARMS)
     C, unrelated = constant(problem), constant(problem, UNRELATED_CONSTANT)
     every = {name: growths(runs.steadier.get(name, result), name) for name in result.policies}
     grown = {name: estimate(by_run) for name, by_run in every.items()}
     at_end = f"T = {result.rounds[-1]}"
-    text = f"KL-UCB, blind to the structure, grows faster than C ln T (its own limit: {unrelated:.3g})"
+    text = (
+        f"KL-UCB, blind to the structure, grows faster than C ln T (its own limit: {unrelated:.3g})"
+    )
     return [
         *(not_below(name, by_run, C) for name, by_run in every.items()),
         optimal("oslb-optimal", "OSLB", grown["OSLB"], C),
-        *growth_of_cklucb(f"{NAME}, {at_end}", grown["CKL-UCB"], growth_below(result, "CKL-UCB", "KL-UCB"), C),
-        row_of("gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)),
+        *growth_of_cklucb(
+            f"{NAME}, {at_end}", grown["CKL-UCB"], growth_below(result, "CKL-UCB", "KL-UCB"), C
+        ),
+        row_of(
+            "gain-of-structure", text, f"above {C:.3g}", grown["KL-UCB"], above(grown["KL-UCB"], C)
+        ),
         *plays(runs.earlier, result.pulls["OSLB"], runs.rates, 10.0),
         order("oslb-exploits", at_end, result, "OSLB", "KL-UCB", remark=WHY_NOISY),
         order("ckl-exploits", at_end, result, "CKL-UCB", "KL-UCB"),
@@ -96,23 +136,47 @@ def slope_score(runs: SlopeRuns) -> list[Row]:
 
 
 def not_below(name: str, growth_of_runs: np.ndarray, bound: float) -> Row:
-    """Whether a policy's growth agrees with the lower bound. Runs that grow much faster count as CAP times it, which can only hurt."""
+    """Whether a policy's growth agrees with the lower bound. Runs that grow much faster count as
+    CAP times it, which can only hurt."""
     limit = f"limit: {LEAST_SHARE:g} C; no run as more than {CAP_RATIO:g} C"
     text = f"{name} does not grow more slowly than C(theta) ln T, C = {bound:.3g} ({limit})"
     return judged(
-        "theorem-3-1", text, f"at least {bound:.3g}", estimate(np.minimum(growth_of_runs, CAP_RATIO * bound)), above, LEAST_SHARE * bound
+        "theorem-3-1",
+        text,
+        f"at least {bound:.3g}",
+        estimate(np.minimum(growth_of_runs, CAP_RATIO * bound)),
+        above,
+        LEAST_SHARE * bound,
     )
 
 
 def optimal(key: str, name: str, grown: Estimate, bound: float) -> Row:
-    text = f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: {1 + ALIKE_SHARE:g} of it)"
-    return row_of(key, text, f"at most {bound:.3g}", grown, below(grown, (1 + ALIKE_SHARE) * bound), remark=WHY_NOISY)
+    text = (
+        f"{name} does not grow faster than C(theta) ln T, C = "
+        f"{bound:.3g} "
+        f"(limit: "
+        f"{1 + ALIKE_SHARE:g} of it)"
+    )
+    return row_of(
+        key,
+        text,
+        f"at most {bound:.3g}",
+        grown,
+        below(grown, (1 + ALIKE_SHARE) * bound),
+        remark=WHY_NOISY,
+    )
 
 
 def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: float) -> Rows:
-    """Plays of each arm that should have at least one per unit of ln n, between T / decade and T, against c_k ln(decade)."""
+    """Plays of each arm that should have at least one per unit of ln n, between T / decade and T,
+    against c_k ln(decade)."""
     for arm in np.flatnonzero(rates >= 1.0):
-        text = f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade of rounds (ratio)"
+        text = (
+            f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per "
+            f"ln n over "
+            f"the last "
+            f"decade of rounds (ratio)"
+        )
         yield judged(
             "plays-of-oslb",
             text,
@@ -127,11 +191,17 @@ def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: flo
 
 def slope_tables(runs: SlopeRuns) -> dict[str, pd.DataFrame]:
     rounds = runs.result.rounds[-1]
-    by_arm = pd.DataFrame({
-        "arm": np.arange(ARMS), "mean": instance(NAME, ARMS).means, "c": runs.rates, "c ln T": runs.rates * np.log(rounds),
-        "pulls": runs.result.pulls["OSLB"].mean(axis=0), "median": np.median(runs.result.pulls["OSLB"], axis=0),
-        "of which in the last decade": (runs.result.pulls["OSLB"] - runs.earlier).mean(axis=0),
-    })  # fmt: skip
+    by_arm = pd.DataFrame(
+        {
+            "arm": np.arange(ARMS),
+            "mean": instance(NAME, ARMS).means,
+            "c": runs.rates,
+            "c ln T": runs.rates * np.log(rounds),
+            "pulls": runs.result.pulls["OSLB"].mean(axis=0),
+            "median": np.median(runs.result.pulls["OSLB"], axis=0),
+            "of which in the last decade": (runs.result.pulls["OSLB"] - runs.earlier).mean(axis=0),
+        }
+    )
     return {"slope": summary(runs.result, constant(instance(NAME, ARMS))), "OSLB's pulls": by_arm}
 
 
@@ -139,27 +209,53 @@ def slope_plot(runs: SlopeRuns) -> dict[str, Figure]:
     return {"slope": panels({f"{NAME}, K = {ARMS}": runs.result})}
 
 
-slope_notes = "Growth is (R(T) - R(T/10)) / ln 10; that of some policies is of more runs than the table's."
+slope_notes = (
+    "Growth is (R(T) - R(T/10)) / ln 10; that of some policies is of more runs than the table's."
+)
 
 
-FACTORS = {"0.25 L": 0.25, "0.5 L": 0.5, "L": 1.0, "1.5 L": 1.5, "2 L": 2.0, "4 L": 4.0, "L = inf": 1e6}
+FACTORS = {
+    "0.25 L": 0.25,
+    "0.5 L": 0.5,
+    "L": 1.0,
+    "1.5 L": 1.5,
+    "2 L": 2.0,
+    "4 L": 4.0,
+    "L = inf": 1e6,
+}
 MAIN_POLICIES = ("CKL-UCB", "KL-UCB", "UCB1", "UCB, sqrt(ln n / 2t)")
 DRAWN_POLICIES = ["CKL-UCB", "TrackCKLUCB", "OSLB", "KL-UCB", "UCB, sqrt(ln n / 2t)"]
 FORCING_POLICIES = ("CKL-UCB", "CKL-UCB, plain")
-WITH_OSLB = ("CKL-UCB", "CKL-UCB, 2 L", "TrackCKLUCB", "OSLB", "KL-UCB")  # OSLB takes ten times as long, so that its runs are fewer
+WITH_OSLB = (
+    "CKL-UCB",
+    "CKL-UCB, 2 L",
+    "TrackCKLUCB",
+    "OSLB",
+    "KL-UCB",
+)  # OSLB takes ten times as long, so that its runs are fewer
 HORIZONS = {"smoke": 1500, "laptop": 100_000, "paper": 100_000}
 DIVISOR = 100  # rounds are early up to the horizon divided by this
 SAME_RATIO = 1.1  # regret that is at most so many times as large counts as the same
 FAILURE_RATIO = 2.0  # a run is bad from so many times KL-UCB's mean regret
 WHY_OSLB_FAILS = (
-    "At these horizons the program on noisy means refutes over-estimated arms through worse neighbours, and the leader starves."
+    "At these horizons the program on noisy means "
+    "refutes "
+    "over-estimated arms "
+    "through worse "
+    "neighbours, and the "
+    "leader starves."
 )
-WHY_TIGHT_FAILS = "With tight L about K/4 of noise enters the best arm's sum on average, more than a small f(n) covers."
+WHY_TIGHT_FAILS = (
+    "With tight L about K/4 of noise enters the best "
+    "arm's sum on "
+    "average, more "
+    "than a small f(n) covers."
+)
 
 
 class InstanceCase(NamedTuple):
-    """One instance: all policies, with the runs that each has most of; WITH_OSLB and FORCING_POLICIES on the same streams; CKL-UCB's
-    early pulls; gaps; C(theta)."""
+    """One instance: all policies, with the runs that each has most of; WITH_OSLB and
+    FORCING_POLICIES on the same streams; CKL-UCB's early pulls; gaps; C(theta)."""
 
     name: str
     K: int
@@ -196,8 +292,11 @@ def line_up(L: float, loglog: float) -> dict[str, Policy]:
     }
 
 
-def data(run: Run, loglog: Callable[[int], float] = lambda _: LOGLOG, sizes: tuple[int, ...] = (17, 46)) -> DiscreteRuns:
-    """Four instances for every K of `sizes`, and a wrong L at K = 17. loglog: the weight of ln ln n in f(n), by K."""
+def data(
+    run: Run, loglog: Callable[[int], float] = lambda _: LOGLOG, sizes: tuple[int, ...] = (17, 46)
+) -> DiscreteRuns:
+    """Four instances for every K of `sizes`, and a wrong L at K = 17. loglog: the weight of ln ln n
+    in f(n), by K."""
     every = ("triangle", "steep", "quadratic", "two peaks")
     played = run.at(smoke=(17,), laptop=(17, 46), paper=(17, 46))
     names = run.at(smoke=("steep",), laptop=every, paper=every)
@@ -206,39 +305,66 @@ def data(run: Run, loglog: Callable[[int], float] = lambda _: LOGLOG, sizes: tup
     wrong = {}
     for name in run.at(smoke=("steep",), laptop=("triangle", "steep"), paper=every):
         problem = instance(name, 17)
-        variants = {label: P.CKLUCB(lipschitz=factor * problem.lipschitz, loglog=loglog(17)) for label, factor in FACTORS.items()}
-        wrong[name] = run.simulate(f"wrong-{name}", problem, variants, horizon=run.at(**HORIZONS), replications=runs)
+        variants = {
+            label: P.CKLUCB(lipschitz=factor * problem.lipschitz, loglog=loglog(17))
+            for label, factor in FACTORS.items()
+        }
+        wrong[name] = run.simulate(
+            f"wrong-{name}", problem, variants, horizon=run.at(**HORIZONS), replications=runs
+        )
     return DiscreteRuns(cases, wrong)
 
 
 def play(run: Run, name: str, K: int, loglog: float) -> InstanceCase:
-    """All policies on one instance. Single runs far above the rest decide the means that claims compare: these have more runs."""
+    """All policies on one instance. Single runs far above the rest decide the means that claims
+    compare: these have more runs."""
     horizon = run.at(**HORIZONS)
     problem = instance(name, K)
     policies = line_up(problem.lipschitz, loglog)
 
-    def simulated(label: str, names: Iterable[str], replications: int, rounds: int = horizon) -> Result:
+    def simulated(
+        label: str, names: Iterable[str], replications: int, rounds: int = horizon
+    ) -> Result:
         return run.simulate(
-            f"{label}-{name}-{K}", problem, {key: policies[key] for key in names}, horizon=rounds, replications=replications
+            f"{label}-{name}-{K}",
+            problem,
+            {key: policies[key] for key in names},
+            horizon=rounds,
+            replications=replications,
         )
 
     with_oslb = simulated("oslb", WITH_OSLB, run.at(smoke=3, laptop=20, paper=150))
-    main = simulated("main", MAIN_POLICIES, run.at(smoke=4, laptop={17: 60, 46: 40}[K], paper={17: 800, 46: 400}[K]))
-    close = 1000 if (name, K) == ("triangle", 46) else 400  # where the rank correlation is close to its limit
+    main = simulated(
+        "main",
+        MAIN_POLICIES,
+        run.at(smoke=4, laptop={17: 60, 46: 40}[K], paper={17: 800, 46: 400}[K]),
+    )
+    close = (
+        1000 if (name, K) == ("triangle", 46) else 400
+    )  # where the rank correlation is close to its limit
     pairs = run.at(smoke=4, laptop={17: 96, 46: 40}[K], paper=close)
     forcing = simulated("forcing", FORCING_POLICIES, pairs)
-    start = simulated("early", ["CKL-UCB"], pairs, horizon // DIVISOR)  # the beginning of those runs
+    start = simulated(
+        "early", ["CKL-UCB"], pairs, horizon // DIVISOR
+    )  # the beginning of those runs
     result = join_results(with_oslb, main)
     gaps = problem.means.max() - problem.means
-    return InstanceCase(name, K, result, with_oslb, forcing, start.pulls["CKL-UCB"], gaps, constant(problem))
+    return InstanceCase(
+        name, K, result, with_oslb, forcing, start.pulls["CKL-UCB"], gaps, constant(problem)
+    )
 
 
 def score(runs: DiscreteRuns) -> Rows:
     for case in runs.cases:
         label, result, tight = case.label, case.result, WHY_TIGHT_FAILS if case.K == 46 else ""
-        yield from [order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight) for worse in ("KL-UCB", "UCB1")]
+        yield from [
+            order("ckl-exploits", label, result, "CKL-UCB", worse, remark=tight)
+            for worse in ("KL-UCB", "UCB1")
+        ]
         yield order("oslb-exploits", label, case.with_oslb, "OSLB", "KL-UCB", remark=WHY_OSLB_FAILS)
-        yield from growth_of_cklucb(label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound)
+        yield from growth_of_cklucb(
+            label, growth(result, "CKL-UCB"), growth_below(result, "CKL-UCB", "KL-UCB"), case.bound
+        )
         yield without_forcing(label, case.forcing)
         yield robustness(label, case.with_oslb, result.regret["KL-UCB"][:, -1].mean())
         yield from low_arms_first(label, case.early, case.forcing.pulls["CKL-UCB"], case.gaps)
@@ -251,15 +377,26 @@ def score(runs: DiscreteRuns) -> Rows:
 def without_forcing(where: str, result: Result) -> Row:
     plain, forced = result.regret["CKL-UCB, plain"][:, -1], result.regret["CKL-UCB"][:, -1]
     text = f"{where}: regret without forced exploration less {SAME_RATIO:g} times that with it"
-    return judged("forcing-unnecessary", text, "below 0", paired_mean(plain, SAME_RATIO * forced), below)
+    return judged(
+        "forcing-unnecessary", text, "below 0", paired_mean(plain, SAME_RATIO * forced), below
+    )
 
 
 def robustness(where: str, result: Result, of_klucb: float) -> Row:
-    bad = {name: 1.0 * (result.regret[name][:, -1] > FAILURE_RATIO * of_klucb) for name in ("CKL-UCB", "OSLB")}
+    bad = {
+        name: 1.0 * (result.regret[name][:, -1] > FAILURE_RATIO * of_klucb)
+        for name in ("CKL-UCB", "OSLB")
+    }
     difference = paired_mean(bad["CKL-UCB"], bad["OSLB"])
     # Where no run is bad the next one may be.
     fewer = Estimate(difference.value, max(difference.se, 1.0 / bad["OSLB"].size))
-    text = f"{where}: CKL-UCB has fewer runs than OSLB with {FAILURE_RATIO:g} times the mean regret of KL-UCB (difference of the shares)"
+    text = (
+        f"{where}: CKL-UCB has fewer runs than OSLB with "
+        f"{FAILURE_RATIO:g} times "
+        f"the mean "
+        f"regret of KL-UCB "
+        f"(difference of the shares)"
+    )
     return row_of("ckl-robust", text, "below 0", fewer, below(fewer))
 
 
@@ -280,12 +417,25 @@ def ranks_agree(pulls: np.ndarray, gaps: np.ndarray) -> Estimate:
 
 
 def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.ndarray) -> list[Row]:
-    """Low arms take few plays, and are done with first. early, pulls: (runs, K) early on and in the end."""
+    """Low arms take few plays, and are done with first. early, pulls: (runs, K) early on and in the
+    end."""
     key = "low-arms-first"
     few, first = ranks_agree(pulls, gaps), paired_mean(*halves(early / pulls, gaps))
-    text = f"{where}: share of an arm's plays that fall into the first 1/{DIVISOR} of the rounds, worse half of the arms less better half"
+    text = (
+        f"{where}: share of an arm's plays that fall into the first "
+        f"1/{DIVISOR} of the "
+        f"rounds, "
+        f"worse half of the "
+        f"arms less better half"
+    )
     return [
-        row_of(key, f"{where}: rank correlation of an arm's mean with its plays", "high", few, above(few, 0.5, partly=0.0)),
+        row_of(
+            key,
+            f"{where}: rank correlation of an arm's mean with its plays",
+            "high",
+            few,
+            above(few, 0.5, partly=0.0),
+        ),
         row_of(key, text, "above 0", first, above(first)),
     ]
 
@@ -294,7 +444,15 @@ def half_of_the_constant(name: str, result: Result) -> Row:
     row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / 10)))
     curve = result.regret["0.5 L"]
     text = f"{name}, K = 17: half the true L makes regret linear (R(T) / R(T/10))"
-    return judged(OURS, text, "10", float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12)), at_least, 5, partly=2.5)
+    return judged(
+        OURS,
+        text,
+        "10",
+        float(curve[:, -1].mean() / max(curve[:, row].mean(), 1e-12)),
+        at_least,
+        5,
+        partly=2.5,
+    )
 
 
 def tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
@@ -304,20 +462,34 @@ def tables(runs: DiscreteRuns) -> dict[str, pd.DataFrame]:
         table.insert(0, "instance", name)
         rows.append(table)
     frames = {case.label: summary(case.result, case.bound) for case in runs.cases}
-    frames |= {f"{case.label}, forced exploration": summary(case.forcing, case.bound) for case in runs.cases}
+    frames |= {
+        f"{case.label}, forced exploration": summary(case.forcing, case.bound)
+        for case in runs.cases
+    }
     return frames | {"CKL-UCB told a wrong L": pd.concat(rows, ignore_index=True)}
 
 
 def plot(runs: DiscreteRuns) -> dict[str, Figure]:
     sizes = dict.fromkeys(case.K for case in runs.cases)
-    return {f"regret-{K}": panels({case.label: case.result for case in runs.cases if case.K == K}, DRAWN_POLICIES) for K in sizes}
+    return {
+        f"regret-{K}": panels(
+            {case.label: case.result for case in runs.cases if case.K == K}, DRAWN_POLICIES
+        )
+        for K in sizes
+    }
 
 
-notes = "The numbers of runs stand in the tables. The paper's own experiments are missing from its text; the settings are ours."
+notes = (
+    "The numbers of runs stand in the tables. The paper's own "
+    "experiments are "
+    "missing from "
+    "its text; the "
+    "settings are ours."
+)
 
 
-# The discrete instances with f(n) = ln n + (3K + 1) ln ln n, as the paper prints it for the proof of OSLB; K = 17, where it
-# is not yet larger than all that 10^5 rounds can tell.
+# The discrete instances with f(n) = ln n + (3K + 1) ln ln n, as the paper prints it for the proof
+# of OSLB; K = 17, where it is not yet larger than all that 10^5 rounds can tell.
 
 
 READING_PRINTED_LEVEL = "f(n) as printed"
@@ -325,7 +497,9 @@ READING_PRINTED_LEVEL = "f(n) as printed"
 
 def printed_level_data(run: Run) -> DiscreteRuns:
     """The data of `discrete` at the printed level, KL-UCB with the same f(n)."""
-    return data(replace(run, out=run.out / "runs" / "printed-level"), lambda K: 3.0 * K + 1.0, sizes=(17,))
+    return data(
+        replace(run, out=run.out / "runs" / "printed-level"), lambda K: 3.0 * K + 1.0, sizes=(17,)
+    )
 
 
 def printed_level_score(runs: DiscreteRuns) -> list[Row]:
@@ -335,7 +509,8 @@ def printed_level_score(runs: DiscreteRuns) -> list[Row]:
 printed_level_tables, printed_level_plot, printed_level_notes = tables, plot, notes
 
 
-# The discrete instances and the slope in another reading: f(n) = ln n, which lets single runs follow a wrong leader.
+# The discrete instances and the slope in another reading: f(n) = ln n, which lets single runs
+# follow a wrong leader.
 
 
 READING_LOWEST_LEVEL = "f(n) = ln n"
@@ -345,8 +520,12 @@ LowestRuns = tuple[DiscreteRuns, SlopeRuns]
 
 
 def lowest_level_data(run: Run) -> LowestRuns:
-    own = replace(run, out=run.out / "runs" / "lowest-level")  # the figures themselves keep runs of the same labels
-    sizes = run.at(smoke=(17,), laptop=(17,), paper=(17, 46))  # what is not counted takes less of a laptop's time
+    own = replace(
+        run, out=run.out / "runs" / "lowest-level"
+    )  # the figures themselves keep runs of the same labels
+    sizes = run.at(
+        smoke=(17,), laptop=(17,), paper=(17, 46)
+    )  # what is not counted takes less of a laptop's time
     return data(own, lambda _: 0.0, sizes), slope_data(own, 0.0)
 
 

@@ -29,19 +29,25 @@ def shapes(shift: float = 0.0) -> dict[str, Shape]:
         "triangle": lambda x: 0.8 - 0.5 * np.abs(x - 0.5 + shift),
         "steep": lambda x: 0.9 - 1.6 * np.abs(x - 0.5 + shift),
         "quadratic": lambda x: 0.9 - 2.4 * (x - 0.5 + shift) ** 2,
-        "two peaks": lambda x: np.maximum(0.3, np.maximum(0.85 - np.abs(x - 0.25 + shift), 0.75 - np.abs(x - 0.75 + shift))),
+        "two peaks": lambda x: np.maximum(
+            0.3, np.maximum(0.85 - np.abs(x - 0.25 + shift), 0.75 - np.abs(x - 0.75 + shift))
+        ),
     }
 
 
 def instance(name: str, K: int) -> problems.Lipschitz:
     points = np.linspace(0.0, 1.0, K)
     means = shapes()[name](points)
-    return problems.Lipschitz(points, means, lipschitz=float(np.abs(np.diff(means) / np.diff(points)).max()))
+    return problems.Lipschitz(
+        points, means, lipschitz=float(np.abs(np.diff(means) / np.diff(points)).max())
+    )
 
 
 def constant(problem: problems.Lipschitz, lipschitz: float | None = None) -> float:
     """C(theta) of a problem; with another L, what that L would make of it."""
-    return lipschitz_lower_bound(problem.means, distances=problem.distances, lipschitz=lipschitz or problem.lipschitz).value
+    return lipschitz_lower_bound(
+        problem.means, distances=problem.distances, lipschitz=lipschitz or problem.lipschitz
+    ).value
 
 
 def summary(result: Result, bound: float | None = None) -> pd.DataFrame:
@@ -49,10 +55,23 @@ def summary(result: Result, bound: float | None = None) -> pd.DataFrame:
     for name in result.policies:
         final = result.regret[name][:, -1]
         grown, se = growth(result, name)
-        rows.append({
-            "policy": name, "runs": final.size, "mean": final.mean(), "s.e.": float(standard_error(final)), "median": np.median(final),
-            "maximum": final.max(), "growth per ln T": grown, "s.e. of growth": se,
-        } | ({} if bound is None else {"C(theta)": bound, "C(theta) ln T": bound * np.log(result.rounds[-1])}))  # fmt: skip
+        rows.append(
+            {
+                "policy": name,
+                "runs": final.size,
+                "mean": final.mean(),
+                "s.e.": float(standard_error(final)),
+                "median": np.median(final),
+                "maximum": final.max(),
+                "growth per ln T": grown,
+                "s.e. of growth": se,
+            }
+            | (
+                {}
+                if bound is None
+                else {"C(theta)": bound, "C(theta) ln T": bound * np.log(result.rounds[-1])}
+            )
+        )
     return pd.DataFrame(rows)
 
 
@@ -63,7 +82,9 @@ def growth(result: Result, name: str) -> Estimate:
 
 def growths(result: Result, name: str, decade: float = 10.0) -> np.ndarray:
     row = int(np.argmin(np.abs(result.rounds - result.rounds[-1] / decade)))
-    return (result.regret[name][:, -1] - result.regret[name][:, row]) / np.log(result.rounds[-1] / result.rounds[row])
+    return (result.regret[name][:, -1] - result.regret[name][:, row]) / np.log(
+        result.rounds[-1] / result.rounds[row]
+    )
 
 
 def growth_below(result: Result, name: str, other: str) -> Estimate:
@@ -74,9 +95,23 @@ def difference(result: Result, better: str, worse: str) -> Estimate:
     return paired_mean(result.regret[better][:, -1], result.regret[worse][:, -1])
 
 
-def order(key: str, where: str, result: Result, better: str, worse: str, *, paper: str = "below", remark: str = "") -> Row:
+def order(
+    key: str,
+    where: str,
+    result: Result,
+    better: str,
+    worse: str,
+    *,
+    paper: str = "below",
+    remark: str = "",
+) -> Row:
     return judged(
-        key, f"{where}: {better} has less regret than {worse} (difference)", paper, difference(result, better, worse), below, remark=remark
+        key,
+        f"{where}: {better} has less regret than {worse} (difference)",
+        paper,
+        difference(result, better, worse),
+        below,
+        remark=remark,
     )
 
 
@@ -84,7 +119,11 @@ def growth_of_cklucb(where: str, grown: Estimate, slower: Estimate, bound: float
     text = f"{where}: CKL-UCB grows more slowly than KL-UCB, blind to the structure (difference)"
     return [
         row_of(
-            OURS, f"{where}: CKL-UCB grows like C(theta) ln T, C = {bound:.3g}", f"near {bound:.3g}", grown, near(grown, bound, ALIKE_SHARE)
+            OURS,
+            f"{where}: CKL-UCB grows like C(theta) ln T, C = {bound:.3g}",
+            f"near {bound:.3g}",
+            grown,
+            near(grown, bound, ALIKE_SHARE),
         ),
         row_of("ckl-finite-time", text, "below 0", slower, below(slower)),
     ]
@@ -92,19 +131,40 @@ def growth_of_cklucb(where: str, grown: Estimate, slower: Estimate, bound: float
 
 def join_results(first: Result, second: Result) -> Result:
     """Two results of the same rounds and seeds as one; replications may differ."""
-    return Result(first.rounds, first.regret | second.regret, first.pulls | second.pulls, first.watched | second.watched, first.settings)
+    return Result(
+        first.rounds,
+        first.regret | second.regret,
+        first.pulls | second.pulls,
+        first.watched | second.watched,
+        first.settings,
+    )
 
 
 def panels(results: dict[str, Result], names: list[str] | None = None) -> Figure:
-    """Regret against ln T, one panel a problem, with its lower bound as a grey line; what leaves a panel is marked and named."""
+    """Regret against ln T, one panel a problem, with its lower bound as a grey line; what leaves a
+    panel is marked and named."""
     fig, axes = style.figure(len(results))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
         labels = names or result.policies
-        bound = bound_curve(result) if bound_left_out(result) else None  # what the paper is about is drawn, and marked where it leaves
-        draw_regret(ax, result, log_rounds=True, policies=labels, legend=False, palette=palette("lipschitz"), references=bound)
-        for number, line in enumerate(ax.get_lines()[: len(labels)]):  # curves of like policies lie on each other
+        bound = (
+            bound_curve(result) if bound_left_out(result) else None
+        )  # what the paper is about is drawn, and marked where it leaves
+        draw_regret(
+            ax,
+            result,
+            log_rounds=True,
+            policies=labels,
+            legend=False,
+            palette=palette("lipschitz"),
+            references=bound,
+        )
+        for number, line in enumerate(
+            ax.get_lines()[: len(labels)]
+        ):  # curves of like policies lie on each other
             line.set(linestyle=style.LINES[number % len(style.LINES)])
-        top = HEIGHT_IN_MEDIANS * float(np.median([result.regret[policy][:, -1].mean() for policy in labels]))
+        top = HEIGHT_IN_MEDIANS * float(
+            np.median([result.regret[policy][:, -1].mean() for policy in labels])
+        )
         ax.set_ylim(0.0, top)
         mark_leaving(ax, top)
         ax.set_title(name, color=style.INK, fontsize=10, loc="left")
@@ -117,6 +177,23 @@ def mark_leaving(ax: Axes, top: float) -> None:
     leaving = [line for line in ax.get_lines() if np.max(line.get_ydata()) > top]
     for number, line in enumerate(leaving):
         x, y, colour = np.asarray(line.get_xdata()), np.asarray(line.get_ydata()), line.get_color()
-        ax.plot(x[np.argmax(y > top)], top, marker="^", color=colour, markersize=8, clip_on=False, zorder=6, label="_")
+        ax.plot(
+            x[np.argmax(y > top)],
+            top,
+            marker="^",
+            color=colour,
+            markersize=8,
+            clip_on=False,
+            zorder=6,
+            label="_",
+        )
         said = f"▲ {line.get_label()}: {y[-1]:.0f} at the end"
-        ax.text(0.03, 0.97 - 0.07 * number, said, transform=ax.transAxes, color=colour, fontsize=8, va="top")
+        ax.text(
+            0.03,
+            0.97 - 0.07 * number,
+            said,
+            transform=ax.transAxes,
+            color=colour,
+            fontsize=8,
+            va="top",
+        )

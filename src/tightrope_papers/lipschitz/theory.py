@@ -1,5 +1,6 @@
-"""Theorems and definitions, tested without long runs: the most confusing means, C(theta) with and without structure, the
-index and Algorithm 1 as printed, programs solved and time, uniqueness of the program's solution, Theorem 5.1's inequality."""
+"""Theorems and definitions, tested without long runs: the most confusing means, C(theta) with and
+without structure, the index and Algorithm 1 as printed, programs solved and time, uniqueness of the
+program's solution, Theorem 5.1's inequality."""
 
 import math
 import time
@@ -29,7 +30,10 @@ NUDGE_SIZE = 1e-3  # how far a parameter is moved to find one with a single solu
 LEVELS = range(60)  # delta = K + 1 + level
 TIMED_ROUNDS = 10_000  # rounds from which a run is long enough to be timed
 RESOLVED_RUNS = 10  # a share is compared with bounds that stand for at least so many runs
-PRINTED_READING, CONSISTENT_READING = "K_e with ln n, the index with f(n), as printed", "K_e with f(n) too"
+PRINTED_READING, CONSISTENT_READING = (
+    "K_e with ln n, the index with f(n), as printed",
+    "K_e with f(n) too",
+)
 
 
 class Programs(NamedTuple):
@@ -59,34 +63,62 @@ def data(run: Run) -> TheoremCases:
     }
     rng = generator(run.seed, 3)
     rivals, near = run.at(smoke=(10, 3), laptop=(200, 10), paper=(1000, 50))
-    confusing = {name: confusions(problem, rivals, rng) for name, problem in cases.items() if problem.means.size == SIZES[0]}
-    constants = {name: (constant(problem), constant(problem, UNRELATED_CONSTANT)) for name, problem in cases.items()}
-    undefined, no_arm = printed_runs(cases, *run.at(smoke=(1, 60), laptop=(10, 300), paper=(100, 300)), rng)
+    confusing = {
+        name: confusions(problem, rivals, rng)
+        for name, problem in cases.items()
+        if problem.means.size == SIZES[0]
+    }
+    constants = {
+        name: (constant(problem), constant(problem, UNRELATED_CONSTANT))
+        for name, problem in cases.items()
+    }
+    undefined, no_arm = printed_runs(
+        cases, *run.at(smoke=(1, 60), laptop=(10, 300), paper=(100, 300)), rng
+    )
     rounds, clocked = run.at(smoke=(1000, 3), laptop=(100_000, 10), paper=(100_000, 50))
-    programs = {name: programs_and_time(problem, rounds, clocked, run.seed) for name, problem in cases.items()}
-    unique = {name: [single_solution(nearby_means(problem, rng), problem, rng) for _ in range(near)] for name, problem in cases.items()}
-    sampled = concentration(*run.at(smoke=(500, 100), laptop=(20_000, 1000), paper=(100_000, 1000)), rng)
+    programs = {
+        name: programs_and_time(problem, rounds, clocked, run.seed)
+        for name, problem in cases.items()
+    }
+    unique = {
+        name: [single_solution(nearby_means(problem, rng), problem, rng) for _ in range(near)]
+        for name, problem in cases.items()
+    }
+    sampled = concentration(
+        *run.at(smoke=(500, 100), laptop=(20_000, 1000), paper=(100_000, 1000)), rng
+    )
     return TheoremCases(confusing, constants, undefined, no_arm, programs, unique, sampled)
 
 
-def confusions(problem: problems.Lipschitz, rivals: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Cases in which lambda^k is no Lipschitz vector that makes k best, or tells theta from it better than another such vector does.
+def confusions(
+    problem: problems.Lipschitz, rivals: int, rng: np.random.Generator
+) -> tuple[int, int]:
+    """Cases in which lambda^k is no Lipschitz vector that makes k best, or tells theta from it
+    better than another such vector does.
 
-    The others are drawn at random among the Lipschitz vectors in which k is best and the best arms keep their mean: one that differs
-    there is told apart by the plays of the best arms, which cost nothing.
+    The others are drawn at random among the Lipschitz vectors in which k is best and the best arms
+    keep their mean: one that differs there is told apart by the plays of the best arms, which cost
+    nothing.
     """
     theta, reach = problem.means, problem.lipschitz * problem.distances
     top, best = theta.max(), int(theta.argmax())
     wrong = total = 0
     for k in np.flatnonzero(theta < top - ROUNDING):
         confusing = np.maximum(theta, top - reach[k])
-        fits = (np.abs(confusing[:, None] - confusing) <= reach + ROUNDING).all() and confusing[k] >= confusing.max() - ROUNDING
+        fits = (np.abs(confusing[:, None] - confusing) <= reach + ROUNDING).all() and confusing[
+            k
+        ] >= confusing.max() - ROUNDING
         wrong, total = wrong + (not fits or confusing[best] > top + ROUNDING), total + 1
         least = divergence(theta, confusing)
         for _ in range(rivals):
-            anything = np.minimum((rng.random(theta.size) + reach).min(axis=1), top)  # Lipschitz, nowhere above the best mean
+            anything = np.minimum(
+                (rng.random(theta.size) + reach).min(axis=1), top
+            )  # Lipschitz, nowhere above the best mean
             other = np.maximum(np.maximum(anything, top - reach[k]), top - reach[best])
-            wrong, total = wrong + bool((divergence(theta, other) < least - ROUNDING).any()), total + 1
+            wrong, total = (
+                wrong + bool((divergence(theta, other) < least - ROUNDING).any()),
+                total + 1,
+            )
     return wrong, total
 
 
@@ -98,8 +130,12 @@ def divergence(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def evidence(pulls: np.ndarray, mean: np.ndarray, q: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """S_k(q_k) of every arm k: sum_i t_i I+(mean_i, q_k - L D(k, i))."""
     y = q[:, None] - reach
-    over = np.where(y > mean, divergence(np.broadcast_to(mean, y.shape), np.where(y > mean, y, 0.5)), 0.0)
-    return np.asarray((np.where(pulls > 0, pulls, 0.0) * np.where(pulls > 0, over, 0.0)).sum(axis=1))
+    over = np.where(
+        y > mean, divergence(np.broadcast_to(mean, y.shape), np.where(y > mean, y, 0.5)), 0.0
+    )
+    return np.asarray(
+        (np.where(pulls > 0, pulls, 0.0) * np.where(pulls > 0, over, 0.0)).sum(axis=1)
+    )
 
 
 def printed_level(n: int, K: int) -> float:
@@ -110,7 +146,8 @@ def printed_level(n: int, K: int) -> float:
 def printed_runs(
     cases: dict[str, problems.Lipschitz], runs: int, rounds: int, rng: np.random.Generator
 ) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
-    """Along runs of Algorithm 1: indices that no q satisfies, by f(n), and rounds of exploration whose K_e is empty, by reading."""
+    """Along runs of Algorithm 1: indices that no q satisfies, by f(n), and rounds of exploration
+    whose K_e is empty, by reading."""
     early, late, usual = "n = 1 and 2, f(n) as printed", "n >= 3, f(n) as printed", "f(n) = ln n"
     undefined = {name: np.zeros(2, dtype=np.int64) for name in (early, late, usual)}
     no_arm = {name: np.zeros(2, dtype=np.int64) for name in (PRINTED_READING, CONSISTENT_READING)}
@@ -121,13 +158,16 @@ def printed_runs(
                 undefined[usual] += (at_mean > math.log(n) + ROUNDING).sum(), at_mean.size
                 for name, nobody in zip((PRINTED_READING, CONSISTENT_READING), empty, strict=True):
                     no_arm[name] += exploring and nobody, exploring
-    return {name: (int(a), int(b)) for name, (a, b) in undefined.items()}, {name: (int(a), int(b)) for name, (a, b) in no_arm.items()}
+    return {name: (int(a), int(b)) for name, (a, b) in undefined.items()}, {
+        name: (int(a), int(b)) for name, (a, b) in no_arm.items()
+    }
 
 
 def printed_run(
     problem: problems.Lipschitz, rounds: int, rng: np.random.Generator, epsilon: float = 0.05
 ) -> Iterator[tuple[int, float, np.ndarray, bool, tuple[bool, bool]]]:
-    """Algorithm 1 as printed, round by round: n, f(n), S_k(mean_k), whether it explores, and whether K_e is empty by both readings.
+    """Algorithm 1 as printed, round by round: n, f(n), S_k(mean_k), whether it explores, and
+    whether K_e is empty by both readings.
 
     Where K_e is empty the least-played arm is played, which the paper does not say.
     """
@@ -139,11 +179,17 @@ def printed_run(
         higher = evidence(pulls, mean, np.full(K, mean[leader]), reach) < f - SLACK
         higher[leader] = False
         higher &= mean[leader] < 1.0  # no index exceeds 1
-        exploring, empty, arm = bool(higher.any()) and bool((mean < mean[leader]).any()), (False, False), leader
+        exploring, empty, arm = (
+            bool(higher.any()) and bool((mean < mean[leader]).any()),
+            (False, False),
+            leader,
+        )
         if exploring:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # empirical means need not be Lipschitz
-                rates = lipschitz_lower_bound(mean, distances=problem.distances, lipschitz=problem.lipschitz).rates
+                rates = lipschitz_lower_bound(
+                    mean, distances=problem.distances, lipschitz=problem.lipschitz
+                ).rates
             worse = mean < mean[leader]
             explored = worse & (pulls <= rates * math.log(n))
             empty = not explored.any(), not (worse & (pulls <= rates * f)).any()
@@ -157,7 +203,10 @@ def printed_run(
 
 
 def programs_and_time(problem: problems.Lipschitz, rounds: int, runs: int, seed: int) -> Programs:
-    both: dict[str, Policy] = {"OSLB": P.OSLB(lipschitz=problem.lipschitz), "CKL-UCB": P.CKLUCB(lipschitz=problem.lipschitz, loglog=0.0)}
+    both: dict[str, Policy] = {
+        "OSLB": P.OSLB(lipschitz=problem.lipschitz),
+        "CKL-UCB": P.CKLUCB(lipschitz=problem.lipschitz, loglog=0.0),
+    }
     solved, seconds = [], {name: np.zeros(runs) for name in both}
     for name, policy in both.items():
         play_one(policy, problem, seed, 0, 10)  # compiles
@@ -168,7 +217,9 @@ def programs_and_time(problem: problems.Lipschitz, rounds: int, runs: int, seed:
     return Programs(np.array(solved), seconds, rounds)
 
 
-def play_one(policy: Policy, problem: problems.Lipschitz, seed: int, replication: int, rounds: int):  # type: ignore[no-untyped-def]
+def play_one(  # type: ignore[no-untyped-def]
+    policy: Policy, problem: problems.Lipschitz, seed: int, replication: int, rounds: int
+):
     run = prepare(policy, problem, seed, replication, rounds)
     play = to_horizon(run, NoMonitor(), np.array([rounds]))[2]
     started = time.thread_time()
@@ -181,30 +232,44 @@ def nearby_means(problem: problems.Lipschitz, rng: np.random.Generator) -> np.nd
     return np.asarray((1 - NUDGE_SIZE) * problem.means + NUDGE_SIZE * np.minimum(other, 1.0))
 
 
-def single_solution(theta: np.ndarray, problem: problems.Lipschitz, rng: np.random.Generator) -> bool:
+def single_solution(
+    theta: np.ndarray, problem: problems.Lipschitz, rng: np.random.Generator
+) -> bool:
     gaps = theta.max() - theta
     worse = gaps > ROUNDING
-    information = confusing_information(theta, np.full(theta.size, theta.max()), problem.lipschitz * problem.distances, 0, 1.0)
+    information = confusing_information(
+        theta, np.full(theta.size, theta.max()), problem.lipschitz * problem.distances, 0, 1.0
+    )
     return one_cover(information[np.ix_(worse, worse)], gaps[worse], rng)
 
 
 def one_cover(information: np.ndarray, gaps: np.ndarray, rng: np.random.Generator) -> bool:
-    """Whether min gaps'c subject to information c >= 1, c >= 0 has one solution: costs changed a little to either side have the same."""
+    """Whether min gaps'c subject to information c >= 1, c >= 0 has one solution: costs changed a
+    little to either side have the same."""
     A = information / gaps  # in z = c gap, where all costs are 1
     scale = A.max(axis=1)
     need = 1 / scale
     tilt = 1e-5 * rng.standard_normal(gaps.size)
     first, second = (
-        linprog(1 + side * tilt, A_ub=-A / scale[:, None], b_ub=-need / need.max(), bounds=(0, None), method="highs").x for side in (1, -1)
+        linprog(
+            1 + side * tilt,
+            A_ub=-A / scale[:, None],
+            b_ub=-need / need.max(),
+            bounds=(0, None),
+            method="highs",
+        ).x
+        for side in (1, -1)
     )
     return bool(np.abs(first - second).max() <= 1e-7 * first.max())
 
 
 def concentration(runs: int, rounds: int, rng: np.random.Generator) -> pd.DataFrame:
-    """How often the weighted sum of divergences reaches delta by round n, under two predictable rules of sampling, and Theorem 5.1's bound.
+    """How often the weighted sum of divergences reaches delta by round n, under two predictable
+    rules of sampling, and Theorem 5.1's bound.
 
-    "until it is reached": all arms are sampled until the sum has reached delta, and none afterwards, so that it stays there: the share of
-    runs whose largest sum is at least delta. "in turn": one arm a round.
+    "until it is reached": all arms are sampled until the sum has reached delta, and none
+    afterwards, so that it stays there: the share of runs whose largest sum is at least delta. "in
+    turn": one arm a round.
     """
     rows = []
     for K in (1, 2, 4):
@@ -216,16 +281,35 @@ def concentration(runs: int, rounds: int, rng: np.random.Generator) -> pd.DataFr
             for level in LEVELS:
                 delta = K + 1.0 + level
                 count = int((largest >= delta).sum())
-                bound = math.exp(-delta + K + 1) * (math.ceil(delta * math.log(rounds)) * delta / K) ** K
-                se = math.sqrt(max(count, 1) * max(1 - count / runs, 1 / runs)) / runs  # of no event at all as of one
-                rows.append({"rule": rule, "K": K, "delta": delta, "share": count / runs, "se": se, "bound": bound, "one run": 1 / runs})
+                bound = (
+                    math.exp(-delta + K + 1)
+                    * (math.ceil(delta * math.log(rounds)) * delta / K) ** K
+                )
+                se = (
+                    math.sqrt(max(count, 1) * max(1 - count / runs, 1 / runs)) / runs
+                )  # of no event at all as of one
+                rows.append(
+                    {
+                        "rule": rule,
+                        "K": K,
+                        "delta": delta,
+                        "share": count / runs,
+                        "se": se,
+                        "bound": bound,
+                        "one run": 1 / runs,
+                    }
+                )
     return pd.DataFrame(rows)
 
 
 def sums_of_divergences(successes: np.ndarray, pulls: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """sum_k t_k I+(mean_k, theta_k) of every run."""
     mean = successes / np.maximum(pulls, 1)
-    return np.asarray((pulls * np.where(mean < theta, divergence(np.minimum(mean, theta), theta), 0.0)).sum(axis=-1))
+    return np.asarray(
+        (pulls * np.where(mean < theta, divergence(np.minimum(mean, theta), theta), 0.0)).sum(
+            axis=-1
+        )
+    )
 
 
 def largest_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Generator) -> np.ndarray:
@@ -233,7 +317,11 @@ def largest_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Genera
     successes, largest = np.zeros((runs, theta.size)), np.zeros(runs)
     for n in range(1, rounds):
         successes += rng.random(successes.shape) < theta
-        np.maximum(largest, sums_of_divergences(successes, np.full(theta.size, float(n)), theta), out=largest)
+        np.maximum(
+            largest,
+            sums_of_divergences(successes, np.full(theta.size, float(n)), theta),
+            out=largest,
+        )
     return largest
 
 
@@ -245,38 +333,81 @@ def last_sum(theta: np.ndarray, runs: int, rounds: int, rng: np.random.Generator
 
 def score(cases: TheoremCases) -> list[Row]:
     rows = [
-        row_of("most-confusing", f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta", "never",
-               f"{wrong} of {total}", never(wrong, total))
+        row_of(
+            "most-confusing",
+            f"{name}: lambda^k breaks a condition, or another vector is harder to tell from theta",
+            "never",
+            f"{wrong} of {total}",
+            never(wrong, total),
+        )
         for name, (wrong, total) in cases.confusing.items()
-    ]  # fmt: skip
+    ]
     less = [structured < unrelated for structured, unrelated in cases.constants.values()]
-    rows.append(row_of("gain-of-structure", "C(theta) is smaller than without the structure, on every instance", "smaller",
-                       f"{sum(less)} of {len(less)}", every(less)))  # fmt: skip
+    rows.append(
+        row_of(
+            "gain-of-structure",
+            "C(theta) is smaller than without the structure, on every instance",
+            "smaller",
+            f"{sum(less)} of {len(less)}",
+            every(less),
+        )
+    )
     return [
-        *rows, *index_rows(cases.undefined), *exploration_rows(cases.no_arm), *program_rows(cases.programs),
-        row_of("unique-solution", f"a parameter within {NUDGE_SIZE:g} of each instance's has one solution", "dense",
-               f"{sum(map(sum, cases.unique.values()))} of {sum(map(len, cases.unique.values()))}",
-               every([any(solutions) for solutions in cases.unique.values()])),
+        *rows,
+        *index_rows(cases.undefined),
+        *exploration_rows(cases.no_arm),
+        *program_rows(cases.programs),
+        row_of(
+            "unique-solution",
+            f"a parameter within {NUDGE_SIZE:g} of each instance's has one solution",
+            "dense",
+            f"{sum(map(sum, cases.unique.values()))} of {sum(map(len, cases.unique.values()))}",
+            every([any(solutions) for solutions in cases.unique.values()]),
+        ),
         *concentration_rows(cases.concentration),
-    ]  # fmt: skip
+    ]
 
 
 def index_rows(undefined: dict[str, tuple[int, int]]) -> list[Row]:
-    why = "f(1) is minus infinity and f(2) negative, because of ln ln n, and the sum is never negative."
+    why = (
+        "f(1) is minus infinity and f(2) negative, because of ln ln n, and "
+        "the sum "
+        "is never "
+        "negative."
+    )
     return [
-        row_of(OURS if name == "f(n) = ln n" else "index-defined", f"{name}: indices b_k(n) that no q from mean_k to 1 defines", "none",
-               f"{empty} of {total}", never(empty, total), remark=why)
-        for name, (empty, total) in undefined.items() if total
-    ]  # fmt: skip
+        row_of(
+            OURS if name == "f(n) = ln n" else "index-defined",
+            f"{name}: indices b_k(n) that no q from mean_k to 1 defines",
+            "none",
+            f"{empty} of {total}",
+            never(empty, total),
+            remark=why,
+        )
+        for name, (empty, total) in undefined.items()
+        if total
+    ]
 
 
 def exploration_rows(no_arm: dict[str, tuple[int, int]]) -> list[Row]:
-    why = "With f(n) > ln n an index can exceed the leader's mean although every arm has its c_k ln n plays."
+    why = (
+        "With f(n) > ln n an index can exceed the leader's mean although every "
+        "arm has "
+        "its c_k "
+        "ln n plays."
+    )
     return [
-        row_of("always-an-arm" if name == PRINTED_READING else OURS, f"{name}: rounds of exploration in which K_e is empty", "none",
-               f"{empty} of {total}", never(empty, total), remark=why)
-        for name, (empty, total) in no_arm.items() if total
-    ]  # fmt: skip
+        row_of(
+            "always-an-arm" if name == PRINTED_READING else OURS,
+            f"{name}: rounds of exploration in which K_e is empty",
+            "none",
+            f"{empty} of {total}",
+            never(empty, total),
+            remark=why,
+        )
+        for name, (empty, total) in no_arm.items()
+        if total
+    ]
 
 
 def program_rows(programs: dict[str, Programs]) -> Rows:
@@ -289,7 +420,13 @@ def program_rows(programs: dict[str, Programs]) -> Rows:
         if rounds < TIMED_ROUNDS:
             continue
         text = f"{where}: logarithm of OSLB's processor time as a multiple of CKL-UCB's"
-        yield judged("ckl-light", text, "above 0", estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"])), above)
+        yield judged(
+            "ckl-light",
+            text,
+            "above 0",
+            estimate(np.log(seconds["OSLB"] / seconds["CKL-UCB"])),
+            above,
+        )
 
 
 def concentration_rows(table: pd.DataFrame) -> Rows:
@@ -297,22 +434,49 @@ def concentration_rows(table: pd.DataFrame) -> Rows:
     for (rule, K), part in cases.groupby(["rule", "K"], sort=False):
         holds = (part["share"] + 4 * part["se"] <= part["bound"]).tolist()
         nearest = part.iloc[int(np.argmax(part["share"] / part["bound"]))]
-        text = f"K = {K}, sampled {rule}: the share of runs plus 4 standard errors is below every bound under 1"
-        ours = f"nearest at delta = {nearest['delta']:g}: {nearest['share']:.2g} against {nearest['bound']:.2g}"
+        text = (
+            f"K = {K}, sampled {rule}: the share of runs plus 4 standard "
+            f"errors is "
+            f"below every "
+            f"bound under 1"
+        )
+        ours = (
+            f"nearest at delta = {nearest['delta']:g}: "
+            f"{nearest['share']:.2g} "
+            f"against "
+            f"{nearest['bound']:.2g}"
+        )
         yield row_of("theorem-5-1", text, "below the bound", ours, every(holds))
 
 
 def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
-    constants = [{"instance": name, "C(theta)": C, "without structure": unrelated} for name, (C, unrelated) in cases.constants.items()]
+    constants = [
+        {"instance": name, "C(theta)": C, "without structure": unrelated}
+        for name, (C, unrelated) in cases.constants.items()
+    ]
     programs = [
         {"instance": name, "rounds": one.rounds, "programs of OSLB": one.solved.mean()}
-        | {f"us a round, {policy}": 1e6 * seconds.mean() / one.rounds for policy, seconds in one.seconds.items()}
+        | {
+            f"us a round, {policy}": 1e6 * seconds.mean() / one.rounds
+            for policy, seconds in one.seconds.items()
+        }
         for name, one in cases.programs.items()
     ]
-    return {"constants": pd.DataFrame(constants), "programs": pd.DataFrame(programs), "theorem 5.1": cases.concentration}
+    return {
+        "constants": pd.DataFrame(constants),
+        "programs": pd.DataFrame(programs),
+        "theorem 5.1": cases.concentration,
+    }
 
 
 notes = (
-    "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the index, ln n in K_e, arms never played "
-    "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: stop as soon as the sum has reached delta."
+    "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + "
+    "1) ln ln "
+    "n in the "
+    "index, ln n in K_e, "
+    "arms never played "
+    "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: "
+    "stop as "
+    "soon as "
+    "the sum has reached delta."
 )

@@ -1,4 +1,5 @@
-"""Table I and Figures 3 and 4: rewards, cosines between users and average rewards by round on MovieLens."""
+"""Table I and Figures 3 and 4: rewards, cosines between users and average rewards by round on
+MovieLens."""
 
 from typing import NamedTuple
 
@@ -11,7 +12,21 @@ from tightrope.plots import style
 from tightrope.problems.data import movielens
 
 from ..experiment import Run, palette
-from ..scoring import OURS, Row, Rows, above, ahead, at_least, estimate, everywhere_above, in_reading, judged, near, paired_mean, row_of
+from ..scoring import (
+    OURS,
+    Row,
+    Rows,
+    above,
+    ahead,
+    at_least,
+    estimate,
+    everywhere_above,
+    in_reading,
+    judged,
+    near,
+    paired_mean,
+    row_of,
+)
 from .settings import (
     ARM_WISE,
     BASELINES,
@@ -45,7 +60,8 @@ ALMOST_TEN_SHARE = 0.05  # a gain from which "almost 10 %" counts: half of it
 
 
 class RewardCell(NamedTuple):
-    """Data, reading and k of a cell, and the reward of every trial after the last round by algorithm."""
+    """Data, reading and k of a cell, and the reward of every trial after the last round by
+    algorithm."""
 
     source: str
     reading: str
@@ -55,7 +71,15 @@ class RewardCell(NamedTuple):
 
 def table1_data(run: Run) -> list[RewardCell]:
     return [
-        RewardCell(source.name, reading, k, {name: curve[:, -1] for name, curve in all_tuned_rewards(run, source, k, reading).items()})
+        RewardCell(
+            source.name,
+            reading,
+            k,
+            {
+                name: curve[:, -1]
+                for name, curve in all_tuned_rewards(run, source, k, reading).items()
+            },
+        )
         for source in sources(run)
         for reading in readings(run)
         for k in sizes(run, source, reading)
@@ -80,26 +104,67 @@ def rows_of(cell: RewardCell) -> Rows:
     def key(claim: str) -> str:
         return claim if reading == PAPERS_READING else OURS
 
-    def gap(claim: str, text: str, name: str, rival: str, paper: str, least: float | None = None) -> Row:
-        difference, relative = paired_mean(final[name], final[rival]), share_of(final[name], final[rival])
+    def gap(
+        claim: str, text: str, name: str, rival: str, paper: str, least: float | None = None
+    ) -> Row:
+        difference, relative = (
+            paired_mean(final[name], final[rival]),
+            share_of(final[name], final[rival]),
+        )
         verdict = above(difference) if least is None else ahead(difference, relative, least)
-        return row_of(key(claim), f"{where}: {text}", paper, f"{relative:+.1%}", verdict, se=difference.se / float(final[rival].mean()))
+        return row_of(
+            key(claim),
+            f"{where}: {text}",
+            paper,
+            f"{relative:+.1%}",
+            verdict,
+            se=difference.se / float(final[rival].mean()),
+        )
 
-    ours, rival = (max(names, key=lambda name: final[name].mean()) for names in (ARM_WISE, BASELINES))
+    ours, rival = (
+        max(names, key=lambda name: final[name].mean()) for names in (ARM_WISE, BASELINES)
+    )
     best = f"best arm-wise above best baseline ({ours} against {rival})"
-    yield from [gap("movielens-ten-percent", best, ours, rival, printed_gain(k, ARM_WISE, BASELINES), ALMOST_TEN_SHARE)]
+    yield from [
+        gap(
+            "movielens-ten-percent",
+            best,
+            ours,
+            rival,
+            printed_gain(k, ARM_WISE, BASELINES),
+            ALMOST_TEN_SHARE,
+        )
+    ]
     for name, other in PAIRS.items():
-        yield gap(KEYS[name], f"{name} above {other}", name, other, printed_gain(k, (name,), (other,)))
+        yield gap(
+            KEYS[name], f"{name} above {other}", name, other, printed_gain(k, (name,), (other,))
+        )
     for claim, text, above_others in (
-        ("pc2ucb-first", "PC2UCB has the largest reward of all", [("PC2UCB", name) for name in NAMES if name != "PC2UCB"]),
-        ("movielens-greedy", "greedy has the least reward of all", [(name, "greedy") for name in NAMES if name != "greedy"]),
+        (
+            "pc2ucb-first",
+            "PC2UCB has the largest reward of all",
+            [("PC2UCB", name) for name in NAMES if name != "PC2UCB"],
+        ),
+        (
+            "movielens-greedy",
+            "greedy has the least reward of all",
+            [(name, "greedy") for name in NAMES if name != "greedy"],
+        ),
     ):
         gaps = [paired_mean(final[better], final[worse]) for better, worse in above_others]
         ahead_of = f"{sum(one.value > 0 for one in gaps)} of {len(gaps)} differences"
         yield row_of(key(claim), f"{where}: {text}", "all", ahead_of, everywhere_above(gaps))
     if source in PAPERS_DATA and reading == PAPERS_READING and k in PRINTED_REWARDS:
         for name, number in zip(NAMES, PRINTED_REWARDS[k], strict=True):
-            yield judged("movielens-rewards", f"{where}: {name}", number, estimate(final[name]), near, number, 0.1)
+            yield judged(
+                "movielens-rewards",
+                f"{where}: {name}",
+                number,
+                estimate(final[name]),
+                near,
+                number,
+                0.1,
+            )
 
 
 def table1_tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
@@ -108,28 +173,41 @@ def table1_tables(cells: list[RewardCell]) -> dict[str, pd.DataFrame]:
         for name, values in final.items():
             mean, se = estimate(values)
             paper = PRINTED_REWARDS[k][NAMES.index(name)] if k in PRINTED_REWARDS else np.nan
-            rows.append({
-                "data": source, "features": reading, "k": k, "algorithm": name, "trials": values.size, "reward": mean, "se": se,
-                "paper": paper,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "data": source,
+                    "features": reading,
+                    "k": k,
+                    "algorithm": name,
+                    "trials": values.size,
+                    "reward": mean,
+                    "se": se,
+                    "paper": paper,
+                }
+            )
     return {"rewards": pd.DataFrame(rows)}
 
 
 table1_notes = NOTES
 
 
-# Figure 3: cosines between MovieLens users, without the constant, for every reading of the features.
+# Figure 3: cosines between MovieLens users, without the constant, for every reading of the
+# features.
 
 
 ORTHOGONAL_COSINE = 0.2  # |cos| below it: almost orthogonal
-Data = dict[tuple[str, str], np.ndarray]  # by data set and reading the upper triangle of the cosine matrix
+Data = dict[
+    tuple[str, str], np.ndarray
+]  # by data set and reading the upper triangle of the cosine matrix
 
 
 def fig3_data(run: Run) -> Data:
     most, cosines = run.at(smoke=500, laptop=4000, paper=10_000), {}
     for source in sources(run):
         for reading, power in READINGS.items():
-            vectors = movielens(source.path, promotions=PROMOTIONS, power=power, scaling="raw").features[:, :-1]
+            vectors = movielens(
+                source.path, promotions=PROMOTIONS, power=power, scaling="raw"
+            ).features[:, :-1]
             users = np.random.default_rng(run.seed).permutation(vectors.shape[0])[:most]
             unit = vectors[users] / np.linalg.norm(vectors[users], axis=1)[:, None]
             cosines[source.name, reading] = (unit @ unit.T)[np.triu_indices(users.size, 1)]
@@ -145,17 +223,26 @@ def fig3_score(cosines: Data) -> Rows:
         close = near_zero(pairs)
         text = f"{name}, features {reading}: many pairs of users are almost orthogonal"
         ours = f"{close:.0%} of pairs have |cos| < {ORTHOGONAL_COSINE:g}"
-        yield row_of("orthogonal-users" if reading == PAPERS_READING else OURS, text, "many", ours, at_least(close, 0.5, partly=0.2))
+        yield row_of(
+            "orthogonal-users" if reading == PAPERS_READING else OURS,
+            text,
+            "many",
+            ours,
+            at_least(close, 0.5, partly=0.2),
+        )
 
 
 def fig3_tables(cosines: Data) -> dict[str, pd.DataFrame]:
     rows = [
         {
-            "data": name, "features": reading, "users": (1 + round((1 + 8 * pairs.size) ** 0.5)) // 2,
-            "share below 0.2": near_zero(pairs), "median": float(np.median(pairs)),
+            "data": name,
+            "features": reading,
+            "users": (1 + round((1 + 8 * pairs.size) ** 0.5)) // 2,
+            "share below 0.2": near_zero(pairs),
+            "median": float(np.median(pairs)),
         }
         for (name, reading), pairs in cosines.items()
-    ]  # fmt: skip
+    ]
     return {"cosines": pd.DataFrame(rows)}
 
 
@@ -164,8 +251,17 @@ def fig3_plot(cosines: Data) -> dict[str, Figure]:
     figure, axes = style.figure(len(names))
     for axis, name in zip(axes, names, strict=True):
         for number, reading in enumerate(READINGS):
-            density, edges = np.histogram(cosines[name, reading], bins=80, range=(-1, 1), density=True)
-            axis.stairs(density, edges, label=reading, color=style.colour(number), linestyle=style.LINES[number], linewidth=1.6)
+            density, edges = np.histogram(
+                cosines[name, reading], bins=80, range=(-1, 1), density=True
+            )
+            axis.stairs(
+                density,
+                edges,
+                label=reading,
+                color=style.colour(number),
+                linestyle=style.LINES[number],
+                linewidth=1.6,
+            )
         axis.set_title(name, fontsize=10, loc="left", color=style.INK)
         axis.set(xlabel="cosine similarity", ylabel="density")
     style.legend(axes[-1])
@@ -173,7 +269,11 @@ def fig3_plot(cosines: Data) -> dict[str, Figure]:
 
 
 fig3_notes = (
-    "User features of rank 50 without the constant, U S V' being the decomposition of the ratings. The paper's is read as "
+    "User features of rank 50 without the constant, U S V' "
+    "being the "
+    "decomposition of the "
+    "ratings. The "
+    "paper's is read as "
     f"{PAPERS_READING}."
 )
 
@@ -182,7 +282,9 @@ fig3_notes = (
 
 
 EARLY_ROUNDS = 5
-FRESH_TRIALS = 200  # at paper scale, in the reading that claims are judged with: other films than those that settings were chosen on
+# at paper scale, in the reading that claims are judged with: other films than those that settings
+# were chosen on
+FRESH_TRIALS = 200
 LEAST_K = 50  # of the paper's figure; sets on a release with fewer users are another setting
 
 
@@ -202,7 +304,13 @@ def fig4_data(run: Run) -> Averages:
 
     def curves(source: MovieLensRelease, reading: str, k: int) -> AverageRewards:
         fresh = trials if reading == PAPERS_READING else 0
-        return AverageRewards(k, {name: curve / rounds for name, curve in all_tuned_rewards(run, source, k, reading, fresh).items()})
+        return AverageRewards(
+            k,
+            {
+                name: curve / rounds
+                for name, curve in all_tuned_rewards(run, source, k, reading, fresh).items()
+            },
+        )
 
     return {
         (source.name, reading): curves(source, reading, k)
@@ -224,31 +332,63 @@ def early_rows(source: str, reading: str, k: int, average: dict[str, np.ndarray]
     for name, rival in PAIRS.items():
         first, second = average[name][:, EARLY_ROUNDS - 1], average[rival][:, EARLY_ROUNDS - 1]
         difference = paired_mean(first, second)
-        se, text = difference.se / float(second.mean()), f"{where}: {name} above {rival} in the first {EARLY_ROUNDS} rounds"
-        rows.append(row_of(key, text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se))
+        se, text = (
+            difference.se / float(second.mean()),
+            f"{where}: {name} above {rival} in the first {EARLY_ROUNDS} rounds",
+        )
+        rows.append(
+            row_of(key, text, "above", f"{share_of(first, second):+.1%}", above(difference), se=se)
+        )
     gaps = {
-        (name, rival): (average[name][:, EARLY_ROUNDS - 1], average[rival][:, EARLY_ROUNDS - 1]) for name in ARM_WISE for rival in BASELINES
+        (name, rival): (average[name][:, EARLY_ROUNDS - 1], average[rival][:, EARLY_ROUNDS - 1])
+        for name in ARM_WISE
+        for rival in BASELINES
     }
     name, rival = min(gaps, key=lambda pair: share_of(*gaps[pair]))
     ours = f"least {share_of(*gaps[name, rival]):+.1%}, {name} against {rival}"
     text = f"{where}: both arm-wise algorithms above all others in the first {EARLY_ROUNDS} rounds"
-    return [*rows, row_of(key, text, "above", ours, everywhere_above([paired_mean(*pair) for pair in gaps.values()]))]
+    return [
+        *rows,
+        row_of(
+            key,
+            text,
+            "above",
+            ours,
+            everywhere_above([paired_mean(*pair) for pair in gaps.values()]),
+        ),
+    ]
 
 
 def fig4_tables(averages: Averages) -> dict[str, pd.DataFrame]:
     rounds = np.arange(1, ROUNDS + 1)
-    return {"average": pd.concat([
-        pd.DataFrame({
-            "data": source, "features": reading, "algorithm": name, "round": rounds, "reward": curve.mean(axis=0),
-            "se": standard_error(curve),
-        })
-        for (source, reading), (_, average) in averages.items() for name, curve in average.items()
-    ])}  # fmt: skip
+    return {
+        "average": pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        "data": source,
+                        "features": reading,
+                        "algorithm": name,
+                        "round": rounds,
+                        "reward": curve.mean(axis=0),
+                        "se": standard_error(curve),
+                    }
+                )
+                for (source, reading), (_, average) in averages.items()
+                for name, curve in average.items()
+            ]
+        )
+    }
 
 
 def fig4_plot(averages: Averages) -> dict[str, Figure]:
     names = dict.fromkeys(name for name, _ in averages)
-    return {f"average {name}": panels({reading: one for (source, reading), one in averages.items() if source == name}) for name in names}
+    return {
+        f"average {name}": panels(
+            {reading: one for (source, reading), one in averages.items() if source == name}
+        )
+        for name in names
+    }
 
 
 def panels(averages: dict[str, AverageRewards]) -> Figure:
@@ -257,9 +397,22 @@ def panels(averages: dict[str, AverageRewards]) -> Figure:
     figure, axes = style.figure(len(averages))
     for axis, (reading, (k, average)) in zip(axes, averages.items(), strict=True):
         for number, (name, curve) in enumerate(average.items()):
-            mean, se, colour = curve.mean(axis=0), standard_error(curve), palette("semibandits").colour(name)
-            axis.plot(rounds, mean, label=name, color=colour, linestyle=style.LINES[number % len(style.LINES)], linewidth=1.4)
-            axis.fill_between(rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0)
+            mean, se, colour = (
+                curve.mean(axis=0),
+                standard_error(curve),
+                palette("semibandits").colour(name),
+            )
+            axis.plot(
+                rounds,
+                mean,
+                label=name,
+                color=colour,
+                linestyle=style.LINES[number % len(style.LINES)],
+                linewidth=1.4,
+            )
+            axis.fill_between(
+                rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0
+            )
         axis.set_title(f"features: {reading}, k = {k}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("round")
     axes[0].set_ylabel("average reward per round")
@@ -267,4 +420,7 @@ def panels(averages: dict[str, AverageRewards]) -> Figure:
     return figure
 
 
-fig4_notes = NOTES + f" Features {PAPERS_READING}, at paper scale: that setting on {FRESH_TRIALS} other trials."
+fig4_notes = (
+    NOTES
+    + f" Features {PAPERS_READING}, at paper scale: that setting on {FRESH_TRIALS} other trials."
+)

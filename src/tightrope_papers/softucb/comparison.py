@@ -1,4 +1,5 @@
-"""Figure 2's four parts have one shape: SoftUCB, offline and online, against linear baselines on some cases."""
+"""Figure 2's four parts have one shape: SoftUCB, offline and online, against linear baselines on
+some cases."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,12 +34,30 @@ TUNING: dict[str, tuple[str, str, tuple[float, ...]]] = {
 TUNING_SEED = 2_000_000
 RANK, STARS_NOISE = 10, 0.25  # of the rating data: features, and noise of one star of five
 NOTES = (
-    f"Every policy meets the same noise. Offline: eta = {OFFLINE_ETA:g}; online: eta = {ONLINE_ETA:g}, step = {ONLINE_STEP:g}, from "
-    "beta = 1. Below beta = 0.7 regret has a heavy tail: compare medians too. Not in the paper: LinTS at v = sigma, LinUCB at the learned "
-    "beta, SoftUCB at that of Eq 5, and the tuned rivals, whose one parameter is the best of a grid on these instances with other noise."
+    f"Every policy meets the same noise. Offline: eta = "
+    f"{OFFLINE_ETA:g}; "
+    f"online: eta = "
+    f"{ONLINE_ETA:g}, "
+    f"step = "
+    f"{ONLINE_STEP:g}, from "
+    "beta = 1. Below beta = 0.7 regret has a heavy tail: compare medians "
+    "too. Not in "
+    "the paper: "
+    "LinTS at v = sigma, "
+    "LinUCB at the learned "
+    "beta, SoftUCB at that of Eq 5, and the tuned rivals, whose one "
+    "parameter is the "
+    "best of a "
+    "grid on these "
+    "instances with other noise."
 )
 RATINGS = (
-    f" Features: rank-{RANK} factorisation of ratings scaled to [0, 1], the longest arm of norm 1; noise {STARS_NOISE:g}; LinUCB knows "
+    f" Features: rank-{RANK} factorisation of ratings scaled to [0, 1], the "
+    f"longest arm "
+    f"of norm "
+    f"1; noise "
+    f"{STARS_NOISE:g}; "
+    f"LinUCB knows "
     "||theta||. The paper's construction is not in its text."
 )
 
@@ -46,8 +65,9 @@ RATINGS = (
 class ComparisonCase(NamedTuple):
     """The runs of one case, the learned betas and how many of them diverged.
 
-    training: (instances,) regret of all trajectories of training. long: (instances,) regret of LinUCB (Eq 5) over as many rounds as
-    training and evaluation have together. tuned: the values that TUNING chose.
+    training: (instances,) regret of all trajectories of training. long: (instances,) regret of
+    LinUCB (Eq 5) over as many rounds as training and evaluation have together. tuned: the values
+    that TUNING chose.
     """
 
     where: str
@@ -60,8 +80,13 @@ class ComparisonCase(NamedTuple):
     tuned: dict[str, float]
 
 
-def compare(run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int) -> list[ComparisonCase]:
-    return [compare_one(run, figure, where, problems, horizon, trajectories) for where, problems in cases.items()]
+def compare(
+    run: Run, figure: str, cases: dict[str, list[Linear]], horizon: int, trajectories: int
+) -> list[ComparisonCase]:
+    return [
+        compare_one(run, figure, where, problems, horizon, trajectories)
+        for where, problems in cases.items()
+    ]
 
 
 def with_value(name: str, value: float) -> Policy:
@@ -73,27 +98,47 @@ def with_value(name: str, value: float) -> Policy:
 
 def tune(run: Run, slug: str, problems: list[Linear], horizon: int) -> dict[str, float]:
     tried: dict[str, Policy] = {
-        f"{name}, {value:g}": with_value(name, value) for name, (_, _, values) in TUNING.items() for value in values
+        f"{name}, {value:g}": with_value(name, value)
+        for name, (_, _, values) in TUNING.items()
+        for value in values
     }
-    result = run.simulate(f"{slug}-tuning", problems, tried, horizon=horizon, replications=len(problems), seed=run.seed + TUNING_SEED)
+    result = run.simulate(
+        f"{slug}-tuning",
+        problems,
+        tried,
+        horizon=horizon,
+        replications=len(problems),
+        seed=run.seed + TUNING_SEED,
+    )
     return {
-        name: min(values, key=lambda value: float(result.regret[f"{name}, {value:g}"][:, -1].mean()))
+        name: min(
+            values, key=lambda value: float(result.regret[f"{name}, {value:g}"][:, -1].mean())
+        )
         for name, (_, _, values) in TUNING.items()
     }
 
 
-def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horizon: int, trajectories: int) -> ComparisonCase:
+def compare_one(
+    run: Run, figure: str, where: str, problems: list[Linear], horizon: int, trajectories: int
+) -> ComparisonCase:
     noise = problems[0].noise
-    trained = {q.theta.tobytes(): train(q, horizon, trajectories, i) for i, q in enumerate(problems)}
+    trained = {
+        q.theta.tobytes(): train(q, horizon, trajectories, i) for i, q in enumerate(problems)
+    }
     betas = {key: training.beta for key, training in trained.items()}
     bounds = {q.theta.tobytes(): float(np.linalg.norm(q.theta)) for q in problems}
-    theory = {key: horizon_radius(noise, 0.1, problems[0].theta.size, horizon, 1.0, bound) for key, bound in bounds.items()}
+    theory = {
+        key: horizon_radius(noise, 0.1, problems[0].theta.size, horizon, 1.0, bound)
+        for key, bound in bounds.items()
+    }
     slug = "-".join([figure, *"".join(c for c in where if c.isalnum() or c in ". ").split()])
     tuned = tune(run, slug, problems, horizon)
     played: dict[str, Policy | Callable[[Linear], Policy]] = {
         OFFLINE: lambda q: p.SoftUCB(beta=betas[q.theta.tobytes()]),
         ONLINE: p.SoftUCB(beta=1.0, online=True, eta=ONLINE_ETA, step=ONLINE_STEP, noise=noise),
-        "LinUCB, Eq 5": lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
+        "LinUCB, Eq 5": lambda q: p.LinUCB(
+            width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]
+        ),
         LINUCB_LEARNED: lambda q: p.LinUCB(beta=betas[q.theta.tobytes()]),
         SOFTUCB_EQ5: lambda q: p.SoftUCB(beta=theory[q.theta.tobytes()]),
         "LinTS, v_t": p.LinTS(width="theorem", noise=noise),
@@ -103,24 +148,62 @@ def compare_one(run: Run, figure: str, where: str, problems: list[Linear], horiz
     }
     played |= {name: with_value(name, tuned[name]) for name in TUNING}
     result = run.simulate(slug, problems, played, horizon=horizon, replications=len(problems))
-    long = run.simulate(f"{slug}-long", problems, {
-        LINUCB_LONG: lambda q: p.LinUCB(width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]),
-    }, horizon=horizon * (trajectories + 1), replications=len(problems))  # fmt: skip
+    long = run.simulate(
+        f"{slug}-long",
+        problems,
+        {
+            LINUCB_LONG: lambda q: p.LinUCB(
+                width="theorem", noise=noise, theta_bound=bounds[q.theta.tobytes()]
+            ),
+        },
+        horizon=horizon * (trajectories + 1),
+        replications=len(problems),
+    )
     diverged = sum(training.status.startswith("diverged") for training in trained.values())
     spent = np.array([training.regret.sum() for training in trained.values()])
-    return ComparisonCase(where, slug, result, estimate(list(betas.values())), diverged, spent, long.regret[LINUCB_LONG][:, -1], tuned)
+    return ComparisonCase(
+        where,
+        slug,
+        result,
+        estimate(list(betas.values())),
+        diverged,
+        spent,
+        long.regret[LINUCB_LONG][:, -1],
+        tuned,
+    )
 
 
 def judge(case: ComparisonCase) -> Rows:
     final = {name: curve[:, -1] for name, curve in case.result.regret.items()}
 
-    def order(key: str, text: str, better: np.ndarray, worse: np.ndarray, remark: str = "", with_: str = "") -> Row:
+    def order(
+        key: str,
+        text: str,
+        better: np.ndarray,
+        worse: np.ndarray,
+        remark: str = "",
+        with_: str = "",
+    ) -> Row:
         gap = paired_mean(better, worse)
         ours = f"{better.mean():.1f} against {worse.mean():.1f}{with_}"
-        return row_of(key, f"{text}, {case.where}", "below" if key != OURS else "–", ours, below(gap), se=gap.se, remark=remark)
+        return row_of(
+            key,
+            f"{text}, {case.where}",
+            "below" if key != OURS else "–",
+            ours,
+            below(gap),
+            se=gap.se,
+            remark=remark,
+        )
 
     yield from [
-        order("regret-below-rivals", f"{name} below {rival}", final[name], final[rival], "SoftUCB begins with a uniform phase.")
+        order(
+            "regret-below-rivals",
+            f"{name} below {rival}",
+            final[name],
+            final[rival],
+            "SoftUCB begins with a uniform phase.",
+        )
         for name in FORMS
         for rival in RIVALS
     ]
@@ -140,10 +223,22 @@ def judge(case: ComparisonCase) -> Rows:
         ),
     ]
     yield from [
-        order(OURS, f"SoftUCB offline below {name}", final[OFFLINE], final[name], with_=f" at {parameter} = {case.tuned[name]:g}")
+        order(
+            OURS,
+            f"SoftUCB offline below {name}",
+            final[OFFLINE],
+            final[name],
+            with_=f" at {parameter} = {case.tuned[name]:g}",
+        )
         for name, (_, parameter, _) in TUNING.items()
     ]
-    text = "training counted: SoftUCB offline with all trajectories below LinUCB (Eq 5) that learns on through as many rounds"
+    text = (
+        "training counted: SoftUCB offline with all trajectories below "
+        "LinUCB (Eq "
+        "5) that "
+        "learns on through "
+        "as many rounds"
+    )
     yield order(OURS, text, case.training + final[OFFLINE], case.long)
 
 
@@ -153,20 +248,38 @@ def score(cases: list[ComparisonCase]) -> list[Row]:
 
 def tables(cases: list[ComparisonCase]) -> dict[str, pd.DataFrame]:
     return {
-        case.where: pd.DataFrame([
-            {"policy": row.policy, "regret": row.mean, "se": row.se, "median": row.median, "worst": row.worst}
-            for row in case.result.summary()
-        ] + [
-            {"policy": name, "regret": float(values.mean()), "se": estimate(values).se, "median": float(np.median(values)),
-             "worst": float(values.max())}
-            for name, values in (("training of SoftUCB offline, all trajectories", case.training), (LINUCB_LONG, case.long))
-        ])
+        case.where: pd.DataFrame(
+            [
+                {
+                    "policy": row.policy,
+                    "regret": row.mean,
+                    "se": row.se,
+                    "median": row.median,
+                    "worst": row.worst,
+                }
+                for row in case.result.summary()
+            ]
+            + [
+                {
+                    "policy": name,
+                    "regret": float(values.mean()),
+                    "se": estimate(values).se,
+                    "median": float(np.median(values)),
+                    "worst": float(values.max()),
+                }
+                for name, values in (
+                    ("training of SoftUCB offline, all trajectories", case.training),
+                    (LINUCB_LONG, case.long),
+                )
+            ]
+        )
         for case in cases
-    }  # fmt: skip
+    }
 
 
 def plot(cases: list[ComparisonCase]) -> dict[str, Figure]:
-    """Regret of every policy on a log scale, a picture for every case: LinTS with v_t would squeeze the rest on a linear one."""
+    """Regret of every policy on a log scale, a picture for every case: LinTS with v_t would squeeze
+    the rest on a linear one."""
     pictures = {}
     for case in cases:
         picture = regret_figure(
@@ -197,9 +310,13 @@ fig2_synthetic_score, fig2_synthetic_tables, fig2_synthetic_plot = score, tables
 
 
 def fig2_synthetic_data(run: Run) -> list[ComparisonCase]:
-    instances, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(200, 2048, 60))
+    instances, horizon, trajectories = run.at(
+        smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(200, 2048, 60)
+    )
     cases = {
-        f"d = {d}, sigma = {name}": [synthetic(run.seed, i, d, SIGMAS[name]) for i in range(instances)]
+        f"d = {d}, sigma = {name}": [
+            synthetic(run.seed, i, d, SIGMAS[name]) for i in range(instances)
+        ]
         for name in run.at(smoke=("0.5",), laptop=tuple(SIGMAS), paper=tuple(SIGMAS))
         for d in (10, 20)
     }
@@ -216,9 +333,13 @@ fig2_jester_score, fig2_jester_tables, fig2_jester_plot = score, tables, plot
 
 
 def fig2_jester_data(run: Run) -> list[ComparisonCase]:
-    users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
+    users, horizon, trajectories = run.at(
+        smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60)
+    )
     problems = jester(users, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
-    return compare(run, "fig2-jester", {"Jester": [unit_arms(q) for q in problems]}, horizon, trajectories)
+    return compare(
+        run, "fig2-jester", {"Jester": [unit_arms(q) for q in problems]}, horizon, trajectories
+    )
 
 
 fig2_jester_notes = NOTES + RATINGS
@@ -231,8 +352,12 @@ fig2_movielens_score, fig2_movielens_tables, fig2_movielens_plot = score, tables
 
 
 def fig2_movielens_data(run: Run) -> list[ComparisonCase]:
-    users, horizon, trajectories = run.at(smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60))
-    problems = movielens_stars(users, films=50, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data)
+    users, horizon, trajectories = run.at(
+        smoke=(3, 128, 5), laptop=(40, 2048, 30), paper=(100, 2048, 60)
+    )
+    problems = movielens_stars(
+        users, films=50, rank=RANK, noise=STARS_NOISE, seed=run.seed, data=run.data
+    )
     cases = {"MovieLens": [unit_arms(q) for q in problems]}
     return compare(run, "fig2-movielens", cases, horizon, trajectories)
 

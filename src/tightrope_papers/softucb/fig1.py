@@ -1,4 +1,5 @@
-"""Figure 1: learning curves of beta and of the regret, and what the gradient asks for. Table 1: beta by horizon and dimension."""
+"""Figure 1: learning curves of beta and of the regret, and what the gradient asks for. Table 1:
+beta by horizon and dimension."""
 
 import functools
 import math
@@ -34,7 +35,17 @@ from ..scoring import (
     row_of,
 )
 from ..scoring import most as most_of
-from .settings import LARGE_ETA, OFFLINE_ETA, ONLINE_ETA, ONLINE_STEP, SIGMAS, STARTS, WatchBeta, synthetic, train
+from .settings import (
+    LARGE_ETA,
+    OFFLINE_ETA,
+    ONLINE_ETA,
+    ONLINE_STEP,
+    SIGMAS,
+    STARTS,
+    WatchBeta,
+    synthetic,
+    train,
+)
 
 D, NOISE = 10, SIGMAS["0.5"]
 SETTLED_SHARE = 0.1
@@ -46,7 +57,8 @@ Curve = tuple[np.ndarray, np.ndarray]  # (instances, n) beta and regret
 
 
 class LearningCurves(NamedTuple):
-    """By start: offline training by trajectory, and online learning by checkpoint; the side experiments."""
+    """By start: offline training by trajectory, and online learning by checkpoint; the side
+    experiments."""
 
     offline: dict[float, Curve]
     online: Result  # policies by `online_from`, and LARGE_ETA_POLICY
@@ -66,20 +78,37 @@ def data(run: Run) -> LearningCurves:
     problems = [synthetic(run.seed, i, D, NOISE) for i in range(instances)]
     offline = {}
     for start in STARTS:
-        trained = [train(problem, horizon, trajectories, i, beta0=start) for i, problem in enumerate(problems)]
-        offline[start] = equal_lengths([one.path for one in trained]), equal_lengths([one.regret for one in trained])
+        trained = [
+            train(problem, horizon, trajectories, i, beta0=start)
+            for i, problem in enumerate(problems)
+        ]
+        offline[start] = (
+            equal_lengths([one.path for one in trained]),
+            equal_lengths([one.regret for one in trained]),
+        )
     soft = functools.partial(p.SoftUCB, online=True, step=ONLINE_STEP, noise=NOISE)
     policies = {online_from(start): soft(beta=start, eta=ONLINE_ETA) for start in STARTS}
     policies[LARGE_ETA_POLICY] = soft(eta=ONLINE_ETA * LARGE_ETA / OFFLINE_ETA)
     checkpoints = np.unique(np.linspace(1, horizon, min(horizon, 64)).astype(int))
-    online = run.simulate("fig1-online", problems, policies, horizon=horizon, replications=instances, checkpoints=checkpoints,
-                          monitor=WatchBeta())  # fmt: skip
+    online = run.simulate(
+        "fig1-online",
+        problems,
+        policies,
+        horizon=horizon,
+        replications=instances,
+        checkpoints=checkpoints,
+        monitor=WatchBeta(),
+    )
     return LearningCurves(
-        offline, online,
+        offline,
+        online,
         gradient_of_reward(problems, horizon, run.at(smoke=2, laptop=5, paper=20)),
-        [train(problem, horizon, trajectories, i, eta=LARGE_ETA).status for i, problem in enumerate(problems)],
+        [
+            train(problem, horizon, trajectories, i, eta=LARGE_ETA).status
+            for i, problem in enumerate(problems)
+        ],
         np.array([problem.means.max() - problem.means.mean() for problem in problems]),
-    )  # fmt: skip
+    )
 
 
 def equal_lengths(rows: list[np.ndarray]) -> np.ndarray:
@@ -89,14 +118,26 @@ def equal_lengths(rows: list[np.ndarray]) -> np.ndarray:
 
 
 def gradient_of_reward(problems: list[Linear], horizon: int, trajectories: int) -> pd.DataFrame:
-    """g / T at fixed betas, without the widths (where the reward alone, eta = 0, would push beta) and with them; and the regret there."""
+    """g / T at fixed betas, without the widths (where the reward alone, eta = 0, would push beta)
+    and with them; and the regret there."""
     rows = []
     for beta in BETAS:
         row = {"beta": beta}
         for label, eta in (("gradient", 0.0), ("with eta", OFFLINE_ETA)):
-            trainings = [train(q, horizon, trajectories, i, eta=eta, step=0.0, beta0=beta) for i, q in enumerate(problems)]
-            slope, cost = estimate([f.gradient.mean() for f in trainings]), estimate([f.regret.mean() for f in trainings])
-            row |= {label: slope.value, f"{label} se": slope.se, "regret": cost.value, "regret se": cost.se}
+            trainings = [
+                train(q, horizon, trajectories, i, eta=eta, step=0.0, beta0=beta)
+                for i, q in enumerate(problems)
+            ]
+            slope, cost = (
+                estimate([f.gradient.mean() for f in trainings]),
+                estimate([f.regret.mean() for f in trainings]),
+            )
+            row |= {
+                label: slope.value,
+                f"{label} se": slope.se,
+                "regret": cost.value,
+                "regret se": cost.se,
+            }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -108,17 +149,30 @@ def score(curves: LearningCurves) -> list[Row]:
     final = {start: online.regret[online_from(start)] for start in STARTS}
     return [
         drift("beta-converges", "beta settles offline", beta, "of the trajectories"),
-        same_end("beta offline", {start: tail(curve[0]) for start, curve in curves.offline.items()}),
+        same_end(
+            "beta offline", {start: tail(curve[0]) for start, curve in curves.offline.items()}
+        ),
         drift("beta-converges", "beta settles online", learned[USUAL_START], "of the checkpoints"),
         same_end("beta online", {start: tail(curve) for start, curve in learned.items()}),
-        drift("regret-converges", "the regret of a trajectory settles offline", regret, "of the trajectories"),
-        same_end("the regret of a trajectory offline", {s: tail(curve[1]) for s, curve in curves.offline.items()}),
+        drift(
+            "regret-converges",
+            "the regret of a trajectory settles offline",
+            regret,
+            "of the trajectories",
+        ),
+        same_end(
+            "the regret of a trajectory offline",
+            {s: tail(curve[1]) for s, curve in curves.offline.items()},
+        ),
         rate(rounds, final[USUAL_START]),
         same_end("R_T online", {start: curve[:, -1] for start, curve in final.items()}),
         *optimum(curves.gradients),
         *beginning_rows(rounds, final[USUAL_START], curves.uniform),
         divergence(curves.statuses),
-        divergence_online(online.watched[LARGE_ETA_POLICY]["beta"], 2 * horizon_radius(NOISE, 0.1, D, int(rounds[-1]), 1.0, 1.0)),
+        divergence_online(
+            online.watched[LARGE_ETA_POLICY]["beta"],
+            2 * horizon_radius(NOISE, 0.1, D, int(rounds[-1]), 1.0, 1.0),
+        ),
     ]
 
 
@@ -129,9 +183,18 @@ def tail(curves: np.ndarray) -> np.ndarray:
 
 def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
     means = {start: float(values.mean()) for start, values in ends.items()}
-    close = [abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE for start, mean in means.items() if start != USUAL_START]
+    close = [
+        abs(mean / means[USUAL_START] - 1) <= SETTLED_SHARE
+        for start, mean in means.items()
+        if start != USUAL_START
+    ]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
-    text = f"{what} ends at one place from every start of beta (within {SETTLED_SHARE:.0%} of that from {USUAL_START:g})"
+    text = (
+        f"{what} ends at one place from every start of beta "
+        f"(within "
+        f"{SETTLED_SHARE:.0%} of "
+        f"that from {USUAL_START:g})"
+    )
     remark = "At a large start no arm is in L, gamma is 0, and only eta moves beta."
     return row_of(OURS, text, "–", ours, every(close), remark=remark)
 
@@ -144,18 +207,34 @@ def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) 
     like, left = ratio(first, uniform), ratio(last, first)
     key = "online-starts-uniformly"
     return [
-        row_of(key, f"regret per round over the first {rounds[early]} rounds, as a multiple of uniform play", "uniform", like,
-               near(like, 1.0, 0.1)),
-        row_of(key, "regret per round in the last quarter, as a share of that at first", "under control", left,
-               below(left, CALM_SHARE, partly=1.0)),
-    ]  # fmt: skip
+        row_of(
+            key,
+            f"regret per round over the first {rounds[early]} "
+            f"rounds, as a "
+            f"multiple of "
+            f"uniform play",
+            "uniform",
+            like,
+            near(like, 1.0, 0.1),
+        ),
+        row_of(
+            key,
+            "regret per round in the last quarter, as a share of that at first",
+            "under control",
+            left,
+            below(left, CALM_SHARE, partly=1.0),
+        ),
+    ]
 
 
 def drift(key: str, text: str, curves: np.ndarray, unit: str) -> Row:
     n = max(1, curves.shape[1] // 6)
     late, before = curves[:, -n:].mean(axis=1), curves[:, -2 * n : -n].mean(axis=1)
     change = estimate((late - before) / before.mean())
-    ours, text = f"{change.value:+.1%} ± {change.se:.1%}", f"{text} (drift between the last two sixths {unit})"
+    ours, text = (
+        f"{change.value:+.1%} ± {change.se:.1%}",
+        f"{text} (drift between the last two sixths {unit})",
+    )
     return row_of(key, text, "converges", ours, at_most(abs(change.value), SETTLED_SHARE))
 
 
@@ -167,37 +246,82 @@ def rate(rounds: np.ndarray, curves: np.ndarray) -> Row:
     last = (curves[:, -1] - curves[:, late]) / (rounds[-1] - rounds[late])
     ours = f"{last.mean():.3g} a round at the end, {first.mean():.3g} at first"
     text = "the regret settles online (regret per round of the last quarter minus the first)"
-    return row_of("regret-converges", text, "converges", ours, below(paired_mean(last, first)), remark="The first phase plays uniformly.")
+    return row_of(
+        "regret-converges",
+        text,
+        "converges",
+        ours,
+        below(paired_mean(last, first)),
+        remark="The first phase plays uniformly.",
+    )
 
 
 def optimum(table: pd.DataFrame) -> list[Row]:
-    """Whether the gradient changes sign, so that ascent has a maximum: that of Eq 11 with eta, and that of the reward alone."""
+    """Whether the gradient changes sign, so that ascent has a maximum: that of Eq 11 with eta, and
+    that of the reward alone."""
 
     def row(key: str, text: str, column: str, paper: str, remark: str) -> Row:
-        judgement = both_signs([Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)])
-        return row_of(key, text, paper, ", ".join(f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)),
-                      judgement, remark=remark)  # fmt: skip
+        judgement = both_signs(
+            [Estimate(*pair) for pair in zip(table[column], table[f"{column} se"], strict=True)]
+        )
+        return row_of(
+            key,
+            text,
+            paper,
+            ", ".join(
+                f"{g:.3g} at {b:g}" for b, g in zip(table["beta"], table[column], strict=True)
+            ),
+            judgement,
+            remark=remark,
+        )
 
     return [
-        row("local-optimum", "the gradient of Eq 11 changes sign on a grid of betas", "with eta", "converges to a local optimum",
-            "It is the optimum of reward and widths together, at a place that eta sets."),
-        row("beta-maximises-reward", "the gradient of the reward alone (eta = 0) changes sign on a grid of betas", "gradient",
-            "maximises reward", "The estimator ignores what playing an arm teaches: only eta keeps beta from falling."),
-    ]  # fmt: skip
+        row(
+            "local-optimum",
+            "the gradient of Eq 11 changes sign on a grid of betas",
+            "with eta",
+            "converges to a local optimum",
+            "It is the optimum of reward and widths together, at a place that eta sets.",
+        ),
+        row(
+            "beta-maximises-reward",
+            "the gradient of the reward alone (eta = 0) changes sign on a grid of betas",
+            "gradient",
+            "maximises reward",
+            "The estimator ignores what playing an arm teaches: only eta keeps beta from falling.",
+        ),
+    ]
 
 
 def divergence(statuses: list[str]) -> Row:
     count, total = sum(status.startswith("diverged") for status in statuses), len(statuses)
     text = f"with a large eta ({LARGE_ETA:g}) gradient ascent fails to converge"
-    return row_of("large-eta-fails", text, "fails", f"diverges in {count} of {total} instances", most_of(count, total))
+    return row_of(
+        "large-eta-fails",
+        text,
+        "fails",
+        f"diverges in {count} of {total} instances",
+        most_of(count, total),
+    )
 
 
 def divergence_online(beta: np.ndarray, most: float) -> Row:
     last, before = tail(beta), tail(beta[:, : -max(1, beta.shape[1] // 6)])
     count, total = int((beta[:, -1] > most).sum()), len(beta)
-    text = f"with an online eta as many times too large, beta ends above {most:.2f}, twice that of Eq 5, which counts as diverged"
+    text = (
+        f"with an online eta as many times too large, beta ends above "
+        f"{most:.2f}, "
+        f"twice that "
+        f"of Eq 5, which "
+        f"counts as diverged"
+    )
     drift = last.mean() / before.mean() - 1
-    ours = f"{count} of {total} instances; {last.mean():.3g} in the last sixth, {drift:+.0%} against the one before"
+    ours = (
+        f"{count} of {total} instances; {last.mean():.3g} in the "
+        f"last sixth, "
+        f"{drift:+.0%} "
+        f"against the one before"
+    )
     return row_of("large-eta-fails", text, "fails", ours, most_of(count, total))
 
 
@@ -210,7 +334,9 @@ def plot(curves: LearningCurves) -> dict[str, Figure]:
     label = {start: f"from beta = {start:g}" for start in STARTS}
     learned = {label[start]: online.watched[online_from(start)]["beta"] for start in STARTS}
     regret = {label[start]: online.regret[online_from(start)] for start in STARTS}
-    offline = [{label[start]: curve[part] for start, curve in curves.offline.items()} for part in (0, 1)]
+    offline = [
+        {label[start]: curve[part] for start, curve in curves.offline.items()} for part in (0, 1)
+    ]
     return {
         "offline": side_by_side(offline[0], offline[1], "trajectory", "regret of the trajectory"),
         "online": side_by_side(learned, regret, "round", "cumulative regret", rounds),
@@ -218,7 +344,11 @@ def plot(curves: LearningCurves) -> dict[str, Figure]:
 
 
 def side_by_side(
-    betas: dict[str, np.ndarray], regrets: dict[str, np.ndarray], unit: str, label: str, rounds: np.ndarray | None = None
+    betas: dict[str, np.ndarray],
+    regrets: dict[str, np.ndarray],
+    unit: str,
+    label: str,
+    rounds: np.ndarray | None = None,
 ) -> Figure:
     """Curves of beta and of the regret; rounds: of both, else they are counted."""
     fig, axes = style.figure(2)
@@ -236,15 +366,26 @@ def side_by_side(
 notes = f"Means over instances, d = {D}, sigma = {NOISE:g}, bands of two standard errors."
 
 
-# Table 1: the learned beta beside the theoretical one, by horizon and dimension; Appendix F: its learning curves.
+# Table 1: the learned beta beside the theoretical one, by horizon and dimension; Appendix F: its
+# learning curves.
 
 
 Cell = tuple[int, int]  # d, T
 PRINTED_BETAS: dict[Cell, tuple[float, float]] = {  # beta-hat, beta-tilde
-    (5, 2**8): (0.5, 2.56), (5, 2**9): (0.6, 2.66), (5, 2**10): (0.9, 2.76), (10, 2**10): (1.1, 3.25), (15, 2**10): (1.2, 3.61),
-}  # fmt: skip
+    (5, 2**8): (0.5, 2.56),
+    (5, 2**9): (0.6, 2.66),
+    (5, 2**10): (0.9, 2.76),
+    (10, 2**10): (1.1, 3.25),
+    (15, 2**10): (1.2, 3.61),
+}
 TABLE1_NOISE = SIGMAS["sqrt(0.1)"]  # the one that gives the paper's beta-tilde
-ETAS: dict[Cell, float] = {(5, 2**8): 0.002, (5, 2**9): 0.002, (5, 2**10): 0.003, (10, 2**10): 0.005, (15, 2**10): 0.006}
+ETAS: dict[Cell, float] = {
+    (5, 2**8): 0.002,
+    (5, 2**9): 0.002,
+    (5, 2**10): 0.003,
+    (10, 2**10): 0.005,
+    (15, 2**10): 0.006,
+}
 CLOSE_SHARE = 0.25
 SPREAD = 0.1  # of beta-hat between instances, as a share of its mean: "highly data-dependent"
 SECOND_SEED_STEP = 500_000  # added to the seed of a second training on the same instance
@@ -252,7 +393,8 @@ INSTANCES_TWICE = 80  # are trained a second time
 
 
 class LearnedBetas(NamedTuple):
-    """By cell: beta by trajectory, its ends after a second training on other noise, and the runs with the first ends."""
+    """By cell: beta by trajectory, its ends after a second training on other noise, and the runs
+    with the first ends."""
 
     paths: dict[Cell, np.ndarray]  # (instances, trajectories + 1)
     second_ends: dict[Cell, np.ndarray]  # (at most INSTANCES_TWICE,), of the cells with T = 2^10
@@ -279,15 +421,22 @@ def table1_data(run: Run) -> LearnedBetas:
         )
         if T == 2**10:
             runs.second_ends[d, T] = np.array(
-                [train(q, T, trajectories, SECOND_SEED_STEP + i, ETAS[d, T]).beta for i, q in enumerate(problems[:INSTANCES_TWICE])]
+                [
+                    train(q, T, trajectories, SECOND_SEED_STEP + i, ETAS[d, T]).beta
+                    for i, q in enumerate(problems[:INSTANCES_TWICE])
+                ]
             )
         runs.results[d, T] = run.simulate(
-            f"table1-{d}-{T}", problems,
-            {"SoftUCB": lambda q, b=betas: p.SoftUCB(beta=b[q.theta.tobytes()]),
-             "LinUCB, same beta": lambda q, b=betas: p.LinUCB(beta=b[q.theta.tobytes()]),
-             "LinUCB, Eq 5": p.LinUCB(width="theorem", noise=TABLE1_NOISE)},
-            horizon=T, replications=instances,
-        )  # fmt: skip
+            f"table1-{d}-{T}",
+            problems,
+            {
+                "SoftUCB": lambda q, b=betas: p.SoftUCB(beta=b[q.theta.tobytes()]),
+                "LinUCB, same beta": lambda q, b=betas: p.LinUCB(beta=b[q.theta.tobytes()]),
+                "LinUCB, Eq 5": p.LinUCB(width="theorem", noise=TABLE1_NOISE),
+            },
+            horizon=T,
+            replications=instances,
+        )
     return runs
 
 
@@ -306,17 +455,40 @@ def table1_score(runs: LearnedBetas) -> Rows:
             se=mean.se,
         )
         remark = "Depends on eta and on the instance; neither is given."
-        yield row_of("table1-beta-hat", f"beta-hat, {where}", paper, mean, near(mean, paper, CLOSE_SHARE), remark=remark)
-        yield drift("beta-converges", f"beta settles offline, {where}", runs.paths[cell], "of the trajectories")
+        yield row_of(
+            "table1-beta-hat",
+            f"beta-hat, {where}",
+            paper,
+            mean,
+            near(mean, paper, CLOSE_SHARE),
+            remark=remark,
+        )
+        yield drift(
+            "beta-converges",
+            f"beta settles offline, {where}",
+            runs.paths[cell],
+            "of the trajectories",
+        )
     for text, low, high, remark in (
-        ("beta-hat grows with T (d = 5)", (5, 2**8), (5, 2**10), "Few trajectories leave beta near its start."),
-        ("beta-hat grows with d (T = 1024)", (5, 2**10), (15, 2**10),
-         "The paper tunes eta for each cell and does not give it."),
-    ):  # fmt: skip
+        (
+            "beta-hat grows with T (d = 5)",
+            (5, 2**8),
+            (5, 2**10),
+            "Few trajectories leave beta near its start.",
+        ),
+        (
+            "beta-hat grows with d (T = 1024)",
+            (5, 2**10),
+            (15, 2**10),
+            "The paper tunes eta for each cell and does not give it.",
+        ),
+    ):
         growth = paired_mean(hats[high], hats[low])
         ours = f"{hats[low].mean():.2f} to {hats[high].mean():.2f}"
         print_of = f"{PRINTED_BETAS[low][0]} to {PRINTED_BETAS[high][0]}"
-        yield row_of("table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark)
+        yield row_of(
+            "table1-growth", text, print_of, ours, above(growth), se=growth.se, remark=remark
+        )
     yield adapts({cell: (hats[cell][: ends.size], ends) for cell, ends in runs.second_ends.items()})
 
 
@@ -331,14 +503,23 @@ def theories() -> Row:
 
 
 def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
-    """Spread of beta-hat between instances that two trainings agree on, as a share of its mean; mean over cells."""
+    """Spread of beta-hat between instances that two trainings agree on, as a share of its mean;
+    mean over cells."""
     each = [shared_spread(first, second) for first, second in ends.values()]
-    text = "spread of beta-hat between instances, as far as two trainings share it, over its mean (T = 1024, mean over d)"
+    text = (
+        "spread of beta-hat between instances, as far as two trainings share "
+        "it, over "
+        "its mean "
+        "(T = 1024, mean over d)"
+    )
     return judged(
         "beta-adapts",
         text,
         "highly data-dependent",
-        Estimate(float(np.mean([one.value for one in each])), math.hypot(*(one.se for one in each)) / len(each)),
+        Estimate(
+            float(np.mean([one.value for one in each])),
+            math.hypot(*(one.se for one in each)) / len(each),
+        ),
         above,
         SPREAD,
         partly=0.0,
@@ -346,15 +527,20 @@ def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
 
 
 def shared_spread(first: np.ndarray, second: np.ndarray) -> Estimate:
-    """sqrt(covariance over instances) / mean, standard error by the jackknife; the noise of training is in neither."""
+    """sqrt(covariance over instances) / mean, standard error by the jackknife; the noise of
+    training is in neither."""
 
     def of(a: np.ndarray, b: np.ndarray) -> float:
         covariance = float(np.mean((a - a.mean()) * (b - b.mean())))
-        return math.copysign(math.sqrt(abs(covariance)), covariance) / float((a.mean() + b.mean()) / 2)
+        return math.copysign(math.sqrt(abs(covariance)), covariance) / float(
+            (a.mean() + b.mean()) / 2
+        )
 
     n = first.size
     left_out = np.array([of(np.delete(first, i), np.delete(second, i)) for i in range(n)])
-    return Estimate(of(first, second), math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum())))
+    return Estimate(
+        of(first, second), math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum()))
+    )
 
 
 def table1_tables(runs: LearnedBetas) -> dict[str, pd.DataFrame]:
@@ -362,16 +548,32 @@ def table1_tables(runs: LearnedBetas) -> dict[str, pd.DataFrame]:
     for (d, T), path in runs.paths.items():
         hats = path[:, -1]
         mean, (paper, printed) = estimate(hats), PRINTED_BETAS[d, T]
-        row = {"d": d, "T": T, "beta-hat": mean.value, "se": mean.se, "median": float(np.median(hats)), "paper": paper,
-               "beta-tilde": theory((d, T)), "paper's tilde": printed}  # fmt: skip
+        row = {
+            "d": d,
+            "T": T,
+            "beta-hat": mean.value,
+            "se": mean.se,
+            "median": float(np.median(hats)),
+            "paper": paper,
+            "beta-tilde": theory((d, T)),
+            "paper's tilde": printed,
+        }
         row["regret in training"] = float(runs.regrets[d, T].sum(axis=1).mean())
-        rows.append(row | {f"regret {name}": float(curve[:, -1].mean()) for name, curve in runs.results[d, T].regret.items()})
+        rows.append(
+            row
+            | {
+                f"regret {name}": float(curve[:, -1].mean())
+                for name, curve in runs.results[d, T].regret.items()
+            }
+        )
     return {"beta": pd.DataFrame(rows)}
 
 
 def table1_plot(runs: LearnedBetas) -> dict[str, Figure]:
     fig, axes = style.figure(2)
-    for ax, curves, name in zip(axes, (runs.paths, runs.regrets), ("beta", "regret of the trajectory"), strict=True):
+    for ax, curves, name in zip(
+        axes, (runs.paths, runs.regrets), ("beta", "regret of the trajectory"), strict=True
+    ):
         looks = style.Palette()
         for (d, T), values in curves.items():
             draw_bands(ax, np.arange(values.shape[1]), {f"d = {d}, T = {T}": values}, palette=looks)
@@ -382,6 +584,9 @@ def table1_plot(runs: LearnedBetas) -> dict[str, Figure]:
 
 
 table1_notes = (
-    f"Means over instances, sigma = sqrt(0.1), eta by cell {', '.join(f'{eta:g}' for eta in ETAS.values())}, step 4 / (1 + n / 20). "
+    f"Means over instances, sigma = "
+    f"sqrt(0.1), eta "
+    f"by cell "
+    f"{', '.join(f'{eta:g}' for eta in ETAS.values())}, step 4 / (1 + n / 20). "
     "Table 1 is of one instance whose noise and eta are not given."
 )

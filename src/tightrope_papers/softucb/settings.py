@@ -31,11 +31,21 @@ def synthetic(seed: int, number: int, d: int, noise: float) -> Linear:
     return Linear(X / np.linalg.norm(X, axis=1, keepdims=True), unit_vector(rng, d), noise=noise)
 
 
-def train(problem: Linear, horizon: int, trajectories: int, seed: int, eta: float = OFFLINE_ETA, **options: Any) -> TrainedBeta:
-    """Offline training on noise that no evaluation meets; a divergence is counted by whoever asked, not warned of."""
+def train(
+    problem: Linear,
+    horizon: int,
+    trajectories: int,
+    seed: int,
+    eta: float = OFFLINE_ETA,
+    **options: Any,
+) -> TrainedBeta:
+    """Offline training on noise that no evaluation meets; a divergence is counted by whoever asked,
+    not warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return train_softucb(problem, horizon, trajectories, eta=eta, seed=1_000_000 + seed, **options)
+        return train_softucb(
+            problem, horizon, trajectories, eta=eta, seed=1_000_000 + seed, **options
+        )
 
 
 @monitor
@@ -55,7 +65,8 @@ class BetaTally(NamedTuple):
 
 @monitor
 class WatchElimination(Monitor):
-    """Monitor: how Lemmas 1 and 2 and the constraint of Eq 10 fare in every round of a SoftUCB. order: 1 compares all pairs of arms."""
+    """Monitor: how Lemmas 1 and 2 and the constraint of Eq 10 fare in every round of a SoftUCB.
+    order: 1 compares all pairs of arms."""
 
     order: int = integer(default=1)
 
@@ -64,7 +75,13 @@ class WatchElimination(Monitor):
 
     @jit
     def watch(self, tally, policy, state, problem, context, action, t, checkpoint):
-        means, mean, width, weight, beta = problem.means, state.model.mean, state.width, state.weight, state.beta[0]
+        means, mean, width, weight, beta = (
+            problem.means,
+            state.model.mean,
+            state.width,
+            state.weight,
+            state.beta[0],
+        )
         K, leader, best, total = means.shape[0], 0, 0, 0.0
         for k in range(K):
             total += weight[k]
@@ -72,7 +89,8 @@ class WatchElimination(Monitor):
                 leader = k
             if means[k] > means[best]:
                 best = k
-        # S as Eqs 6 and 7 have it, and not as upper minus lower bound, which is how the policy finds it
+        # S as Eqs 6 and 7 have it, and not as upper minus lower bound, which is how the policy
+        # finds it
         slack = np.empty(K)
         for k in range(K):
             slack[k] = beta * (width[k] + width[leader]) - (mean[leader] - mean[k])
@@ -120,7 +138,9 @@ class EliminationTally(NamedTuple):
     over: np.ndarray  # rounds with p(L) > 1 - mass
     most: np.ndarray
     lost: np.ndarray  # rounds with the best arm in L
-    outside: np.ndarray  # rounds with an arm whose estimate is further from its mean than beta ||x||
+    outside: (
+        np.ndarray
+    )  # rounds with an arm whose estimate is further from its mean than beta ||x||
     lost_inside: np.ndarray  # rounds with the best arm in L and no arm outside
     disorder: np.ndarray  # rounds with S_i >= S_j >= 0, but a lower upper bound or probability of i
     score: np.ndarray  # sum of A_t of Eq 12, with the true means

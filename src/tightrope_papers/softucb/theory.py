@@ -1,6 +1,8 @@
-"""Lemmas 1 and 2, Eqs 10, 12 and 16, and what a small eta loses: the statements of section 4 against runs that count them.
+"""Lemmas 1 and 2, Eqs 10, 12 and 16, and what a small eta loses: the statements of section 4
+against runs that count them.
 
-d = 10, sigma = 0.5 as in Figure 1. Every policy plays the same instances with the same noise; beta is learned on other noise.
+d = 10, sigma = 0.5 as in Figure 1. Every policy plays the same instances with the same noise; beta
+is learned on other noise.
 """
 
 import math
@@ -16,19 +18,40 @@ from tightrope.core.policy import Policy
 from tightrope.problems.structured import Linear
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, above, at_most, below, estimate, every, never, paired_mean, row_of, within
+from ..scoring import (
+    OURS,
+    Estimate,
+    Row,
+    above,
+    at_most,
+    below,
+    estimate,
+    every,
+    never,
+    paired_mean,
+    row_of,
+    within,
+)
 from .settings import OFFLINE_ETA, SIGMAS, SMALL_ETA, WatchElimination, synthetic, train
 
 D, NOISE, MASS = 10, SIGMAS["0.5"], 0.99
-LEARNED_BETA, FRESH_GAMMA, SMALL_BETA = "learned", "learned, gamma of the round itself", "learned with a small eta"
+LEARNED_BETA, FRESH_GAMMA, SMALL_BETA = (
+    "learned",
+    "learned, gamma of the round itself",
+    "learned with a small eta",
+)
 CENTRES, STEP = (0.5, 1.0, 2.0), 0.2  # of finite differences: beta, and its step as a share of it
-GRID = sorted({0.1, 0.25, 0.75, 1.5, 3.0} | {round(c * (1 + sign * STEP), 6) for c in CENTRES for sign in (-1, 0, 1)})
+GRID = sorted(
+    {0.1, 0.25, 0.75, 1.5, 3.0}
+    | {round(c * (1 + sign * STEP), 6) for c in CENTRES for sign in (-1, 0, 1)}
+)
 CLOSE_SHARE = 0.25  # of a finite difference, for a gradient
 BEST_RATIO = 1.05  # times the regret of the best fixed beta
 
 
 class EliminationRuns(NamedTuple):
-    """The runs, by policy; `watched` holds what `WatchElimination` counts. betas: (instances,) learned, by policy."""
+    """The runs, by policy; `watched` holds what `WatchElimination` counts. betas: (instances,)
+    learned, by policy."""
 
     result: Result
     betas: dict[str, np.ndarray]
@@ -39,21 +62,40 @@ def name_of(beta: float) -> str:
 
 
 def data(run: Run) -> EliminationRuns:
-    instances, horizon, trajectories, each = run.at(smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 10), paper=(40, 1024, 60, 50))
+    instances, horizon, trajectories, each = run.at(
+        smoke=(3, 128, 6, 2), laptop=(40, 1024, 30, 10), paper=(40, 1024, 60, 50)
+    )
     problems = [synthetic(run.seed, i, D, NOISE) for i in range(instances)]
     betas = {
-        name: {q.theta.tobytes(): train(q, horizon, trajectories, i, eta).beta for i, q in enumerate(problems)}
+        name: {
+            q.theta.tobytes(): train(q, horizon, trajectories, i, eta).beta
+            for i, q in enumerate(problems)
+        }
         for name, eta in ((LEARNED_BETA, OFFLINE_ETA), (SMALL_BETA, SMALL_ETA))
     }
     soft = p.SoftUCB
     policies: Mapping[str, Policy | Callable[[Linear], Policy]] = {
         LEARNED_BETA: lambda q: soft(beta=betas[LEARNED_BETA][q.theta.tobytes()], mass=MASS),
-        FRESH_GAMMA: lambda q: soft(beta=betas[LEARNED_BETA][q.theta.tobytes()], mass=MASS, timing="fresh"),
+        FRESH_GAMMA: lambda q: soft(
+            beta=betas[LEARNED_BETA][q.theta.tobytes()], mass=MASS, timing="fresh"
+        ),
         SMALL_BETA: lambda q: soft(beta=betas[SMALL_BETA][q.theta.tobytes()], mass=MASS),
     } | {name_of(beta): soft(beta=beta, mass=MASS) for beta in GRID}
-    monitors = {name: WatchElimination(order=int(name in (LEARNED_BETA, FRESH_GAMMA, SMALL_BETA))) for name in policies}
-    result = run.simulate("theory", problems, policies, horizon=horizon, replications=each * instances, monitor=monitors)
-    return EliminationRuns(result, {name: np.array(list(by_problem.values())) for name, by_problem in betas.items()})
+    monitors = {
+        name: WatchElimination(order=int(name in (LEARNED_BETA, FRESH_GAMMA, SMALL_BETA)))
+        for name in policies
+    }
+    result = run.simulate(
+        "theory",
+        problems,
+        policies,
+        horizon=horizon,
+        replications=each * instances,
+        monitor=monitors,
+    )
+    return EliminationRuns(
+        result, {name: np.array(list(by_problem.values())) for name, by_problem in betas.items()}
+    )
 
 
 def final_count(result: Result, name: str, what: str) -> np.ndarray:
@@ -66,7 +108,14 @@ def final(runs: EliminationRuns, name: str) -> np.ndarray:
 
 
 def score(runs: EliminationRuns) -> list[Row]:
-    return [*lemmas(runs.result), *constraint(runs.result), *gradient(runs), maximum(runs), *theorem(runs), small(runs)]
+    return [
+        *lemmas(runs.result),
+        *constraint(runs.result),
+        *gradient(runs),
+        maximum(runs),
+        *theorem(runs),
+        small(runs),
+    ]
 
 
 def lemmas(result: Result) -> list[Row]:
@@ -74,34 +123,85 @@ def lemmas(result: Result) -> list[Row]:
     total = rounds * result.replications * len(result.policies)
     missed = int(sum(final_count(result, name, "lost_inside").sum() for name in result.policies))
     compared = 3 * rounds * result.replications
-    disorder = int(sum(final_count(result, name, "disorder").sum() for name in (LEARNED_BETA, FRESH_GAMMA, SMALL_BETA)))
-    over = {name: float(final_count(result, name, "over").mean()) / rounds for name in (FRESH_GAMMA, LEARNED_BETA)}
-    most = {name: float(final_count(result, name, "most").max()) for name in (FRESH_GAMMA, LEARNED_BETA)}
+    disorder = int(
+        sum(
+            final_count(result, name, "disorder").sum()
+            for name in (LEARNED_BETA, FRESH_GAMMA, SMALL_BETA)
+        )
+    )
+    over = {
+        name: float(final_count(result, name, "over").mean()) / rounds
+        for name in (FRESH_GAMMA, LEARNED_BETA)
+    }
+    most = {
+        name: float(final_count(result, name, "most").max()) for name in (FRESH_GAMMA, LEARNED_BETA)
+    }
     words = "; ".join(
         f"{label}: {over[name]:.1%} of rounds above, p(L) up to {most[name]:.3g}"
-        for label, name in (("gamma of the round itself", FRESH_GAMMA), ("of the round before, as Algorithm 1 has it", LEARNED_BETA))
+        for label, name in (
+            ("gamma of the round itself", FRESH_GAMMA),
+            ("of the round before, as Algorithm 1 has it", LEARNED_BETA),
+        )
     )
     return [
-        row_of("lemma1-suboptimal", "the best arm in L in rounds in which Eq 3 holds for all arms (all widths)", "never",
-               f"{missed} of {total} rounds", never(missed, total)),
-        row_of("lemma1-order", "a lower upper bound or probability of i although S_i >= S_j >= 0 (learned widths, all pairs)", "never",
-               f"{disorder} of {compared} rounds", never(disorder, compared)),
-        row_of("lemma2-mass", f"arms in L get at most {1 - MASS:.2g}, with either gamma", f"p(L) < {1 - MASS:.2g}", words,
-               every([over[FRESH_GAMMA] == 0, over[LEARNED_BETA] == 0]),
-               remark="The lemma needs gamma of the round itself; Algorithm 1, line 2, uses that of the round before."),
-    ]  # fmt: skip
+        row_of(
+            "lemma1-suboptimal",
+            "the best arm in L in rounds in which Eq 3 holds for all arms (all widths)",
+            "never",
+            f"{missed} of {total} rounds",
+            never(missed, total),
+        ),
+        row_of(
+            "lemma1-order",
+            "a lower upper bound or probability of i although S_i >= S_j >= 0 "
+            "(learned "
+            "widths, "
+            "all pairs)",
+            "never",
+            f"{disorder} of {compared} rounds",
+            never(disorder, compared),
+        ),
+        row_of(
+            "lemma2-mass",
+            f"arms in L get at most {1 - MASS:.2g}, with either gamma",
+            f"p(L) < {1 - MASS:.2g}",
+            words,
+            every([over[FRESH_GAMMA] == 0, over[LEARNED_BETA] == 0]),
+            remark="The lemma needs gamma of the round itself; Algorithm 1, line "
+            "2, uses "
+            "that of "
+            "the round before.",
+        ),
+    ]
 
 
 def constraint(result: Result) -> list[Row]:
-    rounds, outside, lost = int(result.rounds[-1]), final_count(result, LEARNED_BETA, "outside"), final_count(result, LEARNED_BETA, "lost")
+    rounds, outside, lost = (
+        int(result.rounds[-1]),
+        final_count(result, LEARNED_BETA, "outside"),
+        final_count(result, LEARNED_BETA, "lost"),
+    )
     total = rounds * result.replications
     return [
-        row_of("eq10-bound-holds", "rounds in which beta-hat ||x|| is no bound for some arm", "none",
-               f"{outside.sum() / total:.1%} of rounds, in {np.count_nonzero(outside)} of {outside.size} runs",
-               never(int(outside.sum()), total), remark="eta is one number for all arms and rounds; it does not enforce the constraint."),
-        row_of(OURS, "at beta-hat the best arm is in L, whether Eq 3 holds or not", "never",
-               f"{lost.sum() / total:.1%} of rounds, up to {lost.max() / rounds:.0%} of a run", never(int(lost.sum()), total)),
-    ]  # fmt: skip
+        row_of(
+            "eq10-bound-holds",
+            "rounds in which beta-hat ||x|| is no bound for some arm",
+            "none",
+            f"{outside.sum() / total:.1%} of "
+            f"rounds, in "
+            f"{np.count_nonzero(outside)} of "
+            f"{outside.size} runs",
+            never(int(outside.sum()), total),
+            remark="eta is one number for all arms and rounds; it does not enforce the constraint.",
+        ),
+        row_of(
+            OURS,
+            "at beta-hat the best arm is in L, whether Eq 3 holds or not",
+            "never",
+            f"{lost.sum() / total:.1%} of rounds, up to {lost.max() / rounds:.0%} of a run",
+            never(int(lost.sum()), total),
+        ),
+    ]
 
 
 def gradient(runs: EliminationRuns) -> list[Row]:
@@ -110,26 +210,47 @@ def gradient(runs: EliminationRuns) -> list[Row]:
     for centre in CENTRES:
         low, high = name_of(round(centre * (1 - STEP), 6)), name_of(round(centre * (1 + STEP), 6))
         rise = (final(runs, low) - final(runs, high)).mean(axis=0) / (2 * STEP * centre * rounds)
-        formula = final_count(runs.result, name_of(centre), "score").reshape(-1, rise.size).mean(axis=0) / rounds
+        formula = (
+            final_count(runs.result, name_of(centre), "score").reshape(-1, rise.size).mean(axis=0)
+            / rounds
+        )
         real, apart = estimate(rise), paired_mean(formula, rise)
         value = float(formula.mean())
-        judgement = within(Estimate(value, apart.se), real.value, CLOSE_SHARE * abs(real.value), partly=value * real.value > 0,
-                           words="of the same sign")  # fmt: skip
+        judgement = within(
+            Estimate(value, apart.se),
+            real.value,
+            CLOSE_SHARE * abs(real.value),
+            partly=value * real.value > 0,
+            words="of the same sign",
+        )
         ours = f"{value:.4f} against {real.value:.4f} ± {real.se:.2g} by finite differences"
-        remark = "Eq 12 differentiates this round's choice alone, and not the data that later rounds learn from."
+        remark = (
+            "Eq 12 differentiates this round's choice alone, and not "
+            "the data "
+            "that later "
+            "rounds learn from."
+        )
         text = f"Eq 12 is the slope of the reward per round at beta = {centre:g}"
         rows.append(row_of("gradient", text, "equal", ours, judgement, se=apart.se, remark=remark))
     return rows
 
 
 def maximum(runs: EliminationRuns) -> Row:
-    """Regret at the learned beta against the best fixed one, which is chosen on half of the runs and judged on the others."""
+    """Regret at the learned beta against the best fixed one, which is chosen on half of the runs
+    and judged on the others."""
     half = len(final(runs, LEARNED_BETA)) // 2
     best = min(GRID, key=lambda beta: float(final(runs, name_of(beta))[:half].mean()))
-    learned, fixed = (final(runs, name)[half:].mean(axis=0) for name in (LEARNED_BETA, name_of(best)))
+    learned, fixed = (
+        final(runs, name)[half:].mean(axis=0) for name in (LEARNED_BETA, name_of(best))
+    )
     more = paired_mean(learned, BEST_RATIO * fixed)
     ours = f"{learned.mean():.1f} at beta-hat, {fixed.mean():.1f} at beta = {best:g} everywhere"
-    text = f"no fixed beta does better: regret at beta-hat minus {BEST_RATIO:g} times that of the best beta of {len(GRID)}"
+    text = (
+        f"no fixed beta does better: regret at beta-hat minus "
+        f"{BEST_RATIO:g} times "
+        f"that of the "
+        f"best beta of {len(GRID)}"
+    )
     return row_of("beta-maximises-reward", text, "below", ours, below(more), se=more.se)
 
 
@@ -138,13 +259,25 @@ def theorem(runs: EliminationRuns) -> list[Row]:
         bound = np.array([regret_bound(float(betas.mean()), int(T)) for T in runs.result.rounds])
         return float((runs.result.regret[name].mean(axis=0) / bound).max())
 
-    learned, small = share(FRESH_GAMMA, runs.betas[LEARNED_BETA]), share(SMALL_BETA, runs.betas[SMALL_BETA])
+    learned, small = (
+        share(FRESH_GAMMA, runs.betas[LEARNED_BETA]),
+        share(SMALL_BETA, runs.betas[SMALL_BETA]),
+    )
     text = "largest share of its bound (Eq 16) that the mean regret reaches up to any T"
     return [
         row_of("thm1-regret", text, "at most 1", learned, at_most(learned, 1.0)),
-        row_of(OURS, f"{text}, beta learned with a tenth of eta", "at most 1", small, at_most(small, 1.0),
-               remark="Eq 16 shrinks with beta-hat; Eq 3, which the proof needs, does not hold at such a beta."),
-    ]  # fmt: skip
+        row_of(
+            OURS,
+            f"{text}, beta learned with a tenth of eta",
+            "at most 1",
+            small,
+            at_most(small, 1.0),
+            remark="Eq 16 shrinks with beta-hat; Eq 3, which the proof needs, "
+            "does not "
+            "hold at "
+            "such a beta.",
+        ),
+    ]
 
 
 def regret_bound(beta: float, horizon: int) -> float:
@@ -152,9 +285,17 @@ def regret_bound(beta: float, horizon: int) -> float:
 
 
 def small(runs: EliminationRuns) -> Row:
-    few, usual = final_count(runs.result, SMALL_BETA, "lost"), final_count(runs.result, LEARNED_BETA, "lost")
+    few, usual = (
+        final_count(runs.result, SMALL_BETA, "lost"),
+        final_count(runs.result, LEARNED_BETA, "lost"),
+    )
     more, rounds = paired_mean(few, usual), float(runs.result.rounds[-1])
-    ours = f"{few.mean() / rounds:.1%} of rounds at eta = {SMALL_ETA:g}, {usual.mean() / rounds:.1%} at {OFFLINE_ETA:g}"
+    ours = (
+        f"{few.mean() / rounds:.1%} of rounds "
+        f"at eta = "
+        f"{SMALL_ETA:g}, "
+        f"{usual.mean() / rounds:.1%} at {OFFLINE_ETA:g}"
+    )
     text = "the best arm is in L in more rounds where eta is small"
     return row_of("small-eta-loses-best-arm", text, "more", ours, above(more), se=more.se)
 
@@ -163,15 +304,29 @@ def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
     result, rounds, rows = runs.result, float(runs.result.rounds[-1]), []
     for name in result.policies:
         regret = estimate(result.regret[name][:, -1])
-        rows.append({"policy": name, "regret": regret.value, "se": regret.se} | {
-            label: float(final_count(result, name, key).mean()) / rounds
-            for label, key in (("p(L) above", "over"), ("best arm in L", "lost"), ("Eq 10 broken", "outside"), ("Eq 12", "score"),
-                               ("Eq 13", "estimated"))
-        } | {"largest p(L)": float(final_count(result, name, "most").max())})  # fmt: skip
+        rows.append(
+            {"policy": name, "regret": regret.value, "se": regret.se}
+            | {
+                label: float(final_count(result, name, key).mean()) / rounds
+                for label, key in (
+                    ("p(L) above", "over"),
+                    ("best arm in L", "lost"),
+                    ("Eq 10 broken", "outside"),
+                    ("Eq 12", "score"),
+                    ("Eq 13", "estimated"),
+                )
+            }
+            | {"largest p(L)": float(final_count(result, name, "most").max())}
+        )
     return {"rounds": pd.DataFrame(rows)}
 
 
 notes = (
-    f"d = {D}, sigma = {NOISE:g}; beta-hat is learned at eta = {OFFLINE_ETA:g}, and at {SMALL_ETA:g}. Columns of the table are shares of "
+    f"d = {D}, sigma = {NOISE:g}; beta-hat is learned "
+    f"at eta = "
+    f"{OFFLINE_ETA:g}, and at "
+    f"{SMALL_ETA:g}. "
+    f"Columns of the "
+    f"table are shares of "
     "rounds, and the slopes of Eqs 12 and 13 per round."
 )

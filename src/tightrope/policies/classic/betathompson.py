@@ -1,12 +1,12 @@
 """Beta-Bernoulli Thompson sampling: play each arm as often as it is likely to be the best.
 
-When to use it: rewards in [0, 1], delayed or batched feedback (its choices vary while nothing new is known).
-Bound: regret / ln T -> the Lai-Robbins constant for 0/1 rewards.
-Source: Agrawal, Goyal 2012, Algorithm 1; Kaufmann, Korda, Munos 2012, Theorem 1.
-Deviations: rewards inside (0, 1) enter by their value instead of by a coin flip. forget is no part of
-the papers: counts fade towards the prior, as in Raj, Kalyani 2017 (arXiv 1707.09727). Draws of priors below 0.2 are compared by their
-log odds: at a = b = 0.1 one draw in 75 rounds to 1, at 0.001 half of them, and the lowest arm among them would win.
-O(K) a round: one beta draw per arm.
+When to use it: rewards in [0, 1], delayed or batched feedback (its choices vary while nothing new
+is known). Bound: regret / ln T -> the Lai-Robbins constant for 0/1 rewards. Source: Agrawal, Goyal
+2012, Algorithm 1; Kaufmann, Korda, Munos 2012, Theorem 1. Deviations: rewards inside (0, 1) enter
+by their value instead of by a coin flip. forget is no part of the papers: counts fade towards the
+prior, as in Raj, Kalyani 2017 (arXiv 1707.09727). Draws of priors below 0.2 are compared by their
+log odds: at a = b = 0.1 one draw in 75 rounds to 1, at 0.001 half of them, and the lowest arm among
+them would win. O(K) a round: one beta draw per arm.
 """
 
 import math
@@ -19,7 +19,9 @@ from ...numerics.counts import counts_that_may_fade
 from ...numerics.posterior import best_of_betas, beta_draw, beta_logit_draw
 from ..bases import CountPolicy
 
-SMALL_PARAMETER = 0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
+SMALL_PARAMETER = (
+    0.2  # prior parameters below this make draws that round to 0 or 1 often enough to matter
+)
 
 
 @policy("arms", paper="Agrawal, Goyal 2012")
@@ -52,7 +54,9 @@ class BetaThompson(CountPolicy):
             if allowed(context.eligible, k):
                 a = self.a + state.sums[k]
                 if by_odds:
-                    draw = beta_logit_draw(a, self.b + (state.pulls[k] - state.sums[k]), rng)  # b + 1 - 1 may be 0
+                    draw = beta_logit_draw(
+                        a, self.b + (state.pulls[k] - state.sums[k]), rng
+                    )  # b + 1 - 1 may be 0
                 else:
                     draw = beta_draw(a, self.b + state.pulls[k] - state.sums[k], rng)
                 if draw > top or best < 0:
@@ -73,4 +77,11 @@ class BetaThompson(CountPolicy):
         posterior = beta(a, b)
         mean, lower, upper = a / (a + b), posterior.ppf(0.025), posterior.ppf(0.975)
         probability = best_of_betas(a, b, context.eligible)
-        return {"mean": mean, "width": posterior.std(), "lower": lower, "upper": upper, "index": mean, "probability": probability}
+        return {
+            "mean": mean,
+            "width": posterior.std(),
+            "lower": lower,
+            "upper": upper,
+            "index": mean,
+            "probability": probability,
+        }

@@ -1,11 +1,10 @@
 """Epsilon-greedy: mostly the best mean so far, sometimes any arm.
 
-When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy evaluation).
-Bound: none that grows slower than T for a fixed epsilon: it pays epsilon times the average gap every round.
-Source: Sutton, Barto 1998, section 2.2.
-Deviation: while arms have no reward yet, the greedy choice is by lot among them and the best mean, so that decisions which are made before
-rewards come are spread.
-O(K) a round.
+When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy
+evaluation). Bound: none that grows slower than T for a fixed epsilon: it pays epsilon times the
+average gap every round. Source: Sutton, Barto 1998, section 2.2. Deviation: while arms have no
+reward yet, the greedy choice is by lot among them and the best mean, so that decisions which are
+made before rewards come are spread. O(K) a round.
 """
 
 import math
@@ -53,15 +52,23 @@ class EpsilonGreedy(CountPolicy):
 
     def explain(self, state, context, rng):
         mean, best = means(state), leaders(state, context.eligible)[0]
-        eligible = np.ones(mean.size, dtype=np.bool_) if context.eligible is None else context.eligible
+        eligible = (
+            np.ones(mean.size, dtype=np.bool_) if context.eligible is None else context.eligible
+        )
         lots = eligible & (np.isnan(mean) | (np.arange(mean.size) == best))
-        probability = self.epsilon * eligible / eligible.sum() + (1.0 - self.epsilon) * lots / lots.sum()
-        return intervals(mean, np.zeros(mean.size)) | {"index": np.where(np.isnan(mean), np.inf, mean), "probability": probability}
+        probability = (
+            self.epsilon * eligible / eligible.sum() + (1.0 - self.epsilon) * lots / lots.sum()
+        )
+        return intervals(mean, np.zeros(mean.size)) | {
+            "index": np.where(np.isnan(mean), np.inf, mean),
+            "probability": probability,
+        }
 
 
 @lean
 def leaders(state, eligible):
-    """The eligible arm with the largest mean, or -1, and how many arms the greedy choice is among: that one, and those without a reward."""
+    """The eligible arm with the largest mean, or -1, and how many arms the greedy choice is among:
+    that one, and those without a reward."""
     best, top, places = -1, -math.inf, 0
     for k in range(state.pulls.shape[0]):
         if allowed(eligible, k):

@@ -1,17 +1,19 @@
-"""Gaussian Thompson sampling: play each arm as often as it is likely to be the best, its noise learned from its own rewards.
+"""Gaussian Thompson sampling: play each arm as often as it is likely to be the best, its noise
+learned from its own rewards.
 
-When to use it: rewards in euros, seconds or any other unit, without a range or a noise to know; arms may differ in their noise. Feedback
-may be delayed or batched. For very heavy tails see RobustUCB, for rewards in [0, 1] BetaThompson.
-Bound: regret / ln T -> sum_k gap_k / (ln(1 + gap_k^2 / sigma_k^2) / 2) for Gaussian rewards and alpha < 0, the lower bound of Burnetas
-and Katehakis; from alpha = 0 on, which includes Jeffreys' prior, the regret grows as a power of T.
-Source: Honda, Takemura 2014, the prior (sigma^2)^(-1 - alpha), its posterior (Student's distribution) and the first max(2, 3 - ceil(2
-alpha)) rewards of each arm, as in their algorithm.
-Deviations: the first rewards are collected in random order, by lot among the arms that lack some and the arm that the others' draws
-choose, so that decisions which are made before rewards come are spread. While all
-rewards of an arm are equal, its standard deviation is taken to be that of a reward of an arm at random: at 0 it would never be played
-again after an unlucky start. forget is no part of the paper: where weights have faded below the first rewards' number n0, draws are those
-of n0 rewards, wider by sqrt(n0 / n).
-O(K) a round: one Student draw per arm.
+When to use it: rewards in euros, seconds or any other unit, without a range or a noise to know;
+arms may differ in their noise. Feedback may be delayed or batched. For very heavy tails see
+RobustUCB, for rewards in [0, 1] BetaThompson. Bound: regret / ln T -> sum_k gap_k / (ln(1 + gap_k^2
+/ sigma_k^2) / 2) for Gaussian rewards and alpha < 0, the lower bound of Burnetas and Katehakis;
+from alpha = 0 on, which includes Jeffreys' prior, the regret grows as a power of T. Source: Honda,
+Takemura 2014, the prior (sigma^2)^(-1 - alpha), its posterior (Student's distribution) and the
+first max(2, 3 - ceil(2 alpha)) rewards of each arm, as in their algorithm. Deviations: the first
+rewards are collected in random order, by lot among the arms that lack some and the arm that the
+others' draws choose, so that decisions which are made before rewards come are spread. While all
+rewards of an arm are equal, its standard deviation is taken to be that of a reward of an arm at
+random: at 0 it would never be played again after an unlucky start. forget is no part of the paper:
+where weights have faded below the first rewards' number n0, draws are those of n0 rewards, wider by
+sqrt(n0 / n). O(K) a round: one Student draw per arm.
 """
 
 import math
@@ -25,7 +27,13 @@ from ...core.registry import LARGEST_REWARD
 from ...core.verbs import allowed
 from ...numerics.counts import intervals
 from ...numerics.posterior import best_of_students, student_draw
-from ...numerics.states import common_deviation, longer_moments, merged_arm_moments, new_moments, note_reward
+from ...numerics.states import (
+    common_deviation,
+    longer_moments,
+    merged_arm_moments,
+    new_moments,
+    note_reward,
+)
 
 
 @policy("arms", paper="Honda, Takemura 2014")
@@ -59,7 +67,9 @@ class GaussianThompson(Policy):
             if allowed(context.eligible, k) and not is_fresh(state, wanted, None, k):
                 if state.spread[k] == 0.0 and common < 0.0:
                     common = common_deviation(state)
-                draw = state.mean[k] + posterior_scale(self, state, k, common) * student_draw(freedom(self, state, k), rng)
+                draw = state.mean[k] + posterior_scale(self, state, k, common) * student_draw(
+                    freedom(self, state, k), rng
+                )
                 if best < 0 or draw > top:
                     best, top = k, draw
         return best
@@ -105,7 +115,8 @@ def is_fresh(state, wanted, eligible, arm):
 
 @lean
 def random_fresh_arm(state, wanted, eligible, rng):
-    """One of the eligible arms that lack rewards, each as likely as the others, or -1: none does, or the lot fell on the others. O(K)."""
+    """One of the eligible arms that lack rewards, each as likely as the others, or -1: none does,
+    or the lot fell on the others. O(K)."""
     number, others = 0, 0
     for k in range(state.pulls.shape[0]):
         if is_fresh(state, wanted, eligible, k):
@@ -131,7 +142,8 @@ def freedom(policy, state, arm):
 
 @lean
 def posterior_scale(policy, state, arm, common):
-    """sqrt(S / (n (n + 2 alpha - 1))), S the sum of squared deviations. common: deviation of an arm whose rewards are all equal."""
+    """sqrt(S / (n (n + 2 alpha - 1))), S the sum of squared deviations. common: deviation of an arm
+    whose rewards are all equal."""
     n, spread = state.pulls[arm], state.spread[arm]
     deviation = spread / math.sqrt(n) if spread > 0.0 else common
     wanted = max(n, first_rewards(policy))
@@ -143,7 +155,9 @@ def posterior(policy: GaussianThompson, state):
     wanted, common, K = first_rewards(policy), common_deviation(state), state.pulls.size
     known = np.array([not is_fresh(state, wanted, None, k) for k in range(K)])
     shape = np.array([freedom(policy, state, k) for k in range(K)])
-    scale = np.array([posterior_scale(policy, state, k, common) if known[k] else math.inf for k in range(K)])
+    scale = np.array(
+        [posterior_scale(policy, state, k, common) if known[k] else math.inf for k in range(K)]
+    )
     return known, shape, scale
 
 
@@ -152,7 +166,9 @@ def chances(policy: GaussianThompson, state, eligible: np.ndarray | None) -> np.
     known, shape, scale = posterior(policy, state)
     open_ = np.ones(known.size, dtype=np.bool_) if eligible is None else eligible
     fresh, others = open_ & ~known, open_ & known
-    drawn = best_of_students(state.mean, scale, shape, others) if others.any() else np.zeros(known.size)
+    drawn = (
+        best_of_students(state.mean, scale, shape, others) if others.any() else np.zeros(known.size)
+    )
     return (fresh + drawn) / (fresh.sum() + others.any())
 
 

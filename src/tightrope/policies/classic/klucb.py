@@ -1,10 +1,11 @@
-"""KL-UCB: optimism by the divergence of the reward family, asymptotically optimal for independent arms.
+"""KL-UCB: optimism by the divergence of the reward family, asymptotically optimal for independent
+arms.
 
-When to use it: rewards in [0, 1], above all with means near 0 or 1, where UCB's interval is far too wide.
-Bound: regret / ln T -> sum_k gap_k / I(mean_k, best mean), the lower bound of Lai and Robbins.
-Source: Garivier, Cappe 2011, Algorithm 1 and Theorem 1. c = 3 is the value their proof uses, c = 0 what they recommend.
-Deviation: an index is solved for only where it may be the largest, which one evaluation of I decides. The choice is the same.
-O(K) a round.
+When to use it: rewards in [0, 1], above all with means near 0 or 1, where UCB's interval is far too
+wide. Bound: regret / ln T -> sum_k gap_k / I(mean_k, best mean), the lower bound of Lai and
+Robbins. Source: Garivier, Cappe 2011, Algorithm 1 and Theorem 1. c = 3 is the value their proof
+uses, c = 0 what they recommend. Deviation: an index is solved for only where it may be the largest,
+which one evaluation of I decides. The choice is the same. O(K) a round.
 """
 
 import math
@@ -17,7 +18,17 @@ from ...core.fields import choice, real
 from ...core.policy import policy
 from ...core.types import Given
 from ...core.verbs import allowed
-from ...numerics.counts import DIVERGENCES, argmax, divergence, exploration, means, new_counts, next_in_line, one_hot, upper_root
+from ...numerics.counts import (
+    DIVERGENCES,
+    argmax,
+    divergence,
+    exploration,
+    means,
+    new_counts,
+    next_in_line,
+    one_hot,
+    upper_root,
+)
 from ..bases import CountPolicy
 
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
@@ -38,7 +49,9 @@ class KLUCB(CountPolicy):
     """
 
     c: float = real(default=0.0, least=0)
-    divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
+    divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(
+        *DIVERGENCES, default="bernoulli"
+    )
     sigma: float = real(default=1.0, above=0)
 
     def init(self, arms):
@@ -57,7 +70,11 @@ class KLUCB(CountPolicy):
                 if n == 0.0:
                     return k
                 mean = state.sums[k] / n
-                if best >= 0 and mean < top and n * divergence(self.divergence, mean, top, self.sigma) > f * (1.0 + SLACK):
+                if (
+                    best >= 0
+                    and mean < top
+                    and n * divergence(self.divergence, mean, top, self.sigma) > f * (1.0 + SLACK)
+                ):
                     continue
                 index = upper_root(self.divergence, mean, f / n, self.sigma)
                 if best < 0 or index > top:
@@ -69,7 +86,11 @@ class KLUCB(CountPolicy):
 
     def explain(self, state, context, rng):
         f = exploration(state.rounds[0] + 1.0, self.c)
-        mean, upper, lower = means(state), np.full(state.pulls.size, np.inf), np.full(state.pulls.size, -np.inf)
+        mean, upper, lower = (
+            means(state),
+            np.full(state.pulls.size, np.inf),
+            np.full(state.pulls.size, -np.inf),
+        )
         for k in np.flatnonzero(state.pulls):
             upper[k] = upper_root(self.divergence, mean[k], f / state.pulls[k], self.sigma)
             lower[k] = (
@@ -78,7 +99,14 @@ class KLUCB(CountPolicy):
                 else 1.0 - upper_root(0, 1.0 - mean[k], f / state.pulls[k], self.sigma)
             )
         probability = one_hot(argmax(upper, context.eligible), upper.size)
-        return {"mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "probability": probability}
+        return {
+            "mean": mean,
+            "width": upper - mean,
+            "lower": lower,
+            "upper": upper,
+            "index": upper,
+            "probability": probability,
+        }
 
 
 def example():

@@ -1,14 +1,16 @@
-"""Robust UCB: optimism for rewards whose tails are so heavy that averages mislead, by means that leave out what is too large to trust.
+"""Robust UCB: optimism for rewards whose tails are so heavy that averages mislead, by means that
+leave out what is too large to trust.
 
-When to use it: orders, claims, waiting times: rewards without a range of which a few are huge, with a bound on their variance, or on a
-smaller moment where there is no variance. For noise near normal, or where no bound is known, GaussianThompson has far less regret.
-Bound: regret O(sum_k (moment / gap_k)^(1 / epsilon) ln T), as for normal noise where epsilon = 1; the page has the constants.
-Source: Bubeck, Cesa-Bianchi, Lugosi 2013: the policy Robust UCB with the truncated empirical mean, whose error is at most
-4 u^(1 / (1 + epsilon)) (ln(1 / delta) / n)^(epsilon / (1 + epsilon)), delta = t^-2.
-Deviations: reward s of an arm counts if |x|^(1 + epsilon) <= u s / ln(1 / delta), so that a reward may have to be left out as t grows.
-Instead of all rewards an arm keeps its sum for each of 49 levels of ln(1 / delta), a tenth apart; a round takes the least that is
-at least 2 ln t. Rewards are kept less `centre`, 0 in the paper.
-O(K) a round, O(49) a reward and an arm.
+When to use it: orders, claims, waiting times: rewards without a range of which a few are huge, with
+a bound on their variance, or on a smaller moment where there is no variance. For noise near normal,
+or where no bound is known, GaussianThompson has far less regret. Bound: regret O(sum_k (moment /
+gap_k)^(1 / epsilon) ln T), as for normal noise where epsilon = 1; the page has the constants.
+Source: Bubeck, Cesa-Bianchi, Lugosi 2013: the policy Robust UCB with the truncated empirical mean,
+whose error is at most 4 u^(1 / (1 + epsilon)) (ln(1 / delta) / n)^(epsilon / (1 + epsilon)), delta
+= t^-2. Deviations: reward s of an arm counts if |x|^(1 + epsilon) <= u s / ln(1 / delta), so that a
+reward may have to be left out as t grows. Instead of all rewards an arm keeps its sum for each of
+49 levels of ln(1 / delta), a tenth apart; a round takes the least that is at least 2 ln t. Rewards
+are kept less `centre`, 0 in the paper. O(K) a round, O(49) a reward and an arm.
 """
 
 import math
@@ -29,7 +31,8 @@ LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays 
 
 @policy("arms", paper="Bubeck, Cesa-Bianchi, Lugosi 2013")
 class RobustUCB(Policy):
-    """Optimism by truncated means: mean + width (moment)^(1 / (1 + epsilon)) (2 ln t / pulls)^(epsilon / (1 + epsilon)).
+    """Optimism by truncated means: mean + width (moment)^(1 / (1 + epsilon)) (2 ln t /
+    pulls)^(epsilon / (1 + epsilon)).
 
     Parameters
     ----------
@@ -98,10 +101,17 @@ class RobustUCB(Policy):
     def explain(self, state, context, rng):
         level, logarithm = level_now(state.rounds[0] + 1.0)
         with np.errstate(invalid="ignore"):
-            mean = self.centre + state.sums[:, level] / np.where(state.pulls > 0, state.pulls, np.nan)
-        width = np.array([half_width(self, logarithm, n) if n > 0 else math.inf for n in state.pulls])
+            mean = self.centre + state.sums[:, level] / np.where(
+                state.pulls > 0, state.pulls, np.nan
+            )
+        width = np.array(
+            [half_width(self, logarithm, n) if n > 0 else math.inf for n in state.pulls]
+        )
         report = intervals(mean, width)
-        return report | {"index": report["upper"], "probability": one_hot(argmax(report["upper"], context.eligible), width.size)}
+        return report | {
+            "index": report["upper"],
+            "probability": one_hot(argmax(report["upper"], context.eligible), width.size),
+        }
 
 
 @lean
@@ -117,7 +127,11 @@ def level_now(round):
 @lean
 def half_width(policy, logarithm, pulls):
     power = 1.0 / (1.0 + policy.epsilon)
-    return policy.width * math.pow(policy.moment, power) * math.pow(logarithm / pulls, policy.epsilon * power)
+    return (
+        policy.width
+        * math.pow(policy.moment, power)
+        * math.pow(logarithm / pulls, policy.epsilon * power)
+    )
 
 
 def example():

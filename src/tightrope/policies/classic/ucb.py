@@ -1,12 +1,11 @@
 """UCB: play the arm whose mean could plausibly be highest.
 
-When to use it: independent arms, rewards of known range, no more structure; the yardstick for everything else. With forget < 1 also
-where means drift or jump.
-Bound: E R(n) <= sum_k 8 ln n / gap_k + (1 + pi^2/3) gap_k for alpha = 2 and rewards in [0, 1].
-Source: Auer, Cesa-Bianchi, Fischer 2002, Figure 1 and Theorem 1. alpha = 1/2 is the sharp sub-Gaussian constant for [0, 1].
-forget: Garivier, Moulines 2011, discounted UCB, whose n and pulls are sums of weights forget^age; its regret is O(sqrt(c T) ln T) for c
-jumps with forget = 1 - sqrt(c / T) / 4.
-O(K) a round.
+When to use it: independent arms, rewards of known range, no more structure; the yardstick for
+everything else. With forget < 1 also where means drift or jump. Bound: E R(n) <= sum_k 8 ln n /
+gap_k + (1 + pi^2/3) gap_k for alpha = 2 and rewards in [0, 1]. Source: Auer, Cesa-Bianchi, Fischer
+2002, Figure 1 and Theorem 1. alpha = 1/2 is the sharp sub-Gaussian constant for [0, 1]. forget:
+Garivier, Moulines 2011, discounted UCB, whose n and pulls are sums of weights forget^age; its
+regret is O(sqrt(c T) ln T) for c jumps with forget = 1 - sqrt(c / T) / 4. O(K) a round.
 """
 
 import math
@@ -17,7 +16,15 @@ from ...compiled.kernels import jit
 from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
-from ...numerics.counts import argmax, counts_that_may_fade, intervals, means, next_in_line, one_hot, per_pull
+from ...numerics.counts import (
+    argmax,
+    counts_that_may_fade,
+    intervals,
+    means,
+    next_in_line,
+    one_hot,
+    per_pull,
+)
 from ..bases import CountPolicy
 
 
@@ -63,7 +70,10 @@ class UCB(CountPolicy):
     def explain(self, state, context, rng):
         numerator = self.alpha * self.sigma**2 * math.log(state.rounds[0] + 1.0)
         report = intervals(means(state), np.sqrt(per_pull(numerator, state)))
-        return report | {"index": report["upper"], "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size)}
+        return report | {
+            "index": report["upper"],
+            "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size),
+        }
 
 
 def example():

@@ -1,18 +1,23 @@
-"""CUCB, CLUCB and their improvements: optimism that never falls more than a fraction alpha behind a known baseline.
+"""CUCB, CLUCB and their improvements: optimism that never falls more than a fraction alpha behind a
+known baseline.
 
-When to use it: a baseline runs in production, its mean reward is known (or can be learned), and no loss beyond alpha of what it
-would have earned may happen while something better is looked for.
-Bound: the constraint holds in every round (checkpoint) with probability 1 - delta, regret as UCB / LinUCB plus
-O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to logarithms. delta is shared: with "bernoulli" half for the
-sum and half for the arms, else pi^2 / 18 = .548 for psi and .452 for widths ln(2.66 K s^3 / delta), or for the ellipsoid where it needs it.
-Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (CUCB2, CLUCB2, CLUCB2T); Wu, Shariff, Lattimore,
-Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori, Van Roy 2017 (CLUCB).
-Deviations: rewards of a known range are bounded by the supermartingale in `ledger`, not by Eq 5 and Wu et al.'s widths. The papers charge
-the whole delta to psi and to widths ln(K s^3 / delta) alike, which proves 1 - 1.75 delta; so does constants = "paper". For d = 1 Eq 3 has
-ln(1 / delta) where 2 ln(1 / delta) is needed, and here it is. r_b in Eq 8 is read as mu_b. Linear lower bounds are clipped at 0 also in
-Eq 7's sum unless clip = "paper". Where the baseline is not eligible and no arm is safe, the eligible arm with the largest TOT is played.
-Rewards may come late, in any order or never: `open` says what a decision without its reward has earned (ours, not in the papers).
-Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new features.
+When to use it: a baseline runs in production, its mean reward is known (or can be learned), and no
+loss beyond alpha of what it would have earned may happen while something better is looked for.
+Bound: the constraint holds in every round (checkpoint) with probability 1 - delta, regret as UCB /
+LinUCB plus O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to
+logarithms. delta is shared: with "bernoulli" half for the sum and half for the arms, else pi^2 / 18
+= .548 for psi and .452 for widths ln(2.66 K s^3 / delta), or for the ellipsoid where it needs it.
+Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (CUCB2, CLUCB2,
+CLUCB2T); Wu, Shariff, Lattimore, Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori,
+Van Roy 2017 (CLUCB). Deviations: rewards of a known range are bounded by the supermartingale in
+`ledger`, not by Eq 5 and Wu et al.'s widths. The papers charge the whole delta to psi and to widths
+ln(K s^3 / delta) alike, which proves 1 - 1.75 delta; so does constants = "paper". For d = 1 Eq 3
+has ln(1 / delta) where 2 ln(1 / delta) is needed, and here it is. r_b in Eq 8 is read as mu_b.
+Linear lower bounds are clipped at 0 also in Eq 7's sum unless clip = "paper". Where the baseline is
+not eligible and no arm is safe, the eligible arm with the largest TOT is played. Rewards may come
+late, in any order or never: `open` says what a decision without its reward has earned (ours, not in
+the papers). Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new
+features.
 """
 
 import math
@@ -38,7 +43,15 @@ from .guarantee import (
     why_instead,
     withdraw_round,
 )
-from .ledger import CONSTRAINED, INDEPENDENT, OWN, SAFE_OTHER, anything_open, index_by_rounds, learn_reward
+from .ledger import (
+    CONSTRAINED,
+    INDEPENDENT,
+    OWN,
+    SAFE_OTHER,
+    anything_open,
+    index_by_rounds,
+    learn_reward,
+)
 
 MEAN_INDEX, UCB_INDEX = range(2)
 INTERVAL_INDEX, ROUNDS_INDEX = range(2)
@@ -46,7 +59,8 @@ INTERVAL_INDEX, ROUNDS_INDEX = range(2)
 
 @policy("arms", "features", "contexts", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
 class Conservative(Guaranteed):
-    """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the baseline's.
+    """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the
+    baseline's.
 
     Parameters
     ----------
@@ -118,12 +132,20 @@ class Conservative(Guaranteed):
     """
 
     baseline_index: Given[Literal["mean", "ucb"], int] = choice("mean", "ucb", default="mean")
-    index: Given[Literal["interval", "rounds"], int] = choice("interval", "rounds", default="interval")
+    index: Given[Literal["interval", "rounds"], int] = choice(
+        "interval", "rounds", default="interval"
+    )
 
     def init(self, arms):
-        if self.index == ROUNDS_INDEX and (math.isnan(self.baseline_mean) or (self.model != INDEPENDENT and arms.dimension)):
+        if self.index == ROUNDS_INDEX and (
+            math.isnan(self.baseline_mean) or (self.model != INDEPENDENT and arms.dimension)
+        ):
             raise ValueError(
-                "index = 'rounds' needs independent arms and a known baseline_mean; give both, or take index = 'interval' for linear arms "
+                "index = 'rounds' needs independent arms and a known "
+                "baseline_mean; give "
+                "both, or "
+                "take index = "
+                "'interval' for linear arms "
                 "or a baseline that is learned."
             )
         return new_state(self, arms)
@@ -165,7 +187,9 @@ class Conservative(Guaranteed):
     def explain(self, state, context, rng):
         arm = choose(self, state, context)
         index = state.bounds.index.copy()
-        report = explanation(self, state, context, argmax(index, context.eligible), arm, int(state.ledger[0].event))
+        report = explanation(
+            self, state, context, argmax(index, context.eligible), arm, int(state.ledger[0].event)
+        )
         return report | {"index": index, "probability": one_hot(arm, index.size)}
 
 
@@ -184,7 +208,11 @@ def choose(policy, state, context):
         index[baseline] = mean
     top = largest(index, context.eligible)
     arm, why = first_of(index, top, context.eligible), OWN
-    if arm < 0 or not is_safe(state, arm) or (arm == baseline and (constrained or not may_explore(policy, ledger, mean))):
+    if (
+        arm < 0
+        or not is_safe(state, arm)
+        or (arm == baseline and (constrained or not may_explore(policy, ledger, mean)))
+    ):
         arm = fall_back(policy, state, context, baseline)
         why = why_instead(state, arm, baseline)
         if constrained and why == SAFE_OTHER and index[arm] >= top:
@@ -207,8 +235,9 @@ _LINEAR = {"model": "linear", "baseline_index": "ucb"}
 class CUCB(Conservative):
     """Conservative UCB (Wu et al. 2016).
 
-    The arm with the largest upper bound is played if it is safe, with every earlier decision counted at its arm's lower bound; otherwise
-    the baseline. CUCB2 keeps the same promise with a bound that does not grow with the number of arms.
+    The arm with the largest upper bound is played if it is safe, with every earlier decision
+    counted at its arm's lower bound; otherwise the baseline. CUCB2 keeps the same promise with a
+    bound that does not grow with the number of arms.
     """
 
 
@@ -216,8 +245,9 @@ class CUCB(Conservative):
 class CUCB2(Conservative):
     """CUCB with the martingale bound and constrained selection.
 
-    What was earned is counted by the rewards themselves less what luck can have added, which does not know how many arms there are, and of
-    all safe arms the most promising is played if it promises at least what the baseline earns.
+    What was earned is counted by the rewards themselves less what luck can have added, which does
+    not know how many arms there are, and of all safe arms the most promising is played if it
+    promises at least what the baseline earns.
     """
 
 
@@ -225,8 +255,9 @@ class CUCB2(Conservative):
 class CUCB2T(Conservative):
     """CUCB2 verified at checkpoints only; give `checkpoint`.
 
-    Until the next checkpoint the baseline's rounds to come may be spent before they are played, each at least baseline_floor. The budget
-    is not negative at checkpoints; between two of them it may be.
+    Until the next checkpoint the baseline's rounds to come may be spent before they are played,
+    each at least baseline_floor. The budget is not negative at checkpoints; between two of them it
+    may be.
     """
 
     NEEDED = ("checkpoint", "min_gap")
@@ -236,7 +267,8 @@ class CUCB2T(Conservative):
 class CLUCB(Conservative):
     """Conservative LinUCB (Kazerouni et al. 2017).
 
-    CUCB for arms with features: the worst case of all that was earned, and of the arm about to be played, is taken over one ellipsoid.
+    CUCB for arms with features: the worst case of all that was earned, and of the arm about to be
+    played, is taken over one ellipsoid.
     """
 
 
@@ -244,8 +276,9 @@ class CLUCB(Conservative):
 class CLUCB2(Conservative):
     """CLUCB with the martingale bound and constrained selection.
 
-    Rewards are counted as they came in, and only the arm about to be played needs a lower bound. With low noise the range term of psi is
-    most of it: martingale="subgaussian" drops it and is right for sub-Gaussian noise.
+    Rewards are counted as they came in, and only the arm about to be played needs a lower bound.
+    With low noise the range term of psi is most of it: martingale="subgaussian" drops it and is
+    right for sub-Gaussian noise.
     """
 
 
@@ -253,7 +286,8 @@ class CLUCB2(Conservative):
 class CLUCB2T(Conservative):
     """CLUCB2 verified at checkpoints only; give `checkpoint`.
 
-    As CUCB2T for arms with features: the budget is not negative at checkpoints; between two of them it may be.
+    As CUCB2T for arms with features: the budget is not negative at checkpoints; between two of them
+    it may be.
     """
 
     NEEDED = CUCB2T.NEEDED
@@ -264,5 +298,7 @@ def example():
     return [
         CUCB2T(**promise, baseline_mean=0.4, checkpoint=7),
         CLUCB(**promise, baseline_mean=0.4),
-        CLUCB2T(**promise, selection="largest-lower", checkpoint=[5, 11, 30]),  # learns the baseline's mean
+        CLUCB2T(
+            **promise, selection="largest-lower", checkpoint=[5, 11, 30]
+        ),  # learns the baseline's mean
     ]

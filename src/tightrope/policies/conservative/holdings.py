@@ -1,4 +1,5 @@
-"""The budget that a conservative policy surely has, for those who watch it: cheaper than an explanation."""
+"""The budget that a conservative policy surely has, for those who watch it: cheaper than an
+explanation."""
 
 import math
 from typing import Any
@@ -10,24 +11,39 @@ from ...core.verbs import Context
 from ...numerics.batch_ridge import solve
 from .guarantee import ArmLedger, Guaranteed, bound_round, open_decisions
 from .indices import Independent, LinearLedger, TrivialLedger, martingale_and_open
-from .ledger import CONFIDENCE, COUNT_NOTHING, LOWER, MARTINGALE, SUBGAUSSIAN, baseline_of, budget_bound, value_of
+from .ledger import (
+    CONFIDENCE,
+    COUNT_NOTHING,
+    LOWER,
+    MARTINGALE,
+    SUBGAUSSIAN,
+    baseline_of,
+    budget_bound,
+    value_of,
+)
 from .safe import SafeState
 from .safesegments import SafeSegments, SegmentState, segment_ledger
 from .set_guarantee import GuardsSets, SetState, norm, set_beta, sets_bound
 
 
 def ledger_of(state: State) -> ArmLedger | SetState | None:
-    """The part of a state that keeps a ledger: the state itself, or what `Safe` or `SafeSegments` put around another policy; None where
-    there is none."""
+    """The part of a state that keeps a ledger: the state itself, or what `Safe` or `SafeSegments`
+    put around another policy; None where there is none."""
     ledger = state.ledgers if isinstance(state, SegmentState) else getattr(state, "guarded", state)
-    return ledger if isinstance(ledger, Independent | LinearLedger | TrivialLedger | SetState) else None
+    return (
+        ledger
+        if isinstance(ledger, Independent | LinearLedger | TrivialLedger | SetState)
+        else None
+    )
 
 
 def holdings(policy: Any, state: State) -> Explanation | None:
-    """The lower bound of the budget (`budget_bound`), what is `open`, and what the promise rests on; None where nothing keeps a ledger.
+    """The lower bound of the budget (`budget_bound`), what is `open`, and what the promise rests
+    on; None where nothing keeps a ledger.
 
-    The bound is about the rounds so far, so nothing is asked of the round to come. state: one of the caller's own, which is written into.
-    O(K), with features O(K d + d^2), for sets O(M d^3). Of segments the bound is the least of all, and `segments` has that of each; O(n K).
+    The bound is about the rounds so far, so nothing is asked of the round to come. state: one of
+    the caller's own, which is written into. O(K), with features O(K d + d^2), for sets O(M d^3). Of
+    segments the bound is the least of all, and `segments` has that of each; O(n K).
     """
     if isinstance(state, SegmentState):
         return holdings_by_segment(policy, state)
@@ -35,7 +51,9 @@ def holdings(policy: Any, state: State) -> Explanation | None:
     if kept is None:
         return None
     sets = isinstance(kept, SetState)
-    bound, opened = bound_of_sets(policy, kept) if isinstance(kept, SetState) else bound_of_arms(policy, kept)
+    bound, opened = (
+        bound_of_sets(policy, kept) if isinstance(kept, SetState) else bound_of_arms(policy, kept)
+    )
     ledger = kept.ledger[0]
     bernoulli = bool(ledger.level > 0.0)
     return {
@@ -50,12 +68,17 @@ def holdings(policy: Any, state: State) -> Explanation | None:
         "checkpoint": policy.checkpoint.tolist(),
         "min_gap": policy.min_gap,
         "sets": sets,
-        "norms": [policy.theta_bound, policy.arm_bound] if isinstance(kept, LinearLedger | SetState) else None,
+        "norms": [policy.theta_bound, policy.arm_bound]
+        if isinstance(kept, LinearLedger | SetState)
+        else None,
         "estimates": not isinstance(kept, TrivialLedger),
-        "freedman": not bernoulli and policy.martingale != SUBGAUSSIAN and (sets or policy.bound == MARTINGALE),
+        "freedman": not bernoulli
+        and policy.martingale != SUBGAUSSIAN
+        and (sets or policy.bound == MARTINGALE),
         "lower": not sets and policy.open == LOWER,
         "baseline_mean": None if math.isnan(policy.baseline_mean) else policy.baseline_mean,
-        "learned": math.isnan(policy.baseline_mean) and (isinstance(kept, SetState) or not means_are_known(policy, kept)),
+        "learned": math.isnan(policy.baseline_mean)
+        and (isinstance(kept, SetState) or not means_are_known(policy, kept)),
     }
 
 
@@ -71,33 +94,51 @@ def holdings_by_segment(policy: SafeSegments, state: SegmentState) -> Explanatio
     least = min(each, key=lambda one: one["budget_bound"])
     opened = {name: sum(one["open"][name] for one in each) for name in least["open"]}
     failure = sum(one["failure"] for one in each)
-    return least | {"open": opened, "delta": policy.inner.delta, "failure": failure, "segments": [one["budget_bound"] for one in each]}
+    return least | {
+        "open": opened,
+        "delta": policy.inner.delta,
+        "failure": failure,
+        "segments": [one["budget_bound"] for one in each],
+    }
 
 
 def means_are_known(policy: Guaranteed, kept: ArmLedger) -> bool:
     """Whether rounds bring the known means of their baselines."""
-    return bool(value_of(kept.ledger[0].promised)) or (not isinstance(kept, LinearLedger) and policy.baseline < 0)
+    return bool(value_of(kept.ledger[0].promised)) or (
+        not isinstance(kept, LinearLedger) and policy.baseline < 0
+    )
 
 
 def bound_of_arms(policy: Guaranteed, kept: ArmLedger) -> tuple[float, Explanation]:
     features = (
-        np.zeros((kept.bounds.lower.size, kept.model.features.shape[1])) if isinstance(kept, LinearLedger) and not kept.fixed else None
+        np.zeros((kept.bounds.lower.size, kept.model.features.shape[1]))
+        if isinstance(kept, LinearLedger) and not kept.fixed
+        else None
     )
     mean_is_read = math.isnan(policy.baseline_mean) and means_are_known(policy, kept)
     # a round of zeros stands for the next one, which the bound does not look at
-    context = Context(features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None)
+    context = Context(
+        features, None, 0 if policy.baseline < 0 else None, 0.0 if mean_is_read else None
+    )
     bound_round(policy, kept, context)
     bound = float(budget_bound(kept, policy, context, *baseline_of(policy, context)))
     ledger = kept.ledger[0]
     bound += max(float(ledger.low * ledger.explored) - own_bound(policy, kept, context), 0.0)
-    if policy.bound == MARTINGALE and policy.open == COUNT_NOTHING and not math.isnan(policy.baseline_mean):
-        bound += float(ledger.baseline_open) * (policy.baseline_mean - ledger.low)  # what is known of open rounds of the baseline
+    if (
+        policy.bound == MARTINGALE
+        and policy.open == COUNT_NOTHING
+        and not math.isnan(policy.baseline_mean)
+    ):
+        bound += float(ledger.baseline_open) * (
+            policy.baseline_mean - ledger.low
+        )  # what is known of open rounds of the baseline
     return bound, open_decisions(policy, kept)
 
 
 def own_bound(policy: Guaranteed, kept: ArmLedger, context: Context) -> float:
-    """The part of the bound that is about the learner's own arms. They earn at least the lowest reward, also where the policy decides by a
-    bound below (clip = "paper": psi is charged before anything was explored)."""
+    """The part of the bound that is about the learner's own arms. They earn at least the lowest
+    reward, also where the policy decides by a bound below (clip = "paper": psi is charged before
+    anything was explored)."""
     if isinstance(kept, LinearLedger) and math.isnan(baseline_of(policy, context)[1]):
         return 0.0 if policy.bound == CONFIDENCE else float(martingale_and_open(kept, policy))
     return float(kept.ledger[0].bound)

@@ -1,10 +1,13 @@
-"""The guarantee's estimates for independent arms: a width per arm that changes when the arm is played. O(1) a round, select O(K).
+"""The guarantee's estimates for independent arms: a width per arm that changes when the arm is
+played. O(1) a round, select O(K).
 
-With n_a pulls whose reward is in and open decisions of the arm besides, UCB_a comes from the n_a. LCB_a comes from all of them, an open
-reward taken as the lowest one, where open = "nothing", so that it stays a lower bound whatever decides when rewards arrive.
+With n_a pulls whose reward is in and open decisions of the arm besides, UCB_a comes from the n_a.
+LCB_a comes from all of them, an open reward taken as the lowest one, where open = "nothing", so
+that it stays a lower bound whatever decides when rewards arrive.
 
-delta is shared by the arms that there were from the start. Nothing of it is left for arms that are added, so their lower bound stays the
-trivial one, the lowest reward: they are played from what is in hand, and what they earn counts in the ledger like any other reward.
+delta is shared by the arms that there were from the start. Nothing of it is left for arms that are
+added, so their lower bound stays the trivial one, the lowest reward: they are played from what is
+in hand, and what they earn counts in the ledger like any other reward.
 """
 
 import math
@@ -78,12 +81,19 @@ class Independent(NamedTuple):
         else:
             bound = value_of(ledger.truth)
         ledger.bound = bound
-        total, expected = self.bounds.total, (policy.true_means if policy.bound == ORACLE else self.bounds.lower)
+        total, expected = (
+            self.bounds.total,
+            (policy.true_means if policy.bound == ORACLE else self.bounds.lower),
+        )
         for k in range(total.shape[0]):
             total[k] = bound + expected[k]
         if not math.isnan(mean):
             return known_slack(policy, context, ledger, mean, ahead)
-        weight, credit, floor = ledger.conserved - (1.0 - policy.alpha) * (ledger.rounds + 1), 0.0, floor_of(policy, context)
+        weight, credit, floor = (
+            ledger.conserved - (1.0 - policy.alpha) * (ledger.rounds + 1),
+            0.0,
+            floor_of(policy, context),
+        )
         if math.isnan(floor):
             weight += policy.alpha * ahead
         else:
@@ -118,14 +128,23 @@ class Independent(NamedTuple):
     def in_segment(self, s):
         bounds = bounds_of_segment(self.bounds, s)
         return Independent(
-            self.ledger[s : s + 1], bounds, self.open[s], self.own[s], self.pulls[s], self.sums[s], self.mean[s], self.slopes[s]
+            self.ledger[s : s + 1],
+            bounds,
+            self.open[s],
+            self.own[s],
+            self.pulls[s],
+            self.sums[s],
+            self.mean[s],
+            self.slopes[s],
         )
 
     @lean
     def budget_bound(self, policy, context, baseline, mean):
         ledger = self.ledger[0]
         if math.isnan(mean):
-            owed = worst_baseline(self, policy, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline)
+            owed = worst_baseline(
+                self, policy, ledger.conserved - (1.0 - policy.alpha) * ledger.rounds, baseline
+            )
         else:
             owed = value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
         return ledger.bound + owed
@@ -133,17 +152,25 @@ class Independent(NamedTuple):
 
 @lean
 def pull_radius(sigma, delta, n_arms, pulls):
-    """sigma sqrt(2 ln(K s^3 / delta) / s) for s >= 1 pulls (Wu, Shariff, Lattimore, Szepesvari 2016)."""
+    """sigma sqrt(2 ln(K s^3 / delta) / s) for s >= 1 pulls (Wu, Shariff, Lattimore, Szepesvari
+    2016)."""
     return sigma * math.sqrt(2.0 * math.log(n_arms * pulls * pulls * pulls / delta) / pulls)
 
 
 @lean
 def mean_bound(state, arm, pulls, total, upper):
-    """Lower bound (upper: upper bound) of an arm's mean, from so many rewards that add up to `total`."""
+    """Lower bound (upper: upper bound) of an arm's mean, from so many rewards that add up to
+    `total`."""
     ledger = state.ledger[0]
     if ledger.level > 0.0:
-        y, slopes, side = (total - ledger.low * pulls) / ledger.span, state.slopes, 1 if upper else 0
-        bound, slopes[side, arm] = sum_bound(pulls - y if upper else y, pulls, ledger.arm_level, slopes[side, arm])
+        y, slopes, side = (
+            (total - ledger.low * pulls) / ledger.span,
+            state.slopes,
+            1 if upper else 0,
+        )
+        bound, slopes[side, arm] = sum_bound(
+            pulls - y if upper else y, pulls, ledger.arm_level, slopes[side, arm]
+        )
         return ledger.low + ledger.span * (1.0 - bound / pulls if upper else bound / pulls)
     width = pull_radius(ledger.sigma, ledger.arm_delta, ledger.arms, pulls)
     return total / pulls + width if upper else max(total / pulls - width, ledger.low)
@@ -151,7 +178,8 @@ def mean_bound(state, arm, pulls, total, upper):
 
 @lean
 def counted_open(state, policy, arm):
-    """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean is learned are among them."""
+    """Open decisions of an arm whose reward will be learned from; rounds of a baseline whose mean
+    is learned are among them."""
     learned = arm == policy.baseline and math.isnan(policy.baseline_mean)
     return state.open[arm] + (state.ledger[0].conserved_open if learned else 0.0)
 
@@ -172,10 +200,15 @@ def bound_arm(state, policy, arm):
 
 @lean
 def worst_baseline(state, policy, weight, baseline):
-    """Smallest weight mu_b over [LCB_b, UCB_b], 0 <= mu_b <= highest; where open = "nothing" UCB_b takes open rewards as the highest."""
+    """Smallest weight mu_b over [LCB_b, UCB_b], 0 <= mu_b <= highest; where open = "nothing" UCB_b
+    takes open rewards as the highest."""
     if weight >= 0.0:
         return weight * max(state.bounds.lower[baseline], 0.0)
-    ledger, upper, waiting = state.ledger[0], state.bounds.upper[baseline], counted_open(state, policy, baseline)
+    ledger, upper, waiting = (
+        state.ledger[0],
+        state.bounds.upper[baseline],
+        counted_open(state, policy, baseline),
+    )
     highest = ledger.low + ledger.span
     if policy.open == COUNT_NOTHING and waiting > 0.0:
         n = state.pulls[baseline] + waiting
@@ -192,7 +225,8 @@ def confidence_bound(state):
     return bound
 
 
-# The guarantee's estimates for linear rewards: one ellipsoid for all arms. O(K^2) or O(K d + d^2) a round, O(K d^2) if arms change.
+# The guarantee's estimates for linear rewards: one ellipsoid for all arms. O(K^2) or O(K d + d^2) a
+# round, O(K d^2) if arms change.
 
 
 class LinearLedger(NamedTuple):
@@ -200,7 +234,9 @@ class LinearLedger(NamedTuple):
     bounds: Bounds
     open: Count  # (K,) decisions of P by arm
     model: Ridge
-    played: Finite  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
+    played: (
+        Finite  # z = sum_D x: (K,) weights of arms or (d,), as the model's `add_features` has it
+    )
     awaited: Finite  # sum_P x, likewise, where arms change and open = "lower"
     owed: Finite  # sum_{S^b} x_b - (1 - alpha) sum_{i < t} x_b, likewise
     point: Scratch  # likewise
@@ -210,9 +246,22 @@ class LinearLedger(NamedTuple):
     @lean
     def bound_arms(self, policy, context):
         predict(self.model, context)
-        ledger, bounds, estimate, square = self.ledger[0], self.bounds, self.model.mean, self.model.square
+        ledger, bounds, estimate, square = (
+            self.ledger[0],
+            self.bounds,
+            self.model.mean,
+            self.model.square,
+        )
         d = self.model.features.shape[1]
-        beta = ellipsoid_radius(ledger.sigma, ledger.arm_delta, d, ledger.learned, policy.lam, policy.arm_bound, policy.theta_bound)
+        beta = ellipsoid_radius(
+            ledger.sigma,
+            ledger.arm_delta,
+            d,
+            ledger.learned,
+            policy.lam,
+            policy.arm_bound,
+            policy.theta_bound,
+        )
         ledger.beta = beta
         for k in range(square.shape[0]):
             width = beta * math.sqrt(square[k])
@@ -228,7 +277,10 @@ class LinearLedger(NamedTuple):
         if not self.fixed:
             inner, square = project(self.model, self.awaited, self.cross)
             ledger = self.ledger[0]
-            return max(inner - ledger.beta * math.sqrt(square), ledger.low * (ledger.explored - ledger.closed))
+            return max(
+                inner - ledger.beta * math.sqrt(square),
+                ledger.low * (ledger.explored - ledger.closed),
+            )
         bound, low = 0.0, self.ledger[0].low
         for k in range(self.open.shape[0]):
             bound += self.open[k] * max(self.bounds.lower[k], low)
@@ -258,7 +310,10 @@ class LinearLedger(NamedTuple):
         else:
             bound = value_of(ledger.truth)
         ledger.bound = bound
-        total, expected = self.bounds.total, (policy.true_means if policy.bound == ORACLE else self.bounds.lower)
+        total, expected = (
+            self.bounds.total,
+            (policy.true_means if policy.bound == ORACLE else self.bounds.lower),
+        )
         clips = clips_arm(policy)
         for k in range(total.shape[0]):
             total[k] = bound + (max(expected[k], ledger.low) if clips else expected[k])
@@ -295,7 +350,11 @@ class LinearLedger(NamedTuple):
     def budget_bound(self, policy, context, baseline, mean):
         ledger = self.ledger[0]
         if not math.isnan(mean):
-            return ledger.bound + value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
+            return (
+                ledger.bound
+                + value_of(ledger.earned)
+                - (1.0 - policy.alpha) * value_of(ledger.promised)
+            )
         base = joint_point(self, policy)
         inner, square = project(self.model, self.point, self.cross)
         return base + inner - ledger.beta * math.sqrt(square)
@@ -305,7 +364,8 @@ class LinearLedger(NamedTuple):
 def ellipsoid_radius(sigma, delta, dimension, m, lam, arm_bound, theta_bound):
     """beta = sigma sqrt(d ln((1 + D^2 (1 + m) / lam) / delta)) + B sqrt(lam) (Eq 3).
 
-    It follows from the form with a determinant where d ln(1 / delta) >= 2 ln(1 / delta), so that d = 1 takes the latter.
+    It follows from the form with a determinant where d ln(1 / delta) >= 2 ln(1 / delta), so that d
+    = 1 takes the latter.
     """
     inside = (1.0 + arm_bound * arm_bound * (1.0 + m) / lam) / delta
     if dimension < 2:
@@ -322,7 +382,8 @@ def martingale_and_open(state, policy):
 
 @lean
 def joint_totals(state, inner, square):
-    """TOT(a) = <theta, z + x_a> - beta ||z + x_a||_{V^-1} for every arm, from <theta, z> = inner and z'V^-1 z = square."""
+    """TOT(a) = <theta, z + x_a> - beta ||z + x_a||_{V^-1} for every arm, from <theta, z> = inner
+    and z'V^-1 z = square."""
     total, cross, beta = state.bounds.total, state.cross, state.ledger[0].beta
     mean, own = state.model.mean, state.model.square
     for k in range(total.shape[0]):
@@ -331,7 +392,8 @@ def joint_totals(state, inner, square):
 
 @lean
 def joint_minimum(state, policy, context, baseline, ahead):
-    """One ellipsoid for the learner's arms, this arm and the baseline: min <theta, z + x_a + (nb - (1-alpha) t + alpha rem) x_b>."""
+    """One ellipsoid for the learner's arms, this arm and the baseline: min <theta, z + x_a + (nb -
+    (1-alpha) t + alpha rem) x_b>."""
     floor = floor_of(policy, context)
     base = joint_point(state, policy)
     add_features(state.model, context, state.point, baseline, policy.alpha - 1.0)
@@ -345,14 +407,16 @@ def joint_minimum(state, policy, context, baseline, ahead):
 
 @lean
 def joint_point(state, policy):
-    """point <- features whose worst case counts, before this round; returns the part of the sum that has a bound of its own."""
+    """point <- features whose worst case counts, before this round; returns the part of the sum
+    that has a bound of its own."""
     base = 0.0 if policy.bound == CONFIDENCE else martingale_and_open(state, policy)
     for i in range(state.point.shape[0]):
         state.point[i] = state.owed[i] + (state.played[i] if policy.bound == CONFIDENCE else 0.0)
     return base
 
 
-# A ledger without estimates: of no arm more is known than that it earns at least the lowest reward. O(K) a round.
+# A ledger without estimates: of no arm more is known than that it earns at least the lowest reward.
+# O(K) a round.
 
 
 class TrivialLedger(NamedTuple):
@@ -395,9 +459,15 @@ class TrivialLedger(NamedTuple):
 
     @jit
     def in_segment(self, s):
-        return TrivialLedger(self.ledger[s : s + 1], bounds_of_segment(self.bounds, s), self.open[s])
+        return TrivialLedger(
+            self.ledger[s : s + 1], bounds_of_segment(self.bounds, s), self.open[s]
+        )
 
     @lean
     def budget_bound(self, policy, context, baseline, mean):
         ledger = self.ledger[0]
-        return ledger.bound + value_of(ledger.earned) - (1.0 - policy.alpha) * value_of(ledger.promised)
+        return (
+            ledger.bound
+            + value_of(ledger.earned)
+            - (1.0 - policy.alpha) * value_of(ledger.promised)
+        )

@@ -1,13 +1,13 @@
 """Safe: the conservative guarantee around any policy.
 
-When to use it: Thompson sampling, KL-UCB or any other policy that plays single arms is to be rolled out beside a known baseline.
-Bound: the constraint of `Conservative` with the same probability, whatever the inner policy does.
-Source: the conservative condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12) applied to another policy's
-choice, as their Algorithm 1 applies it to the optimistic one.
-Deviations: the inner policy learns from every round, also the baseline's, so that its index of the baseline does not stay
-infinite; the guarantee's own estimates do not.
-Rewards may come late, as in `Conservative`.
-Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
+When to use it: Thompson sampling, KL-UCB or any other policy that plays single arms is to be rolled
+out beside a known baseline. Bound: the constraint of `Conservative` with the same probability,
+whatever the inner policy does. Source: the conservative condition of Garcelon, Ghavamzadeh,
+Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12) applied to another policy's choice, as their Algorithm 1
+applies it to the optimistic one. Deviations: the inner policy learns from every round, also the
+baseline's, so that its index of the baseline does not stay infinite; the guarantee's own estimates
+do not. Rewards may come late, as in `Conservative`. Per round: the inner policy's cost, plus O(K),
+or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
 """
 
 import math
@@ -52,7 +52,11 @@ from .indices import Independent, LinearLedger, TrivialLedger
 from .ledger import BASELINE, OWN, learn_reward
 from .safesets import SafeSets
 
-DRAWS, LEAST_DRAWS, DRAWN_SCORES = 800, 100, 2_400_000  # behind one propensity: fewer of them for many arms
+DRAWS, LEAST_DRAWS, DRAWN_SCORES = (
+    800,
+    100,
+    2_400_000,
+)  # behind one propensity: fewer of them for many arms
 
 
 class SafeState(NamedTuple):
@@ -60,9 +64,12 @@ class SafeState(NamedTuple):
     inner: Annotated[State, StateOf("inner")]
 
 
-@policy("arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
+@policy(
+    "arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020"
+)
 class Safe(Guaranteed, Wrapper):
-    """An inner policy whose choice is played when it is safe; else `selection` falls back as in `Conservative`.
+    """An inner policy whose choice is played when it is safe; else `selection` falls back as in
+    `Conservative`.
 
     Parameters
     ----------
@@ -122,14 +129,21 @@ class Safe(Guaranteed, Wrapper):
         admit(self.inner, state.inner, context)
 
     def grow(self, state, arms):
-        return SafeState(longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms))
+        return SafeState(
+            longer_state(self, state.guarded, arms), grow(self.inner, state.inner, arms)
+        )
 
     def propensity(self, state, context, action, rng, draws=None):
-        """The chance that the inner policy wants something that leads to this arm: the arm itself where that is safe, and whatever is not
-        safe where this arm is played instead. O(K), and one Monte Carlo for all wishes where the inner policy's chances are drawn."""
+        """The chance that the inner policy wants something that leads to this arm: the arm itself
+        where that is safe, and whatever is not safe where this arm is played instead. O(K), and one
+        Monte Carlo for all wishes where the inner policy's chances are drawn."""
         baseline, _ = bound_round(self, state.guarded, context)
         guarded = state.guarded
-        eligible = np.ones(guarded.bounds.total.size, dtype=np.bool_) if context.eligible is None else context.eligible
+        eligible = (
+            np.ones(guarded.bounds.total.size, dtype=np.bool_)
+            if context.eligible is None
+            else context.eligible
+        )
         own = guarded.bounds.total + guarded.ledger[0].slack >= -TOLERANCE
         own[baseline] = True
         unsafe = eligible & ~own
@@ -142,12 +156,18 @@ class Safe(Guaranteed, Wrapper):
         listed = np.flatnonzero(wishes)
         most = int(min(DRAWS, max(LEAST_DRAWS, DRAWN_SCORES // own.size)))
         if not listed.size or (listed.size == 1 and most == DRAWS):
-            return propensity(self.inner, state.inner, context, int(listed[0]), rng, draws) if listed.size else (0.0, 0.0)
+            return (
+                propensity(self.inner, state.inner, context, int(listed[0]), rng, draws)
+                if listed.size
+                else (0.0, 0.0)
+            )
         most = most if draws is None else draws
         report = explain(self.inner, state.inner, context, rng, most)
         chance = min(float(report["probability"][listed].sum()), 1.0)
         errors = report["probability_se"][listed] if "probability_se" in report else np.zeros(1)
-        error = math.sqrt(float((errors * errors).sum()))  # counts of different arms in the same draws are negatively correlated
+        error = math.sqrt(
+            float((errors * errors).sum())
+        )  # counts of different arms in the same draws are negatively correlated
         return Sampled(chance, error, most) if "probability_se" in report else (chance, error)
 
     def explain(self, state, context, rng, draws=None):
@@ -160,13 +180,25 @@ class Safe(Guaranteed, Wrapper):
                 leads_to = admitted(self, state, context, baseline, k)[0]
                 probability[leads_to] += share
                 error[leads_to] += inner["probability_se"][k] if "probability_se" in inner else 0.0
-        wanted = int(np.argmax(inner["probability"]))  # the likeliest wish stands for all in `event` and `reason`
+        wanted = int(
+            np.argmax(inner["probability"])
+        )  # the likeliest wish stands for all in `event` and `reason`
         arm, why = admitted(self, state, context, baseline, wanted)
         report = explanation(self, state.guarded, context, wanted, int(arm), int(why))
         own = {"index": inner.get("index", report["upper"]), "probability": probability}
         if "probability_se" in inner:
             own["probability_se"] = error
-        return report | own | {"inner": {key: inner[key] for key in ("mean", "width", "lower", "upper", "probability") if key in inner}}
+        return (
+            report
+            | own
+            | {
+                "inner": {
+                    key: inner[key]
+                    for key in ("mean", "width", "lower", "upper", "probability")
+                    if key in inner
+                }
+            }
+        )
 
 
 @lean
@@ -183,4 +215,7 @@ def admitted(policy, state, context, baseline, wanted):
 
 def example():
     inner = find("UCB")(), find("LinUCB")(width="theorem")
-    return [Safe(policy, baseline=0, baseline_mean=0.4, alpha=0.2, selection="two-step") for policy in inner]
+    return [
+        Safe(policy, baseline=0, baseline_mean=0.4, alpha=0.2, selection="two-step")
+        for policy in inner
+    ]

@@ -1,13 +1,15 @@
 """The guarantee for sets: a ledger of set rewards and one ellipsoid for all arms.
 
-D and S^b are the rounds decided so far where a set of the inner policy's and where the baseline set was played, z_S the sum of a set's
-features. Set S is safe iff
+D and S^b are the rounds decided so far where a set of the inner policy's and where the baseline set
+was played, z_S the sum of a set's features. Set S is safe iff
 
-    TOT(S) + slack >= -1e-9,   TOT(S) = max(sum_D r - psi(|D|), 0) + max(<theta, z_S> - beta ||z_S||_{V^-1}, 0)
+    TOT(S) + slack >= -1e-9,   TOT(S) = max(sum_D r - psi(|D|), 0) + max(<theta, z_S> - beta
+    ||z_S||_{V^-1}, 0)
 
-with the slack of single arms. Where the range of an arm's reward is known, the first part is the bound of `ledger` for the rewards of all
-arms that the sets of D had, taken one after the other: given their means they are independent. Where the baseline's total mean v_b is
-learned, the ellipsoid's minimum is taken of everything together.
+with the slack of single arms. Where the range of an arm's reward is known, the first part is the
+bound of `ledger` for the rewards of all arms that the sets of D had, taken one after the other:
+given their means they are independent. Where the baseline's total mean v_b is learned, the
+ellipsoid's minimum is taken of everything together.
 """
 
 import math
@@ -24,7 +26,19 @@ from ...numerics.counts import remaining
 from ...solvers.oracles import choose
 from .guarantee import TOLERANCE
 from .indices import ellipsoid_radius
-from .ledger import BASELINE, OWN, SAFE_OTHER, SUBGAUSSIAN, UNSAFE, Checkpoint, Event, add, martingale_radius, sum_bound, value_of
+from .ledger import (
+    BASELINE,
+    OWN,
+    SAFE_OTHER,
+    SUBGAUSSIAN,
+    UNSAFE,
+    Checkpoint,
+    Event,
+    add,
+    martingale_radius,
+    sum_bound,
+    value_of,
+)
 
 LEDGER = np.dtype(
     [
@@ -48,11 +62,28 @@ LEDGER = np.dtype(
     ],
     align=True,
 )
-SetLedger: TypeAlias = Annotated[np.ndarray, Record(
-    rounds=Count, explored=Count, members=Count, answered=Count, awaited=Finite, rewards=Finite, earned=Finite, promised=Finite,
-    place=Checkpoint, event=Event, low=Derived, span=Derived, sigma=Derived, level=Derived, arm_level=NonNegative, arm_delta=NonNegative,
-    failure=NonNegative,
-)]  # fmt: skip
+SetLedger: TypeAlias = Annotated[
+    np.ndarray,
+    Record(
+        rounds=Count,
+        explored=Count,
+        members=Count,
+        answered=Count,
+        awaited=Finite,
+        rewards=Finite,
+        earned=Finite,
+        promised=Finite,
+        place=Checkpoint,
+        event=Event,
+        low=Derived,
+        span=Derived,
+        sigma=Derived,
+        level=Derived,
+        arm_level=NonNegative,
+        arm_delta=NonNegative,
+        failure=NonNegative,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -122,21 +153,37 @@ def sets_bound(policy: GuardsSets, state: SetState) -> float:
     rewards, certain = float(value_of(ledger.rewards)), float(ledger.low * ledger.members)
     if ledger.level > 0.0:
         total = (rewards - ledger.low * ledger.answered) / ledger.span
-        return certain + float(ledger.span * sum_bound(total, max(float(ledger.members), 1.0), ledger.level, 0)[0])
-    return max(rewards + float(ledger.low * (ledger.members - ledger.answered)) - set_radius(policy, state), certain)
+        return certain + float(
+            ledger.span * sum_bound(total, max(float(ledger.members), 1.0), ledger.level, 0)[0]
+        )
+    return max(
+        rewards
+        + float(ledger.low * (ledger.members - ledger.answered))
+        - set_radius(policy, state),
+        certain,
+    )
 
 
 def set_radius(policy: GuardsSets, state: SetState) -> float:
-    """psi(|D|) for totals of at most k rewards: noise sigma sqrt(k), range k times that of a reward."""
+    """psi(|D|) for totals of at most k rewards: noise sigma sqrt(k), range k times that of a
+    reward."""
     ledger, k = state.ledger[0], state.setting.size
     reach = 0.0 if policy.martingale == SUBGAUSSIAN else float(k * ledger.span)
-    return float(martingale_radius(float(ledger.sigma) * math.sqrt(k), policy.delta, float(ledger.explored), reach))
+    return float(
+        martingale_radius(
+            float(ledger.sigma) * math.sqrt(k), policy.delta, float(ledger.explored), reach
+        )
+    )
 
 
 def set_beta(policy: GuardsSets, state: SetState) -> float:
     dimension, m = float(state.model.response.size), float(state.model.seen[0])
     sigma, delta = float(state.ledger[0].sigma), float(state.ledger[0].arm_delta)
-    return float(ellipsoid_radius(sigma, delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound))
+    return float(
+        ellipsoid_radius(
+            sigma, delta, dimension, m, policy.lam, policy.arm_bound, policy.theta_bound
+        )
+    )
 
 
 def bound_round(policy: GuardsSets, state: SetState, context: Context) -> SetRound:
@@ -144,7 +191,9 @@ def bound_round(policy: GuardsSets, state: SetState, context: Context) -> SetRou
     theta, factor = solve(state.model)
     beta = set_beta(policy, state)
     base = sets_bound(policy, state)
-    psi = float(value_of(ledger.rewards)) - base if ledger.level > 0.0 else set_radius(policy, state)
+    psi = (
+        float(value_of(ledger.rewards)) - base if ledger.level > 0.0 else set_radius(policy, state)
+    )
     ahead = remaining(policy.checkpoint, policy.min_gap, int(ledger.place), int(ledger.rounds) + 1)
     floor = policy.baseline_floor
     if not math.isnan(policy.baseline_mean):
@@ -168,18 +217,26 @@ def joint_lower(known: SetRound, z: np.ndarray) -> float:
 
 def norm(factor: np.ndarray, z: np.ndarray) -> float:
     """||z||_{V^-1} over all blocks."""
-    return math.sqrt(sum(float(np.sum(np.linalg.solve(L, part) ** 2)) for L, part in zip(factor, z, strict=True)))
+    return math.sqrt(
+        sum(float(np.sum(np.linalg.solve(L, part) ** 2)) for L, part in zip(factor, z, strict=True))
+    )
 
 
 def total(state: SetState, known: SetRound, chosen: np.ndarray) -> float:
     """Lower bound of the budget after this set is played: TOT(S) + slack."""
     z = sum_features(state, known.features, chosen)
     if known.point is None:
-        return known.base + max(joint_lower(known, z), float(state.ledger[0].low) * chosen.size) + known.slack
+        return (
+            known.base
+            + max(joint_lower(known, z), float(state.ledger[0].low) * chosen.size)
+            + known.slack
+        )
     return known.base + joint_lower(known, z + known.point)
 
 
-def choose_set(policy: GuardsSets, state: SetState, context: Context, wanted: np.ndarray) -> tuple[np.ndarray, int]:
+def choose_set(
+    policy: GuardsSets, state: SetState, context: Context, wanted: np.ndarray
+) -> tuple[np.ndarray, int]:
     known, baseline = bound_round(policy, state, context), policy.baseline
     playable = context.eligible is None or bool(context.eligible[baseline].all())
     if np.array_equal(np.sort(wanted), baseline):
@@ -190,7 +247,11 @@ def choose_set(policy: GuardsSets, state: SetState, context: Context, wanted: np
     other = choose(state.setting.oracle, mean - known.beta * width, context.eligible)
     offered = joint_lower(known, sum_features(state, known.features, other))
     safe = total(state, known, other) >= -TOLERANCE
-    if safe and (offered > reference(policy, state, known) or not playable) and not np.array_equal(np.sort(other), baseline):
+    if (
+        safe
+        and (offered > reference(policy, state, known) or not playable)
+        and not np.array_equal(np.sort(other), baseline)
+    ):
         return other, SAFE_OTHER
     if playable:
         return baseline.copy(), BASELINE
@@ -198,13 +259,16 @@ def choose_set(policy: GuardsSets, state: SetState, context: Context, wanted: np
 
 
 def reference(policy: GuardsSets, state: SetState, known: SetRound) -> float:
-    """The value that another set must promise to exceed: v_b, or its upper bound where it is learned."""
+    """The value that another set must promise to exceed: v_b, or its upper bound where it is
+    learned."""
     if not math.isnan(policy.baseline_mean):
         return float(policy.baseline_mean)
     return -joint_lower(known, -sum_features(state, known.features, policy.baseline))
 
 
-def enter(policy: GuardsSets, state: SetState, context: Context, action: np.ndarray, sign: float) -> None:
+def enter(
+    policy: GuardsSets, state: SetState, context: Context, action: np.ndarray, sign: float
+) -> None:
     """Add a decision to the ledger: sign 1.0; take it out again: sign -1.0."""
     ledger, conserved = state.ledger[0], np.array_equal(np.sort(action), policy.baseline)
     ledger.rounds += sign

@@ -1,12 +1,13 @@
 """Explore: a floor under every arm's probability, around any policy.
 
-When to use it: decisions are logged so that other policies can be evaluated on them later; without a floor an arm that the
-policy never plays says nothing of what it would have earned.
-Bound: at most floor times K of the rounds are spent uniformly; the inner policy learns from them too.
-Source: epsilon-mixing as in Strehl, Langford, Li, Kakade 2010, "Learning from logged implicit exploration data", section 3.
-A floor under an arm and a guarantee that forbids it exclude each other: Explore refuses a conservative policy inside it. Put the
-guarantee outside, Safe(Explore(policy)); then only the arms that are safe in a round keep the floor.
-Per round: the inner policy's cost, plus O(K) with a mask.
+When to use it: decisions are logged so that other policies can be evaluated on them later; without
+a floor an arm that the policy never plays says nothing of what it would have earned. Bound: at most
+floor times K of the rounds are spent uniformly; the inner policy learns from them too. Source:
+epsilon-mixing as in Strehl, Langford, Li, Kakade 2010, "Learning from logged implicit exploration
+data", section 3. A floor under an arm and a guarantee that forbids it exclude each other: Explore
+refuses a conservative policy inside it. Put the guarantee outside, Safe(Explore(policy)); then only
+the arms that are safe in a round keep the floor. Per round: the inner policy's cost, plus O(K) with
+a mask.
 """
 
 from typing import Annotated, NamedTuple
@@ -42,7 +43,8 @@ class ExploreState(NamedTuple):
 
 @policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
 class Explore(Wrapper):
-    """An inner policy's choice, or with probability floor times the number of eligible arms a uniform one.
+    """An inner policy's choice, or with probability floor times the number of eligible arms a
+    uniform one.
 
     Parameters
     ----------
@@ -59,10 +61,21 @@ class Explore(Wrapper):
     def init(self, arms):
         if self.floor * arms.number > 1.0 + 1e-12:
             most = 1.0 / arms.number
-            raise ValueError(f"floor = {self.floor:g} is too much for {arms.number} arms; give at most 1 / {arms.number} = {most:.4g}.")
+            raise ValueError(
+                f"floor = {self.floor:g} is too much for {arms.number} arms; "
+                f"give at "
+                f"most 1 / "
+                f"{arms.number} = "
+                f"{most:.4g}."
+            )
         if event.answers(self.inner):
             name = label(self.inner)
-            raise ValueError(f"inner = {name} keeps a guarantee that a floor would break; put it outside: Safe(Explore(policy), ...).")
+            raise ValueError(
+                f"inner = {name} keeps a guarantee that a floor would "
+                f"break; put it "
+                f"outside: "
+                f"Safe(Explore(policy), ...)."
+            )
         return ExploreState(init(self.inner, arms), arms.number)
 
     @jit
@@ -93,7 +106,10 @@ class Explore(Wrapper):
         uniform = share_of_uniform(self, state.number, context.eligible)
         stated = propensity(self.inner, state.inner, context, action, rng, draws)
         p, error = stated
-        mixed = uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p, (1.0 - uniform) * error
+        mixed = (
+            uniform / count_eligible(state.number, context.eligible) + (1.0 - uniform) * p,
+            (1.0 - uniform) * error,
+        )
         behind = draws_of(stated)
         return mixed if behind is None else Sampled(*mixed, behind)
 
@@ -105,9 +121,17 @@ class Explore(Wrapper):
 
     def explain(self, state, context, rng, draws=None):
         inner = explain(self.inner, state.inner, context, rng, draws)
-        uniform, number = share_of_uniform(self, state.number, context.eligible), count_eligible(state.number, context.eligible)
-        floor = uniform / number if context.eligible is None else uniform / number * context.eligible
-        own = {"probability": floor + (1.0 - uniform) * inner["probability"], "uniform": float(uniform)}
+        uniform, number = (
+            share_of_uniform(self, state.number, context.eligible),
+            count_eligible(state.number, context.eligible),
+        )
+        floor = (
+            uniform / number if context.eligible is None else uniform / number * context.eligible
+        )
+        own = {
+            "probability": floor + (1.0 - uniform) * inner["probability"],
+            "uniform": float(uniform),
+        }
         if "probability_se" in inner:
             own["probability_se"] = (1.0 - uniform) * inner["probability_se"]
         return inner | own

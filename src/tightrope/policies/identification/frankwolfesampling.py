@@ -1,15 +1,16 @@
 """FrankWolfeSampling: climb towards the optimal proportions of arms, one step a sample.
 
-When to use it: as LinGame; where several rivals are about as hard to exclude, it looks at all of them at once.
-Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for any sampling rule and is a likelihood
-ratio, as the stop of the source. As delta falls, samples / ln(1 / delta) approaches the least possible (Theorem 1 of the source), for
-epsilon = 0, a single best arm and Gaussian noise.
-Source: Wang, Tzeng, Proutiere 2021, "Fast pure exploration via Frank-Wolfe", Algorithm 1: the proportions x move by 1 / t to the
-mixture that gains most against the worst of all rivals whose rate is within t^(-9/10) / K of the least; uniformly where floor(t / K)
-is a square or estimates tie; next is argmax_a x_a / pulls_a.
-Deviations: LinGapE's ridge parameter and stop, so that both differ in what they sample only; with epsilon a rival has to be better by
-it, where optimality is not claimed.
-O(K d^2 + d^3) a round, and O(K J^2) for J > 1 rivals at once.
+When to use it: as LinGame; where several rivals are about as hard to exclude, it looks at all of
+them at once. Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and
+8) holds for any sampling rule and is a likelihood ratio, as the stop of the source. As delta falls,
+samples / ln(1 / delta) approaches the least possible (Theorem 1 of the source), for epsilon = 0, a
+single best arm and Gaussian noise. Source: Wang, Tzeng, Proutiere 2021, "Fast pure exploration via
+Frank-Wolfe", Algorithm 1: the proportions x move by 1 / t to the mixture that gains most against
+the worst of all rivals whose rate is within t^(-9/10) / K of the least; uniformly where floor(t /
+K) is a square or estimates tie; next is argmax_a x_a / pulls_a. Deviations: LinGapE's ridge
+parameter and stop, so that both differ in what they sample only; with epsilon a rival has to be
+better by it, where optimality is not claimed. O(K d^2 + d^3) a round, and O(K J^2) for J > 1 rivals
+at once.
 """
 
 import math
@@ -22,7 +23,16 @@ from ...core.fields import Extended, Scratch
 from ...core.policy import policy
 from ...core.verbs import select
 from ...numerics.counts import one_hot
-from .game import Game, MatrixGame, answer, exclusion_rate, mix, new_game, new_matrix_game, solve_game
+from .game import (
+    Game,
+    MatrixGame,
+    answer,
+    exclusion_rate,
+    mix,
+    new_game,
+    new_matrix_game,
+    solve_game,
+)
 from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import furthest_behind
 from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
@@ -32,7 +42,8 @@ NEAR = 0.9  # exponent of what counts as near the least rate
 
 @policy("features", paper="Wang, Tzeng, Proutiere 2021", stops=True)
 class FrankWolfeSampling(GapStop):
-    """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded fastest; stop as LinGapE.
+    """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded
+    fastest; stop as LinGapE.
 
     Parameters
     ----------
@@ -63,7 +74,13 @@ class FrankWolfeSampling(GapStop):
         start = coordinates(checked_features(arms, self.epsilon, "FrankWolfeSampling"), self.lam)
         K, d = start.features.shape
         return self.State(
-            new_gap_ridge(start), new_game(K, d), new_matrix_game(K, K), np.zeros(K), np.zeros(K), np.full(K, 1.0 / K), new_answer()
+            new_gap_ridge(start),
+            new_game(K, d),
+            new_matrix_game(K, K),
+            np.zeros(K),
+            np.zeros(K),
+            np.full(K, 1.0 / K),
+            new_answer(),
         )
 
     @jit
@@ -87,13 +104,16 @@ class FrankWolfeSampling(GapStop):
 
 @lean
 def least_rate(policy, state, leader):
-    """Fill rates with (gap + epsilon)^2 / (2 noise^2 y'W^-1 y) of every rival; the least of them, 0 where a rival ties."""
+    """Fill rates with (gap + epsilon)^2 / (2 noise^2 y'W^-1 y) of every rival; the least of them, 0
+    where a rival ties."""
     mean, least = state.model.mean, math.inf
     mix(state.game, state.model.features, state.shares)
     for b in range(mean.shape[0]):
         state.rates[b] = math.inf
         if b != leader:
-            state.rates[b] = exclusion_rate(state.game, mean, leader, b, policy.epsilon) / (2.0 * policy.noise * policy.noise)
+            state.rates[b] = exclusion_rate(state.game, mean, leader, b, policy.epsilon) / (
+                2.0 * policy.noise * policy.noise
+            )
             least = min(least, state.rates[b])
     return least
 
@@ -106,7 +126,9 @@ def best_step(policy, state, leader, most):
         if state.rates[b] <= most:
             answer(state.game, state.model.mean, leader, b, policy.epsilon)
             for k in range(K):  # <x, gradient_b> is the rate itself, which is homogeneous
-                gain = state.game.moves[k] * state.game.moves[k] / (2.0 * policy.noise * policy.noise)
+                gain = (
+                    state.game.moves[k] * state.game.moves[k] / (2.0 * policy.noise * policy.noise)
+                )
                 table[k, J] = gain - state.rates[b]
                 highest = max(highest, gain)
             J += 1

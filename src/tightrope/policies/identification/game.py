@@ -1,10 +1,12 @@
-"""Best-arm identification as a game: one player mixes arms, the other answers with the parameter that is hardest to exclude.
+"""Best-arm identification as a game: one player mixes arms, the other answers with the parameter
+that is hardest to exclude.
 
-For the leader i, means estimated from A, and a mixture w of arms with W = sum_a w_a x_a x_a', the closest parameter under which rival
-b is better by epsilon moves along W^-1 y for y = x_i - x_b, by (gap_b + epsilon) / y'W^-1 y, and is excluded by w at the rate
-(gap_b + epsilon)^2 / (2 noise^2 y'W^-1 y) per sample (Degenne, Menard, Shang, Valko 2020, section 2). The answer is the rival of the
-lowest rate. Under it the mean of arm a moves by (gap_b + epsilon) x_a'W^-1 y / y'W^-1 y, half the square of which is what a pull of a
-gains.
+For the leader i, means estimated from A, and a mixture w of arms with W = sum_a w_a x_a x_a', the
+closest parameter under which rival b is better by epsilon moves along W^-1 y for y = x_i - x_b, by
+(gap_b + epsilon) / y'W^-1 y, and is excluded by w at the rate (gap_b + epsilon)^2 / (2 noise^2
+y'W^-1 y) per sample (Degenne, Menard, Shang, Valko 2020, section 2). The answer is the rival of the
+lowest rate. Under it the mean of arm a moves by (gap_b + epsilon) x_a'W^-1 y / y'W^-1 y, half the
+square of which is what a pull of a gains.
 """
 
 import math
@@ -52,7 +54,8 @@ def exclusion_rate(game, mean, leader, rival, epsilon):
 
 @lean
 def answer(game, mean, leader, rival, epsilon):
-    """Fill game.moves with what the nearest parameter under which this rival is better by epsilon moves. O(K d)."""
+    """Fill game.moves with what the nearest parameter under which this rival is better by epsilon
+    moves. O(K d)."""
     K, d = game.lines.shape
     square = 0.0
     for p in range(d):
@@ -81,14 +84,16 @@ def hardest_answer(game, mean, leader, epsilon):
         answer(game, mean, leader, rival, epsilon)
 
 
-# AdaHedge ------------------------------------------------------------------------------------------------------------
+# AdaHedge -----------------------------------------------------------------------------------------
 
 
 @lean
 def hedge(losses, gap, weights):
-    """Weights of AdaHedge: exp(-losses ln K / gap), normalised; equal weights for the least losses where gap is 0. O(K).
+    """Weights of AdaHedge: exp(-losses ln K / gap), normalised; equal weights for the least losses
+    where gap is 0. O(K).
 
-    losses: (K,) in all so far. gap: the mixability gap in all so far. de Rooij, van Erven, Grunwald, Koolen 2014.
+    losses: (K,) in all so far. gap: the mixability gap in all so far. de Rooij, van Erven,
+    Grunwald, Koolen 2014.
     """
     K = losses.shape[0]
     least, total = losses[0], 0.0
@@ -106,7 +111,8 @@ def hedge(losses, gap, weights):
 
 @lean
 def mixability_gap(weights, losses, gap):
-    """The part of this round in the gap: the mean loss under the weights, less the mix loss at the rate ln K / gap. O(K)."""
+    """The part of this round in the gap: the mean loss under the weights, less the mix loss at the
+    rate ln K / gap. O(K)."""
     K = losses.shape[0]
     least, mean = math.inf, 0.0
     for a in range(K):
@@ -122,25 +128,31 @@ def mixability_gap(weights, losses, gap):
     return max(mean - mix, 0.0)
 
 
-# The mixture that is best against the worst of a few columns: max_z min_j sum_k z_k M_kj over the simplex.
+# The mixture that is best against the worst of a few columns: max_z min_j sum_k z_k M_kj over the
+# simplex.
 
 
 TOLERANCE = 1e-12
 MOST_PIVOTS = 10_000
-Variable: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: 2 * arms.number + 2)]
+Variable: TypeAlias = Annotated[
+    np.ndarray, Kind(whole=True, least=0, most=lambda policy, arms: 2 * arms.number + 2)
+]
 
 
 class MatrixGame(NamedTuple):
     """Scratch, and the table that callers fill."""
 
     table: Scratch  # (K + 1, J + 1): M; the last column holds the bounds, the last row the costs
-    rows: Variable  # (K,) int64: the variable of each row, j < J for q_j, J + k for the slack of row k
+    # (K,) int64: the variable of each row, j < J for q_j, J + k for the slack of row k
+    rows: Variable
     columns: Variable  # (J,) int64: the variable of each column
 
 
 def new_matrix_game(K: int, J: int) -> MatrixGame:
     """Scratch for K rows and at most J columns."""
-    return MatrixGame(np.zeros((K + 1, J + 1)), np.zeros(K, dtype=np.int64), np.zeros(J, dtype=np.int64))
+    return MatrixGame(
+        np.zeros((K + 1, J + 1)), np.zeros(K, dtype=np.int64), np.zeros(J, dtype=np.int64)
+    )
 
 
 @lean
@@ -162,7 +174,8 @@ def exchange(table, K, J, row, column):
 
 @lean
 def solve_game(game, J, mixture):
-    """Fill mixture (K,) with z for table[:K, :J] = M > 0; the other entries are set here. O(K J) a pivot, about J pivots."""
+    """Fill mixture (K,) with z for table[:K, :J] = M > 0; the other entries are set here. O(K J) a
+    pivot, about J pivots."""
     table, rows, columns = game.table, game.rows, game.columns
     K = rows.shape[0]
     for k in range(K):
@@ -183,7 +196,11 @@ def solve_game(game, J, mixture):
         row = -1
         for k in range(K):
             if table[k, column] > TOLERANCE:
-                slack = table[k, J] * table[row, column] - table[row, J] * table[k, column] if row >= 0 else -1.0
+                slack = (
+                    table[k, J] * table[row, column] - table[row, J] * table[k, column]
+                    if row >= 0
+                    else -1.0
+                )
                 if slack < 0.0 or (slack == 0.0 and rows[k] < rows[row]):
                     row = k
         if row < 0:  # rounding: every direction is bounded where M > 0

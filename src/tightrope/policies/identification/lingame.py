@@ -1,15 +1,16 @@
 """LinGame: an online learner mixes arms against the parameter that is hardest to exclude.
 
-When to use it: as LinGapE, where few samples in the limit of small delta matter more than the cost of a round.
-Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for any sampling rule and is a likelihood
-ratio, as the stop of the source. As delta falls, samples / ln(1 / delta) approaches the least possible (Theorem 2 of the source), for
-epsilon = 0, a single best arm and Gaussian noise.
-Source: Degenne, Menard, Shang, Valko 2020, "Gamification of pure exploration for linear bandits", arXiv 2007.00953, Algorithm 1
-(LinGame): AdaHedge (de Rooij, van Erven, Grunwald, Koolen 2014) for every possible answer, C-tracking, optimistic gains
-min((|move| / noise + sqrt(2 ln t) ||x||_{A^-1})^2 / 2, ln t).
-Deviations: LinGapE's ridge parameter and stop, so that both differ in what they sample only; every arm counts as a share of at least 1e-9
-where a mixture is inverted; with epsilon a rival has to be better by it, where optimality is not claimed.
-O(K d^2 + d^3) a round.
+When to use it: as LinGapE, where few samples in the limit of small delta matter more than the cost
+of a round. Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8)
+holds for any sampling rule and is a likelihood ratio, as the stop of the source. As delta falls,
+samples / ln(1 / delta) approaches the least possible (Theorem 2 of the source), for epsilon = 0, a
+single best arm and Gaussian noise. Source: Degenne, Menard, Shang, Valko 2020, "Gamification of
+pure exploration for linear bandits", arXiv 2007.00953, Algorithm 1 (LinGame): AdaHedge (de Rooij,
+van Erven, Grunwald, Koolen 2014) for every possible answer, C-tracking, optimistic gains
+min((|move| / noise + sqrt(2 ln t) ||x||_{A^-1})^2 / 2, ln t). Deviations: LinGapE's ridge parameter
+and stop, so that both differ in what they sample only; every arm counts as a share of at least 1e-9
+where a mixture is inverted; with epsilon a rival has to be better by it, where optimality is not
+claimed. O(K d^2 + d^3) a round.
 """
 
 import math
@@ -29,7 +30,8 @@ from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 @policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
 class LinGame(GapStop):
-    """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest parameter; stop as LinGapE.
+    """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest
+    parameter; stop as LinGapE.
 
     Parameters
     ----------
@@ -61,7 +63,14 @@ class LinGame(GapStop):
         start = coordinates(checked_features(arms, self.epsilon, "LinGame"), self.lam)
         K, d = start.features.shape
         return self.State(
-            new_gap_ridge(start), new_game(K, d), np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.ones(K), new_answer()
+            new_gap_ridge(start),
+            new_game(K, d),
+            np.zeros((K, K)),
+            np.zeros(K),
+            np.zeros(K),
+            np.zeros(K),
+            np.ones(K),
+            new_answer(),
         )
 
     @jit
@@ -69,7 +78,9 @@ class LinGame(GapStop):
         best = -1
         for k in range(state.tracked.shape[0]):
             if allowed(context.eligible, k) and (
-                best < 0 or state.tracked[k] - state.model.pulls[k] > state.tracked[best] - state.model.pulls[best]
+                best < 0
+                or state.tracked[k] - state.model.pulls[k]
+                > state.tracked[best] - state.model.pulls[best]
             ):
                 best = k
         return best
@@ -85,19 +96,24 @@ class LinGame(GapStop):
 
     def explain(self, state, context, rng):
         probability = one_hot(select(self, state, context, rng), state.weights.size)
-        return gap_report(self, state, state.tracked - state.model.pulls, probability) | {"mixture": state.weights.copy()}
+        return gap_report(self, state, state.tracked - state.model.pulls, probability) | {
+            "mixture": state.weights.copy()
+        }
 
 
 @lean
 def play_round(policy, state):
-    """The mixture of the leader's learner, the parameter that answers it, and what the learner loses."""
+    """The mixture of the leader's learner, the parameter that answers it, and what the learner
+    loses."""
     model, i = state.model, state.answer[0]["leader"]
     hedge(state.losses[i], state.gaps[i], state.weights)
     mix(state.game, model.features, state.weights)
     hardest_answer(state.game, model.mean, i, policy.epsilon)
     log_t = math.log(model.progress[0]["rounds"])
     for a in range(state.weights.shape[0]):
-        optimistic = abs(state.game.moves[a]) / policy.noise + math.sqrt(2.0 * log_t * max(model.square[a], 0.0))
+        optimistic = abs(state.game.moves[a]) / policy.noise + math.sqrt(
+            2.0 * log_t * max(model.square[a], 0.0)
+        )
         state.loss[a] = -min(0.5 * optimistic * optimistic, log_t)
         state.tracked[a] += state.weights[a]
     state.gaps[i] += mixability_gap(state.weights, state.loss, state.gaps[i])

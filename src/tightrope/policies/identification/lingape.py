@@ -1,12 +1,14 @@
 """LinGapE: name an epsilon-best arm of a linear bandit with few samples.
 
-When to use it: an experiment that should end as soon as the winner is known, arms with shared features (factorial variants).
-Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta (Theorem 1), for noise that is sub-Gaussian
-with scale `noise` and ||theta|| <= theta_bound.
-Source: Xu, Honda, Sugiyama 2018, "A fully adaptive algorithm for pure exploration in linear bandits", Algorithms 1-2, Eqs 3, 8-12.
-Deviations: `union=False` drops K^2 from Eq 3 (Theorem 1 holds without it: Proposition 2 covers all directions at once, by the
-norm of A); `batch_growth` > 0 decides again only when the number of samples grew by that factor.
-O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a pair appears.
+When to use it: an experiment that should end as soon as the winner is known, arms with shared
+features (factorial variants). Guarantee: mean of the named arm >= best mean - epsilon with
+probability >= 1 - delta (Theorem 1), for noise that is sub-Gaussian with scale `noise` and
+||theta|| <= theta_bound. Source: Xu, Honda, Sugiyama 2018, "A fully adaptive algorithm for pure
+exploration in linear bandits", Algorithms 1-2, Eqs 3, 8-12. Deviations: `union=False` drops K^2
+from Eq 3 (Theorem 1 holds without it: Proposition 2 covers all directions at once, by the norm of
+A); `batch_growth` > 0 decides again only when the number of samples grew by that factor. O(K d +
+d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a pair
+appears.
 """
 
 from typing import Literal, NamedTuple
@@ -24,7 +26,8 @@ from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 @policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
 class LinGapE(GapStop):
-    """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart, stop when nothing is left open.
+    """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart,
+    stop when nothing is left open.
 
     Parameters
     ----------
@@ -56,7 +59,9 @@ class LinGapE(GapStop):
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "LinGapE"), self.lam)
-        return self.State(new_gap_ridge(start), new_rule(start.features, self.rule), new_answer(next_decision=0.0))
+        return self.State(
+            new_gap_ridge(start), new_rule(start.features, self.rule), new_answer(next_decision=0.0)
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -76,7 +81,8 @@ class LinGapE(GapStop):
 
 @lean
 def learn_and_decide(policy, state, arm, reward):
-    """Estimates, then leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs 10-11)."""
+    """Estimates, then leader, challenger and B (Algorithm 2), then what to sample (Eq 9 or Eqs
+    10-11)."""
     model, rule = state.model, state.rule
     learn(model, arm, reward)
     progress, answer = model.progress[0], state.answer[0]
@@ -90,4 +96,8 @@ def learn_and_decide(policy, state, arm, reward):
 
 def example():
     shared = {"epsilon": 0.1, "delta": 0.1, "noise": 0.3}
-    return [LinGapE(**shared), LinGapE(**shared, rule="ratio"), LinGapE(**shared, batch_growth=0.1, union=False)]
+    return [
+        LinGapE(**shared),
+        LinGapE(**shared, rule="ratio"),
+        LinGapE(**shared, batch_growth=0.1, union=False),
+    ]

@@ -1,16 +1,18 @@
 """Least squares for comparing arms: what the two models of this family share.
 
-A = R + sum x x' with a diagonal ridge matrix R (lam I, or 0), theta_hat = A^-1 sum r x, mean_k = x_k' theta_hat, and for y = x_i - x_k
-the width ||y||_{A^-1}. Two models, told apart by what they keep:
+A = R + sum x x' with a diagonal ridge matrix R (lam I, or 0), theta_hat = A^-1 sum r x, mean_k =
+x_k' theta_hat, and for y = x_i - x_k the width ||y||_{A^-1}. Two models, told apart by what they
+keep:
 
 - `GapRidge`: widths to one leader, O(K d + d^2) an update; a new leader costs O(K d^2);
 - `PairRidge`: widths of all pairs and X A^-1 X', O(K^2 + K d) an update.
 
-A width is never the difference of entries of X A^-1 X', which loses six digits for near-parallel arms: it starts as
-|L^-1 y|^2 from a Cholesky factor and then loses (y'A^-1 x_a)^2 / (1 + x_a'A^-1 x_a) with every pull of a. Nothing is estimated
-before every arm has been pulled; from then on the Cholesky factor is computed anew after 1, 2, 4, .. times that many rounds and
-at least every REFRESH rounds. A factor that kept too few digits makes all estimates NaN, which no stopping rule accepts. Loops run
-over arms innermost, so that they vectorise without changing the order of any sum.
+A width is never the difference of entries of X A^-1 X', which loses six digits for near-parallel
+arms: it starts as |L^-1 y|^2 from a Cholesky factor and then loses (y'A^-1 x_a)^2 / (1 + x_a'A^-1
+x_a) with every pull of a. Nothing is estimated before every arm has been pulled; from then on the
+Cholesky factor is computed anew after 1, 2, 4, .. times that many rounds and at least every REFRESH
+rounds. A factor that kept too few digits makes all estimates NaN, which no stopping rule accepts.
+Loops run over arms innermost, so that they vectorise without changing the order of any sum.
 """
 
 import math
@@ -26,20 +28,28 @@ from ...core.verbs import Arms
 from ...numerics.linalg import cholesky, log_det, solve_lower, solve_lower_transposed
 from ...numerics.ridge import REFRESH, invert_from_factor
 
-LEAST_PIVOT = 1e-10  # of the diagonal entry it is left of: a smaller pivot has fewer than six digits
+LEAST_PIVOT = (
+    1e-10  # of the diagonal entry it is left of: a smaller pivot has fewer than six digits
+)
 
-PROGRESS = np.dtype([
-    ("rounds", "f8"),  # rewards taken in so far
-    ("unpulled", "f8"),  # arms without a reward
-    ("next_factorisation", "f8"),  # the round when it is due
-    ("log_det", "f8"),  # log det(A) - log det(R); without the second term if there is no ridge parameter
-    ("leader", "i8"),  # the arm that `GapRidge` measures gaps from
-])  # fmt: skip
+PROGRESS = np.dtype(
+    [
+        ("rounds", "f8"),  # rewards taken in so far
+        ("unpulled", "f8"),  # arms without a reward
+        ("next_factorisation", "f8"),  # the round when it is due
+        (
+            "log_det",
+            "f8",
+        ),  # log det(A) - log det(R); without the second term if there is no ridge parameter
+        ("leader", "i8"),  # the arm that `GapRidge` measures gaps from
+    ]
+)
 Progress: TypeAlias = Annotated[np.ndarray, Record(rounds=Count, log_det=Finite, leader=ArmIndex)]
 
 
 def new_progress(K: int) -> np.ndarray:
-    """(1,) record without data; one array, because compiled code pays for every array of a state."""
+    """(1,) record without data; one array, because compiled code pays for every array of a
+    state."""
     progress = np.zeros(1, dtype=PROGRESS)
     progress["unpulled"] = K
     return progress
@@ -65,7 +75,8 @@ def learn(model, arm, reward):
 
 @lean
 def count_reward(model, arm, reward):
-    """Count one reward; whether a rank-one update takes it in (before the first factorisation and when the next one is due: no)."""
+    """Count one reward; whether a rank-one update takes it in (before the first factorisation and
+    when the next one is due: no)."""
     progress = model.progress[0]
     if model.pulls[arm] == 0.0:
         progress["unpulled"] -= 1.0
@@ -101,7 +112,9 @@ def factorise(model):
             model.design[i, j] = total
     cholesky(model.design, model.factor)
     for i in range(d):
-        if not model.factor[i, i] * model.factor[i, i] >= LEAST_PIVOT * model.design[i, i]:  # also where it is not a number
+        if (
+            not model.factor[i, i] * model.factor[i, i] >= LEAST_PIVOT * model.design[i, i]
+        ):  # also where it is not a number
             model.factor[0, 0] = math.nan  # and with it every estimate
     progress = model.progress[0]
     progress["log_det"] = log_det(model.factor) - model.ridge_log_det
@@ -139,12 +152,17 @@ def solve_means(model):
         model.mean[k] = total
 
 
-# The arms' features as the linear policies of this family use them: checked once, in coordinates that keep enough digits.
+# The arms' features as the linear policies of this family use them: checked once, in coordinates
+# that keep enough digits.
 
 
 MOST_CONDITION = 1e4  # of the features: up to it the normal equations keep eight digits
-ABSENT = 1e-12  # of the largest singular value: below it a direction of the features counts as absent
-PRESENT = 1e-10  # above it as present; in between rounding decides, so that such features are refused
+ABSENT = (
+    1e-12  # of the largest singular value: below it a direction of the features counts as absent
+)
+PRESENT = (
+    1e-10  # above it as present; in between rounding decides, so that such features are refused
+)
 
 
 class Coordinates(NamedTuple):
@@ -158,18 +176,30 @@ class Coordinates(NamedTuple):
 def checked_features(arms: Arms, epsilon: float, name: str) -> np.ndarray:
     """The (K, d) features, or a ValueError where no number of samples can answer the question."""
     if arms.features is None:
-        raise ValueError(f"{name} needs fixed (K, d) features, but these arms offer {' or '.join(offers(arms))}.")
+        raise ValueError(
+            f"{name} needs fixed (K, d) features, but these arms offer {' or '.join(offers(arms))}."
+        )
     X = np.ascontiguousarray(arms.features, dtype=np.float64)
     empty = ~X.any(axis=1)
     if empty.any():
-        raise ValueError(f"arms[{int(np.argmax(empty))}] is a zero vector, whose mean is 0 whatever theta; drop it or give it features.")
+        raise ValueError(
+            f"arms[{int(np.argmax(empty))}] is a zero vector, whose "
+            f"mean is 0 "
+            f"whatever theta; "
+            f"drop it or give it "
+            f"features."
+        )
     if epsilon == 0.0:
         rows, first = np.unique(X, axis=0, return_index=True)
         if len(rows) < len(X):
             repeated = min(set(range(len(X))) - set(first.tolist()))
             twin = int(np.argmax((X[:repeated] == X[repeated]).all(axis=1)))
             raise ValueError(
-                f"arms[{repeated}] repeats arms[{twin}], so with epsilon = 0 {name} could never stop; drop one of them or set epsilon > 0."
+                f"arms[{repeated}] repeats arms[{twin}], so with epsilon = "
+                f"0 {name} "
+                f"could never "
+                f"stop; drop one of "
+                f"them or set epsilon > 0."
             )
     return X
 
@@ -189,8 +219,14 @@ def coordinates(features: np.ndarray, lam: float) -> Coordinates:
     rank = int((scaled > ABSENT * scaled[0]).sum())
     if scaled[rank - 1] < PRESENT * scaled[0]:
         raise ValueError(
-            f"arms has features that are almost combinations of each other (to {scaled[rank - 1] / scaled[0]:.0e} of their size), so "
-            "rounding would decide between the arms; centre columns such as times by tightrope.scale(X).features, or drop what is repeated."
+            f"arms has features that are almost combinations "
+            f"of each "
+            f"other (to "
+            f"{scaled[rank - 1] / scaled[0]:.0e} of their size), so "
+            "rounding would decide between the arms; centre columns "
+            "such as "
+            "times by "
+            "tightrope.scale(X).features, or drop what is repeated."
         )
     if values[0] <= MOST_CONDITION * values[rank - 1]:
         return _plain(np.ascontiguousarray(left[:, :rank] * values[:rank]), lam)
@@ -204,8 +240,11 @@ def _plain(features: np.ndarray, lam: float) -> Coordinates:
     return Coordinates(features, np.full(d, lam), d * math.log(lam) if lam > 0.0 else 0.0)
 
 
-def _with_ridge(basis: np.ndarray, scaled: np.ndarray, directions: np.ndarray, exponents: np.ndarray, lam: float) -> Coordinates:
-    """X = basis C with C = diag(scaled) directions diag(2^exponents): turned so that (C C')^-1 is diagonal, its large entries scaled."""
+def _with_ridge(
+    basis: np.ndarray, scaled: np.ndarray, directions: np.ndarray, exponents: np.ndarray, lam: float
+) -> Coordinates:
+    """X = basis C with C = diag(scaled) directions diag(2^exponents): turned so that (C C')^-1 is
+    diagonal, its large entries scaled."""
     rank, d = directions.shape
     if rank == d:
         root = np.ldexp(directions.T, -exponents[:, None]) / scaled
@@ -218,7 +257,11 @@ def _with_ridge(basis: np.ndarray, scaled: np.ndarray, directions: np.ndarray, e
     sizes *= math.sqrt(lam)
     shrink = np.maximum(np.frexp(sizes)[1], 0)
     features = np.ascontiguousarray(np.ldexp(basis @ turn.T, -shrink))
-    return Coordinates(features, np.ldexp(sizes, -shrink) ** 2, rank * math.log(lam) + float(log_det) - 2.0 * math.log(2.0) * shrink.sum())
+    return Coordinates(
+        features,
+        np.ldexp(sizes, -shrink) ** 2,
+        rank * math.log(lam) + float(log_det) - 2.0 * math.log(2.0) * shrink.sum(),
+    )
 
 
 # Least squares with the widths of all gaps to one leader.
@@ -245,7 +288,12 @@ class GapRidge(NamedTuple):
     def rank_one_update(self, arm, reward):
         """O(K d + d^2)."""
         K, d = self.features.shape
-        columns, inverse, direction, projection = self.columns, self.inverse, self.direction, self.projection
+        columns, inverse, direction, projection = (
+            self.columns,
+            self.inverse,
+            self.direction,
+            self.projection,
+        )
         progress = self.progress[0]
         multiply(inverse, self.features[arm], direction)
         multiply(columns, direction, projection)
@@ -256,7 +304,9 @@ class GapRidge(NamedTuple):
             g = projection[k]
             self.mean[k] += g * error
             self.square[k] -= g * g / denominator
-            self.gap_square[k] = max(self.gap_square[k] - (of_leader - g) * (of_leader - g) / denominator, 0.0)
+            self.gap_square[k] = max(
+                self.gap_square[k] - (of_leader - g) * (of_leader - g) / denominator, 0.0
+            )
         for p in range(d):
             share = direction[p] / denominator
             for q in range(d):
@@ -285,15 +335,28 @@ class GapRidge(NamedTuple):
 def new_gap_ridge(start: Coordinates) -> GapRidge:
     K, d = start.features.shape
     return GapRidge(
-        start.features, np.ascontiguousarray(start.features.T), start.ridge, start.ridge_log_det,
-        np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), new_progress(K),
-        np.zeros((d, d)), np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
-    )  # fmt: skip
+        start.features,
+        np.ascontiguousarray(start.features.T),
+        start.ridge,
+        start.ridge_log_det,
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        new_progress(K),
+        np.zeros((d, d)),
+        np.zeros(d),
+        np.zeros(K),
+        np.zeros((d, d)),
+        np.zeros((d, d)),
+    )
 
 
 @lean
 def multiply(matrix, vector, out):
-    """out <- matrix' vector, rows outermost, in fours, so that `out` is read and written a quarter as often. O(size of matrix)."""
+    """out <- matrix' vector, rows outermost, in fours, so that `out` is read and written a quarter
+    as often. O(size of matrix)."""
     n, rows = out.shape[0], vector.shape[0]
     fours = rows - rows % 4
     for k in range(n):
@@ -311,7 +374,8 @@ def multiply(matrix, vector, out):
 
 @lean
 def measure_from(model, leader):
-    """Measure gaps from this arm: gap_square <- y'A^-1 y for y = x_leader - x_k. O(K d^2) if it is a new one."""
+    """Measure gaps from this arm: gap_square <- y'A^-1 y for y = x_leader - x_k. O(K d^2) if it is
+    a new one."""
     if model.progress[0]["leader"] == leader:
         return
     model.progress[0]["leader"] = leader
@@ -323,14 +387,19 @@ def measure_from(model, leader):
         for q in range(p + 1):
             entry = model.inverse[p, q] if p == q else 2.0 * model.inverse[p, q]
             for k in range(K):
-                total[k] += entry * (columns[p, leader] - columns[p, k]) * (columns[q, leader] - columns[q, k])
+                total[k] += (
+                    entry
+                    * (columns[p, leader] - columns[p, k])
+                    * (columns[q, leader] - columns[q, k])
+                )
     for k in range(K):
         total[k] = max(total[k], 0.0)
 
 
 @lean
 def greedy_scores(model, i, j, scores):
-    """(x_a'A^-1 y)^2 / (1 + x_a'A^-1 x_a) for y = x_i - x_j: what a pull of a takes off y'A^-1 y. O(K d + d^2)."""
+    """(x_a'A^-1 y)^2 / (1 + x_a'A^-1 x_a) for y = x_i - x_j: what a pull of a takes off y'A^-1 y.
+    O(K d + d^2)."""
     d = model.direction.shape[0]
     y, solution = model.design[0], model.direction  # the design matrix is scratch
     for p in range(d):
@@ -341,7 +410,8 @@ def greedy_scores(model, i, j, scores):
         scores[k] = scores[k] * scores[k] / (1.0 + model.square[k])
 
 
-# Least squares with the widths of all pairs of arms, for sampling rules that compare every arm with every other.
+# Least squares with the widths of all pairs of arms, for sampling rules that compare every arm with
+# every other.
 
 
 class PairRidge(NamedTuple):
@@ -372,7 +442,9 @@ class PairRidge(NamedTuple):
             self.mean[i] += g * error
             for j in range(K):
                 product[i, j] -= g * projection[j] / denominator
-                squares[i, j] = max(squares[i, j] - (g - projection[j]) * (g - projection[j]) / denominator, 0.0)
+                squares[i, j] = max(
+                    squares[i, j] - (g - projection[j]) * (g - projection[j]) / denominator, 0.0
+                )
         self.progress[0]["log_det"] += math.log1p(projection[arm])
 
     @lean
@@ -401,6 +473,15 @@ class PairRidge(NamedTuple):
 def new_pair_ridge(start: Coordinates) -> PairRidge:
     K, d = start.features.shape
     return PairRidge(
-        *start, np.zeros(K), np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), new_progress(K),
-        np.zeros(d), np.zeros(K), np.zeros((d, d)), np.zeros((d, d)),
-    )  # fmt: skip
+        *start,
+        np.zeros(K),
+        np.zeros((K, K)),
+        np.zeros((K, K)),
+        np.zeros(K),
+        np.zeros(K),
+        new_progress(K),
+        np.zeros(d),
+        np.zeros(K),
+        np.zeros((d, d)),
+        np.zeros((d, d)),
+    )

@@ -1,17 +1,20 @@
-"""P1RAGE: the best arm after a fixed number of samples, also where the means change while they are taken.
+"""P1RAGE: the best arm after a fixed number of samples, also where the means change while they are
+taken.
 
-When to use it: features, a given end, and days that are not alike. The best arm is that of the largest mean over all rounds. Arms are drawn
-at random from a known design, so that weighted rewards estimate the average theta without bias, whatever order its changes come in.
-Guarantee: half of every design is the G-optimal one, so x'A^-1 x <= 2 d for every arm, at most twice the least worst case. It certifies
-nothing: `stopped` stays False, and gap_bound and error are normal approximations for a number of samples that is fixed in advance.
-Source: Xiong, Camilleri, Fazel, Jain, Jamieson 2023, "A/B testing and best-arm identification for linear bandits with robustness to
-non-stationarity", arXiv 2307.15154, as its authors' published program plays it: a new design for each of ceil(log2 rho) epochs, rho the
-value of the best design for all differences.
-Deviations: the first epoch draws from the G-optimal design alone (the program replans after its first sample); without a budget epochs
-double. A design changes with a reward after which no decision is open, so that every reward is weighted by the design that chose its
-arm; where some decision always is, all arms come from the G-optimal one.
-O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an iteration: some
-hundred arms are what it is for (RAGE has times of one design).
+When to use it: features, a given end, and days that are not alike. The best arm is that of the
+largest mean over all rounds. Arms are drawn at random from a known design, so that weighted rewards
+estimate the average theta without bias, whatever order its changes come in. Guarantee: half of
+every design is the G-optimal one, so x'A^-1 x <= 2 d for every arm, at most twice the least worst
+case. It certifies nothing: `stopped` stays False, and gap_bound and error are normal approximations
+for a number of samples that is fixed in advance. Source: Xiong, Camilleri, Fazel, Jain, Jamieson
+2023, "A/B testing and best-arm identification for linear bandits with robustness to
+non-stationarity", arXiv 2307.15154, as its authors' published program plays it: a new design for
+each of ceil(log2 rho) epochs, rho the value of the best design for all differences. Deviations: the
+first epoch draws from the G-optimal design alone (the program replans after its first sample);
+without a budget epochs double. A design changes with a reward after which no decision is open, so
+that every reward is weighted by the design that chose its arm; where some decision always is, all
+arms come from the G-optimal one. O(K d + d^2) a round; at the end of an epoch up to 15 designs,
+O(K^2 d^2) an iteration: some hundred arms are what it is for (RAGE has times of one design).
 """
 
 import math
@@ -27,10 +30,20 @@ from ...numerics import special
 from ...numerics.counts import argmax
 from ...numerics.posterior import categorical
 from .models import checked_features, coordinates
-from .stopping import NO_ESTIMATES, Answering, error_estimate, new_answer, refuse_broken, report, settle
+from .stopping import (
+    NO_ESTIMATES,
+    Answering,
+    error_estimate,
+    new_answer,
+    refuse_broken,
+    report,
+    settle,
+)
 from .virtual_phases import Designs, best_value, new_designs, replan
 
-OwnAnswer: TypeAlias = Annotated[np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex, rounds=Count, open=Count)]
+OwnAnswer: TypeAlias = Annotated[
+    np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex, rounds=Count, open=Count)
+]
 
 
 class P1RAGEState(NamedTuple):
@@ -39,12 +52,15 @@ class P1RAGEState(NamedTuple):
     total: Extended  # (d,) sum of the weighted rewards A^-1 x r
     second: Extended  # (d, d) sum of their outer products
     pulls: Count  # (K,)
-    answer: OwnAnswer  # (1,) with `rounds` (rewards), `open` decisions, `replan` (at which round), `epoch` (0: doubling), `budget`
+    # (1,) with `rounds` (rewards), `open` decisions, `replan` (at which round), `epoch` (0:
+    # doubling), `budget`
+    answer: OwnAnswer
 
 
 @policy("features", paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023", stops=True)
 class P1RAGE(Answering):
-    """Draw arms at random, half of the time by the design for gaps as estimated and half by the G-optimal one, until a budget is used up.
+    """Draw arms at random, half of the time by the design for gaps as estimated and half by the
+    G-optimal one, until a budget is used up.
 
     Parameters
     ----------
@@ -63,7 +79,13 @@ class P1RAGE(Answering):
     def init(self, arms):
         X = coordinates(checked_features(arms, self.epsilon, "P1RAGE"), 0.0).features
         (K, d), designs = X.shape, new_designs(X)
-        answer = new_answer(rounds=0.0, open=0.0, replan=2.0 * K, epoch=0.0, budget=math.inf if arms.horizon is None else arms.horizon)
+        answer = new_answer(
+            rounds=0.0,
+            open=0.0,
+            replan=2.0 * K,
+            epoch=0.0,
+            budget=math.inf if arms.horizon is None else arms.horizon,
+        )
         if arms.horizon is not None:
             epochs = max(math.ceil(math.log2(best_value(designs, np.zeros(K)))), 1)
             answer["epoch"] = answer["replan"] = max(arms.horizon // epochs, 1)
@@ -98,7 +120,13 @@ class P1RAGE(Answering):
     def admit(self, state, context):
         refuse_broken(state)
         if context.eligible is not None and not context.eligible.all():
-            raise ValueError("eligible leaves out arms, but P1RAGE weighs rewards by the chances of its design, which a mask would change.")
+            raise ValueError(
+                "eligible leaves out arms, but P1RAGE weighs "
+                "rewards by the "
+                "chances of its "
+                "design, which a "
+                "mask would change."
+            )
 
     def propensity(self, state, context, action, rng):
         return float(state.designs.shares[action]), 0.0
@@ -109,9 +137,15 @@ class P1RAGE(Answering):
         if answer["rounds"] < 2.0:
             return NO_ESTIMATES | {"samples_remaining": left}
         squares = variances(state, X[leader] - X)
-        behind = np.delete(state.mean - state.mean[leader] + quantile(self, state) * np.sqrt(squares), leader)
+        behind = np.delete(
+            state.mean - state.mean[leader] + quantile(self, state) * np.sqrt(squares), leader
+        )
         error = error_estimate(state.mean, squares, leader, self.epsilon, 1.0)
-        return {"gap_bound": float(behind.max(initial=-math.inf)), "error": error, "samples_remaining": left}
+        return {
+            "gap_bound": float(behind.max(initial=-math.inf)),
+            "error": error,
+            "samples_remaining": left,
+        }
 
     def explain(self, state, context, rng):
         shares, known = state.designs.shares, bool(state.answer[0]["rounds"] >= 2.0)
@@ -142,9 +176,15 @@ def learn(state, action, reward):
 
 @lean
 def change_design(policy, state):
-    """The next epoch, once its time has come and no reward is still to be weighted by this one's design."""
+    """The next epoch, once its time has come and no reward is still to be weighted by this one's
+    design."""
     answer = state.answer[0]
-    if answer["rounds"] < answer["replan"] or answer["rounds"] >= answer["budget"] or answer["open"] > 0.0 or answer["broken"]:
+    if (
+        answer["rounds"] < answer["replan"]
+        or answer["rounds"] >= answer["budget"]
+        or answer["open"] > 0.0
+        or answer["broken"]
+    ):
         return
     while answer["replan"] <= answer["rounds"]:
         answer["replan"] += answer["epoch"] if answer["epoch"] > 0.0 else answer["replan"]

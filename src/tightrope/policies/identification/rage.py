@@ -1,14 +1,17 @@
-"""RAGE: elimination in rounds of doubling accuracy, each with the optimal design for the arms still in play.
+"""RAGE: elimination in rounds of doubling accuracy, each with the optimal design for the arms still
+in play.
 
-When to use it: many arms and small gaps, where its sample complexity is optimal up to a factor of log(1 / gap); decisions come in
-few large batches. Today's stronger baseline for LinGapE.
-Guarantee: the named arm is the best (up to epsilon) with probability >= 1 - delta, noise sub-Gaussian with scale `noise`.
-Source: Fiez, Jain, Jamieson, Ratliff 2019, "Sequential experimental design for transductive linear bandits", Algorithm 1 with the
-arms as measurements and items: in phase t, N_t = ceil(8 (2^{t+1})^2 rho_t (1 + rounding) ln(K^2 / delta_t)) samples.
-Deviations: N_t is scaled by noise^2; delta_t = delta / (t (t + 1)), so that the phases add up to delta; shares are rounded up
-(at most K samples more than N_t), at least one for every arm; an arm within epsilon of the apparent best may go.
-O(K) a round; at the end of a phase a design, O(K^2 d^2) an iteration: with d = 20 in 0.2 s for 100 arms, 1.6 s for 200 and 5 s for 400, so
-that beyond some hundred arms LinGapE and FrankWolfeSampling are what to take.
+When to use it: many arms and small gaps, where its sample complexity is optimal up to a factor of
+log(1 / gap); decisions come in few large batches. Today's stronger baseline for LinGapE. Guarantee:
+the named arm is the best (up to epsilon) with probability >= 1 - delta, noise sub-Gaussian with
+scale `noise`. Source: Fiez, Jain, Jamieson, Ratliff 2019, "Sequential experimental design for
+transductive linear bandits", Algorithm 1 with the arms as measurements and items: in phase t, N_t =
+ceil(8 (2^{t+1})^2 rho_t (1 + rounding) ln(K^2 / delta_t)) samples. Deviations: N_t is scaled by
+noise^2; delta_t = delta / (t (t + 1)), so that the phases add up to delta; shares are rounded up
+(at most K samples more than N_t), at least one for every arm; an arm within epsilon of the apparent
+best may go. O(K) a round; at the end of a phase a design, O(K^2 d^2) an iteration: with d = 20 in
+0.2 s for 100 arms, 1.6 s for 200 and 5 s for 400, so that beyond some hundred arms LinGapE and
+FrankWolfeSampling are what to take.
 """
 
 import math
@@ -21,16 +24,40 @@ from ...core.fields import Extended, Finite, Flag, real, scale_bound
 from ...core.policy import policy
 from ...core.verbs import evidence, select
 from ...numerics.counts import argmax, one_hot
-from ...solvers.programs import MOST_ITERATIONS, Workspace, design_kernel, new_workspace, pair_directions
-from .models import PairRidge, checked_features, coordinates, count_reward, drop_data, new_pair_ridge, refactorise
-from .stopping import NO_ESTIMATES, Answer, Answering, eliminate, leads_over_survivors, new_answer, report, support
+from ...solvers.programs import (
+    MOST_ITERATIONS,
+    Workspace,
+    design_kernel,
+    new_workspace,
+    pair_directions,
+)
+from .models import (
+    PairRidge,
+    checked_features,
+    coordinates,
+    count_reward,
+    drop_data,
+    new_pair_ridge,
+    refactorise,
+)
+from .stopping import (
+    NO_ESTIMATES,
+    Answer,
+    Answering,
+    eliminate,
+    leads_over_survivors,
+    new_answer,
+    report,
+    support,
+)
 
 ACCURACY = 0.01  # of the designs: far below `rounding`
 
 
 @policy("features", paper="Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1", stops=True)
 class RAGE(Answering):
-    """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and drops who is clearly beaten.
+    """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and
+    drops who is clearly beaten.
 
     Parameters
     ----------
@@ -62,9 +89,14 @@ class RAGE(Answering):
         start = coordinates(checked_features(arms, self.epsilon, "RAGE"), 0.0)
         (K, d), Y = start.features.shape, pair_directions(start.features)
         state = self.State(
-            new_pair_ridge(start), np.zeros(K), np.ones(K, dtype=np.bool_), np.ones(len(Y), dtype=np.bool_), Y,
-            new_workspace(K, len(Y), d), new_answer(certified=K == 1, phase=0.0, value=0.0),
-        )  # fmt: skip
+            new_pair_ridge(start),
+            np.zeros(K),
+            np.ones(K, dtype=np.bool_),
+            np.ones(len(Y), dtype=np.bool_),
+            Y,
+            new_workspace(K, len(Y), d),
+            new_answer(certified=K == 1, phase=0.0, value=0.0),
+        )
         if K > 1:
             begin_phase(self, state)
         return state
@@ -90,8 +122,12 @@ class RAGE(Answering):
         if answer["phase"] == 1 and not answer["certified"]:  # no phase has ended
             return NO_ESTIMATES
 
-        def left():  # an arm that far behind goes in the first phase t with 2^-(t + 2) below its gap; as many arms stay as now
-            least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + self.epsilon
+        # an arm that far behind goes in the first phase t with 2^-(t + 2) below its gap; as many
+        # arms stay as now
+        def left():
+            least = (
+                leads_over_survivors(model, state.survivors, answer["leader"]).min() + self.epsilon
+            )
             t, samples = answer["phase"], state.plan.sum()
             while 2.0 ** -(t + 2.0) >= least > 0.0:
                 t += 1.0
@@ -128,14 +164,23 @@ def confidence(policy, state, t):
 def phase_size(policy, state, t):
     """N_t for the value rho of the current design."""
     rho = state.answer[0]["value"]
-    return math.ceil(8.0 * 4.0 ** (t + 1.0) * rho * policy.noise**2 * (1.0 + policy.rounding) * confidence(policy, state, t))
+    return math.ceil(
+        8.0
+        * 4.0 ** (t + 1.0)
+        * rho
+        * policy.noise**2
+        * (1.0 + policy.rounding)
+        * confidence(policy, state, t)
+    )
 
 
 @lean
 def begin_phase(policy, state):
     work, answer = state.work, state.answer[0]
     answer["phase"] += 1.0
-    value, _ = design_kernel(state.model.features, state.directions, state.wanted, work, ACCURACY, MOST_ITERATIONS)
+    value, _ = design_kernel(
+        state.model.features, state.directions, state.wanted, work, ACCURACY, MOST_ITERATIONS
+    )
     answer["value"] = value
     size = phase_size(policy, state, answer["phase"])
     for a in range(state.plan.shape[0]):

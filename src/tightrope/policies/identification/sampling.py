@@ -1,4 +1,5 @@
-"""Sampling rules: which arm to pull next, and with what probability where ties are broken at random."""
+"""Sampling rules: which arm to pull next, and with what probability where ties are broken at
+random."""
 
 import math
 from typing import Annotated, Any, NamedTuple, TypeAlias
@@ -50,7 +51,8 @@ def fewest_pulls(pulls, eligible):
 
 @lean
 def furthest_behind(pulls, shares, eligible):
-    """argmin pulls_a / shares_a over shares_a > 0; where none of them is eligible, the arm pulled least. O(K).
+    """argmin pulls_a / shares_a over shares_a > 0; where none of them is eligible, the arm pulled
+    least. O(K).
 
     Equal shares come out of a solver equal up to rounding only, which must not decide.
     """
@@ -66,10 +68,11 @@ def furthest_behind(pulls, shares, eligible):
 
 @lean
 def shrinking_arm(product, squares, among, eligible, rng):
-    """argmin_a max_y y'(A + x_a x_a')^-1 y over the differences y of the arms in `among`; ties at random. O(K^3) at most.
+    """argmin_a max_y y'(A + x_a x_a')^-1 y over the differences y of the arms in `among`; ties at
+    random. O(K^3) at most.
 
-    product: X A^-1 X'; squares: (K, K) squared widths of the differences. Many arms leave the widest difference as it is, and
-    always taking the first of them would pull it for ever.
+    product: X A^-1 X'; squares: (K, K) squared widths of the differences. Many arms leave the
+    widest difference as it is, and always taking the first of them would pull it for ever.
     """
     K = product.shape[0]
     best, least, ties = -1, math.inf, 0
@@ -96,41 +99,52 @@ def shrinking_arm(product, squares, among, eligible, rng):
 
 @lean
 def unpulled_or_shrinking(model, among, eligible, rng):
-    """Each arm once, then `shrinking_arm`: the rule of XY-static and, among survivors, of XY-adaptive."""
+    """Each arm once, then `shrinking_arm`: the rule of XY-static and, among survivors, of
+    XY-adaptive."""
     arm = first_unpulled(model.pulls, eligible) if model.progress[0]["unpulled"] > 0.0 else -1
     if arm < 0:
         arm = shrinking_arm(model.product, model.pair_square, among, eligible, rng)
     return arm
 
 
-def shrinking_probability(model, among: np.ndarray, eligible: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def shrinking_probability(
+    model, among: np.ndarray, eligible: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Index and probability of every arm under `unpulled_or_shrinking`: (K,), (K,).
 
-    The index is minus what is left of the widest difference after one pull; while some arms are unpulled, minus the pulls.
+    The index is minus what is left of the widest difference after one pull; while some arms are
+    unpulled, minus the pulls.
     """
     if model.progress[0]["unpulled"] > 0.0:
         arm = first_unpulled(model.pulls, eligible)
         open_arms = np.ones(model.pulls.size, dtype=np.bool_) if eligible is None else eligible
-        return -model.pulls, one_hot(arm, model.pulls.size) if arm >= 0 else _shared_equally(open_arms)
+        return -model.pulls, one_hot(arm, model.pulls.size) if arm >= 0 else _shared_equally(
+            open_arms
+        )
     left = _after_one_pull(model.product, model.pair_square, among)
     values = np.where(eligible, left, math.inf) if eligible is not None else left
     return -left, _shared_equally(values <= values.min() * (1.0 + TIE))
 
 
 def _after_one_pull(product: np.ndarray, squares: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """max_y y'(A + x_a x_a')^-1 y for every arm a, as `shrinking_arm` compares them: (K,); 0 where no two arms are left."""
+    """max_y y'(A + x_a x_a')^-1 y for every arm a, as `shrinking_arm` compares them: (K,); 0 where
+    no two arms are left."""
     i, j = np.nonzero(np.tril(np.outer(among, among), -1))
     if not i.size:
         return np.zeros(len(among))
-    return np.asarray((squares[i, j] - (product[:, i] - product[:, j]) ** 2 / (1.0 + np.diag(product)[:, None])).max(axis=1))
+    return np.asarray(
+        (
+            squares[i, j] - (product[:, i] - product[:, j]) ** 2 / (1.0 + np.diag(product)[:, None])
+        ).max(axis=1)
+    )
 
 
 def _shared_equally(tied: np.ndarray) -> np.ndarray:
     return tied / tied.sum() if tied.sum() > 1 else one_hot(int(np.argmax(tied)), tied.size)
 
 
-# In which proportions to sample arms without features, so that the evidence against all rivals of the best one grows alike and
-# fast.
+# In which proportions to sample arms without features, so that the evidence against all rivals of
+# the best one grows alike and fast.
 
 
 PRECISION = 1e-13
@@ -148,8 +162,9 @@ def apart(x, y):
 
 @lean
 def inverse_evidence(p, q, epsilon, y, most):
-    """x in [0, most] with g(x) = y of Bernoulli arms: Newton's steps on a concave function, which rise to the root from where the tangent
-    at 0 reaches y; a bisection where they leave the bracket."""
+    """x in [0, most] with g(x) = y of Bernoulli arms: Newton's steps on a concave function, which
+    rise to the root from where the tangent at 0 reaches y; a bisection where they leave the
+    bracket."""
     low, high, first = 0.0, most, apart(q, p + epsilon)
     x = min(y / first, most) if 0.0 < first < math.inf else most
     for _ in range(MOST_STEPS):
@@ -169,8 +184,8 @@ def inverse_evidence(p, q, epsilon, y, most):
 
 @lean
 def fill_pulls(policy, mean, best, rival, x, shares):
-    """Fill shares with pulls of every arm per pull of the best one when the best rival has x; returns (their sum over rivals, the sum
-    of d(mu_1, m_a) / d(mu_a, m_a + epsilon))."""
+    """Fill shares with pulls of every arm per pull of the best one when the best rival has x;
+    returns (their sum over rivals, the sum of d(mu_1, m_a) / d(mu_a, m_a + epsilon))."""
     total, balance, p, epsilon = 0.0, 0.0, mean[best], policy.epsilon
     y = 0.0
     if policy.rewards == 0:
@@ -196,9 +211,11 @@ def fill_pulls(policy, mean, best, rival, x, shares):
 
 @lean
 def fill_shares(policy, mean, best, share, shares):
-    """Fill shares with the optimal proportions, or with the optimal ones among those that give the best arm this share > 0.
+    """Fill shares with the optimal proportions, or with the optimal ones among those that give the
+    best arm this share > 0.
 
-    Where rivals are as good as the best arm (epsilon = 0), they share all samples with it. O(K) a step of about 40 bisections.
+    Where rivals are as good as the best arm (epsilon = 0), they share all samples with it. O(K) a
+    step of about 40 bisections.
     """
     K, rival = mean.shape[0], -1
     for k in range(K):
@@ -230,7 +247,8 @@ def fill_shares(policy, mean, best, share, shares):
         shares[k] /= 1.0 + total
 
 
-# The grounds of an answer by Chernoff's stop: how much better another arm may be, and what is still to be sampled.
+# The grounds of an answer by Chernoff's stop: how much better another arm may be, and what is still
+# to be sampled.
 
 
 MOST_SAMPLES = 2.0**60
@@ -238,7 +256,8 @@ MOST_SAMPLES = 2.0**60
 
 @lean
 def gap_bound(policy, counts, leader):
-    """The least epsilon for which the leader could be named now: how much better another arm may be. O(K) roots, by bisection."""
+    """The least epsilon for which the leader could be named now: how much better another arm may
+    be. O(K) roots, by bisection."""
     K, bound = counts.pulls.shape[0], -math.inf
     p, n = counts.sums[leader] / counts.pulls[leader], counts.pulls[leader]
     for j in range(K):
@@ -265,14 +284,19 @@ def certifies(policy, mean, pulls, rounds, leader):
     K = mean.shape[0]
     for j in range(K):
         if j != leader:
-            cost = transportation_cost(policy, mean[leader], pulls[leader], mean[j], pulls[j], policy.epsilon)
+            cost = transportation_cost(
+                policy, mean[leader], pulls[leader], mean[j], pulls[j], policy.epsilon
+            )
             if cost <= required(policy, pulls[leader], pulls[j], rounds, K):
                 return False
     return True
 
 
-def samples_remaining(policy: Chernoff, counts: Counts, mean: np.ndarray, leader: int, shares: np.ndarray) -> float:
-    """Samples still needed in these shares if the estimated means are the true ones; infinite if a rival is as good."""
+def samples_remaining(
+    policy: Chernoff, counts: Counts, mean: np.ndarray, leader: int, shares: np.ndarray
+) -> float:
+    """Samples still needed in these shares if the estimated means are the true ones; infinite if a
+    rival is as good."""
     rivals = np.delete(mean, leader)
     if rivals.size and rivals.max() >= mean[leader] + policy.epsilon:
         return math.inf
@@ -308,14 +332,21 @@ def chernoff_evidence(policy: Chernoff, state: Any, shares: np.ndarray) -> dict[
         variance = policy.noise**2 / counts.pulls
     return {
         "gap_bound": float(gap_bound(question_of(policy), counts, i)),
-        "error": error_of_answer(policy, answer, error_estimate(mean, variance + variance[i], i, policy.epsilon, 1.0)),
-        "samples_remaining": 0.0 if answer["certified"] else samples_remaining(policy, counts, mean, i, shares),
+        "error": error_of_answer(
+            policy, answer, error_estimate(mean, variance + variance[i], i, policy.epsilon, 1.0)
+        ),
+        "samples_remaining": 0.0
+        if answer["certified"]
+        else samples_remaining(policy, counts, mean, i, shares),
     }
 
 
-def chernoff_report(policy: Chernoff, state: Any, index: np.ndarray, probability: np.ndarray) -> dict[str, np.ndarray | float]:
-    """The per-arm part of an explanation. All intervals hold together and at all times with probability 1 - delta where the threshold
-    is proven: they are those of one arm's mean, by the same mixtures."""
+def chernoff_report(
+    policy: Chernoff, state: Any, index: np.ndarray, probability: np.ndarray
+) -> dict[str, np.ndarray | float]:
+    """The per-arm part of an explanation. All intervals hold together and at all times with
+    probability 1 - delta where the threshold is proven: they are those of one arm's mean, by the
+    same mixtures."""
     counts, answer = state.counts, state.answer[0]
     mean, K = means(counts), counts.pulls.size
     lower, upper = np.full(K, -math.inf), np.full(K, math.inf)
@@ -326,16 +357,25 @@ def chernoff_report(policy: Chernoff, state: Any, index: np.ndarray, probability
         elif policy.rewards == 0:
             level = math.log(2.0 * K * math.sqrt(n)) - math.log(policy.delta)
         else:
-            level = (1.0 + 1.0 / n) * (math.log(K) - math.log(policy.delta) + 0.5 * math.log(1.0 + n))
+            level = (1.0 + 1.0 / n) * (
+                math.log(K) - math.log(policy.delta) + 0.5 * math.log(1.0 + n)
+            )
         upper[k] = upper_root(policy.rewards, mean[k], level / n, policy.noise)
-        mirrored = upper_root(policy.rewards, (1.0 if policy.rewards == 0 else 0.0) - mean[k], level / n, policy.noise)
+        mirrored = upper_root(
+            policy.rewards, (1.0 if policy.rewards == 0 else 0.0) - mean[k], level / n, policy.noise
+        )
         lower[k] = (1.0 if policy.rewards == 0 else 0.0) - mirrored
     return {
         **intervals(mean, np.where(counts.pulls > 0, upper - mean, math.inf)),
-        "lower": lower, "upper": upper, "index": index, "probability": probability,
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]),
-        "information": float(answer["information"]), "required": float(answer["required"]),
-    }  # fmt: skip
+        "lower": lower,
+        "upper": upper,
+        "index": index,
+        "probability": probability,
+        "leader": int(answer["leader"]),
+        "challenger": int(answer["challenger"]),
+        "information": float(answer["information"]),
+        "required": float(answer["required"]),
+    }
 
 
 # LinGapE's two sampling rules: which arm tells a leader i and a challenger j apart.
@@ -344,7 +384,10 @@ def chernoff_report(policy: Chernoff, state: Any, index: np.ndarray, probability
 MOST_PAIRS = 1024  # optimal ratios kept; a pair that lost its place is solved again
 
 
-PairOrNone: TypeAlias = Annotated[np.ndarray, Kind(whole=True, least=-1, most=lambda policy, arms: arms.number * (arms.number - 1) // 2)]
+PairOrNone: TypeAlias = Annotated[
+    np.ndarray,
+    Kind(whole=True, least=-1, most=lambda policy, arms: arms.number * (arms.number - 1) // 2),
+]
 
 
 class Greedy(NamedTuple):
@@ -396,12 +439,15 @@ class Ratio(NamedTuple):
 
 
 def new_rule(features: np.ndarray, ratio: bool) -> Greedy | Ratio:
-    """The rule for (K, d) features; until every arm was pulled the scores are 1 for those that were not."""
+    """The rule for (K, d) features; until every arm was pulled the scores are 1 for those that were
+    not."""
     K, d = features.shape
     if not ratio:
         return Greedy(np.ones(K))
     slots = max(min(K * (K - 1) // 2, MOST_PAIRS), 1)
-    return Ratio(np.ones(K), np.full(slots, -1, dtype=np.int64), np.zeros((slots, K)), new_tableau(K, d))
+    return Ratio(
+        np.ones(K), np.full(slots, -1, dtype=np.int64), np.zeros((slots, K)), new_tableau(K, d)
+    )
 
 
 @lean_verb

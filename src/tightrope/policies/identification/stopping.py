@@ -1,8 +1,10 @@
-"""Stopping rules and what they leave: the arm named, the bound B on how much better another may be, whether that is certified.
+"""Stopping rules and what they leave: the arm named, the bound B on how much better another may be,
+whether that is certified.
 
-A bound is only compared with epsilon if every number that went into it is finite; comparisons with NaN are false and would
-certify anything. Otherwise the answer is marked as broken: the loop ends, `recommend` raises, and a session refuses to go on.
-Kernels that run every round do not raise themselves: it would keep Numba from leaving out reference counts, up to 0.3 us a round.
+A bound is only compared with epsilon if every number that went into it is finite; comparisons with
+NaN are false and would certify anything. Otherwise the answer is marked as broken: the loop ends,
+`recommend` raises, and a session refuses to go on. Kernels that run every round do not raise
+themselves: it would keep Numba from leaving out reference counts, up to 0.3 us a round.
 """
 
 import math
@@ -16,7 +18,14 @@ from ...core.fields import ArmIndex, Record, choice, flag, real, scale_bound
 from ...core.policy import Policy
 from ...core.types import Explanation, Given, Stored
 from ...core.verbs import allowed, evidence
-from ...numerics.counts import DIVERGENCES, argmax, bernoulli_divergence, determinant_radius, intervals, static_factor
+from ...numerics.counts import (
+    DIVERGENCES,
+    argmax,
+    bernoulli_divergence,
+    determinant_radius,
+    intervals,
+    static_factor,
+)
 from ...solvers.programs import minimal_combination
 from .models import GapRidge, PairRidge, measure_from
 
@@ -26,14 +35,25 @@ ANSWER = [
     ("leader", "i8"),  # i, the arm that would be named now
     ("challenger", "i8"),  # j, its most ambiguous rival
     ("radius", "f8"),  # C, what ||x_i - x_j||_{A^-1} is multiplied by
-    ("bound", "f8"),  # B, the most by which another arm may be better than the leader; infinite before there are estimates
+    (
+        "bound",
+        "f8",
+        # B, the most by which another arm may be better than the leader; infinite before there are
+        # estimates
+    ),
     ("certified", "?"),  # whether the leader is the answer
     ("broken", "?"),  # whether an estimate or width is not finite, so that there is no answer
 ]
 Answer: TypeAlias = Annotated[np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex)]
 BROKEN = (
-    "an estimated mean or a confidence width is not a finite number of six digits, so no arm can be named; pass "
-    "tightrope.scale(X).features instead of features X of very different sizes, and bring rewards to a common size."
+    "an estimated mean or a confidence width is not a finite number of six "
+    "digits, so no "
+    "arm can "
+    "be named; pass "
+    "tightrope.scale(X).features instead of features X of very different sizes, "
+    "and bring "
+    "rewards "
+    "to a common size."
 )
 
 
@@ -46,7 +66,8 @@ class Question(Protocol):
 
 
 class Answering(Policy):
-    """The base of policies that write an ANSWER into `state.answer`: when they have stopped, the arm they name, when they refuse."""
+    """The base of policies that write an ANSWER into `state.answer`: when they have stopped, the
+    arm they name, when they refuse."""
 
     @jit
     def stopped(self, state):
@@ -75,7 +96,12 @@ def refuse_broken(state: Any) -> None:
 def new_answer(leader: int = 0, certified: bool = False, **more: float) -> np.ndarray:
     """(1,) record: an answer without data. more: further numbers that a policy keeps beside it."""
     answer = np.zeros(1, dtype=[(name, "f8") for name in more] + ANSWER)
-    answer["leader"], answer["radius"], answer["bound"], answer["certified"] = leader, math.inf, math.inf, certified
+    answer["leader"], answer["radius"], answer["bound"], answer["certified"] = (
+        leader,
+        math.inf,
+        math.inf,
+        certified,
+    )
     for name, value in more.items():
         answer[name] = value
     return answer
@@ -83,7 +109,8 @@ def new_answer(leader: int = 0, certified: bool = False, **more: float) -> np.nd
 
 @lean
 def settle(answer, checksum, within):
-    """Certify if the bound is within epsilon and a sum of all means and widths that decide is finite."""
+    """Certify if the bound is within epsilon and a sum of all means and widths that decide is
+    finite."""
     answer["broken"] = not math.isfinite(checksum)
     answer["certified"] = within and not answer["broken"]
 
@@ -91,18 +118,26 @@ def settle(answer, checksum, within):
 @lean
 def gap_radius(policy, log_det, K):
     """C of Xu, Honda, Sugiyama 2018, Eq 3; log_det is that of A / lam."""
-    return determinant_radius(policy.noise, policy.delta / (K * K if policy.union else 1), log_det, policy.lam, policy.theta_bound)
+    return determinant_radius(
+        policy.noise,
+        policy.delta / (K * K if policy.union else 1),
+        log_det,
+        policy.lam,
+        policy.theta_bound,
+    )
 
 
 @lean
 def static_radius(policy, rounds, K):
-    """The factor of Proposition 1 of Soare, Lazaric, Munos 2014 for a sequence of arms fixed in advance."""
+    """The factor of Proposition 1 of Soare, Lazaric, Munos 2014 for a sequence of arms fixed in
+    advance."""
     return static_factor(policy.constant, policy.noise, rounds, K, policy.delta)
 
 
 @lean
 def compare_with_leader(answer, mean, squares, i, C):
-    """Write i, C, j = argmax_{j != i} [mean_j - mean_i + C sqrt(squares_j)] and its value B, -inf if there is no other arm. O(K).
+    """Write i, C, j = argmax_{j != i} [mean_j - mean_i + C sqrt(squares_j)] and its value B, -inf
+    if there is no other arm. O(K).
 
     Returns the sum of all numbers that decided.
     """
@@ -117,18 +152,23 @@ def compare_with_leader(answer, mean, squares, i, C):
     return checksum
 
 
-def error_estimate(mean: np.ndarray, squares: np.ndarray, leader: int, epsilon: float, noise: float) -> float:
+def error_estimate(
+    mean: np.ndarray, squares: np.ndarray, leader: int, epsilon: float, noise: float
+) -> float:
     """Estimated probability that the leader is worse than the best arm by more than epsilon.
 
-    A union over the other arms of Gaussian tails, sum_j P(N(gap_j, noise^2 squares_j) < -epsilon), at most 1; unlike delta it
-    does not correct for looking at every round. mean: (K,); squares: (K,) squared widths of x_leader - x_j.
+    A union over the other arms of Gaussian tails, sum_j P(N(gap_j, noise^2 squares_j) < -epsilon),
+    at most 1; unlike delta it does not correct for looking at every round. mean: (K,); squares:
+    (K,) squared widths of x_leader - x_j.
     """
     total = 0.0
     for j in range(mean.size):
         if j != leader:
             lead = mean[leader] - mean[j] + epsilon
             scale = noise * math.sqrt(squares[j])
-            total += 0.5 * math.erfc(lead / (scale * math.sqrt(2.0))) if scale > 0 else float(lead < 0)
+            total += (
+                0.5 * math.erfc(lead / (scale * math.sqrt(2.0))) if scale > 0 else float(lead < 0)
+            )
     return min(total, 1.0)
 
 
@@ -136,36 +176,58 @@ NO_ESTIMATES = {"gap_bound": math.inf, "error": 1.0, "samples_remaining": math.i
 
 
 def support(
-    policy: Question, state: Any, mean: np.ndarray, squares: np.ndarray, samples_remaining: Callable[[], float]
+    policy: Question,
+    state: Any,
+    mean: np.ndarray,
+    squares: np.ndarray,
+    samples_remaining: Callable[[], float],
 ) -> dict[str, float]:
-    """`evidence` of a policy that has estimates. samples_remaining: forecast, called only where the answer is not certified."""
+    """`evidence` of a policy that has estimates. samples_remaining: forecast, called only where the
+    answer is not certified."""
     answer = state.answer[0]
     left = 0.0 if answer["certified"] else float(samples_remaining())
     error = error_estimate(mean, squares, int(answer["leader"]), policy.epsilon, policy.noise)
-    return {"gap_bound": float(answer["bound"]), "error": error_of_answer(policy, answer, error), "samples_remaining": left}
+    return {
+        "gap_bound": float(answer["bound"]),
+        "error": error_of_answer(policy, answer, error),
+        "samples_remaining": left,
+    }
 
 
 def error_of_answer(policy: Question, answer: Any, estimate: float) -> float:
-    """An estimate of the error, but no more than delta where the answer is certified: the proof knows better."""
+    """An estimate of the error, but no more than delta where the answer is certified: the proof
+    knows better."""
     return min(estimate, policy.delta) if answer["certified"] else estimate
 
 
 def report(
-    mean: np.ndarray, radius: float, square: np.ndarray, index: np.ndarray, probability: np.ndarray, known: bool
+    mean: np.ndarray,
+    radius: float,
+    square: np.ndarray,
+    index: np.ndarray,
+    probability: np.ndarray,
+    known: bool,
 ) -> dict[str, np.ndarray]:
-    """The per-arm part of an explanation, of width radius sqrt(square); without estimates the intervals are infinite."""
+    """The per-arm part of an explanation, of width radius sqrt(square); without estimates the
+    intervals are infinite."""
     width = radius * np.sqrt(square) if known else np.full(mean.size, math.inf)
-    return intervals(np.where(known, mean, math.nan), width) | {"index": index.copy(), "probability": probability}
+    return intervals(np.where(known, mean, math.nan), width) | {
+        "index": index.copy(),
+        "probability": probability,
+    }
 
 
-# The stop of policies that sample in phases: after each they drop the arms that are clearly beaten, until one is left.
+# The stop of policies that sample in phases: after each they drop the arms that are clearly beaten,
+# until one is left.
 
 
 @lean
 def eliminate(model, answer, survivors, C, epsilon):
-    """Drop every survivor that another beats by more than its width, or that cannot beat the best of them by more than epsilon.
+    """Drop every survivor that another beats by more than its width, or that cannot beat the best
+    of them by more than epsilon.
 
-    Widths are C ||x_i - x_j||_{A^-1}. Writes the best survivor, C and B, and certifies if it is the only one left. O(K^2)
+    Widths are C ||x_i - x_j||_{A^-1}. Writes the best survivor, C and B, and certifies if it is the
+    only one left. O(K^2)
     """
     K = model.mean.shape[0]
     best, bound, beaten, checksum = argmax(model.mean, survivors), -math.inf, model.projection, C
@@ -180,7 +242,10 @@ def eliminate(model, answer, survivors, C, epsilon):
             beaten[j] = lead + epsilon
             for i in range(K):
                 if survivors[i] and i != j:
-                    beaten[j] = max(beaten[j], model.mean[i] - model.mean[j] - C * math.sqrt(model.pair_square[i, j]))
+                    beaten[j] = max(
+                        beaten[j],
+                        model.mean[i] - model.mean[j] - C * math.sqrt(model.pair_square[i, j]),
+                    )
     left = 0
     for j in range(K):
         survivors[j] = survivors[j] and not beaten[j] > 0.0
@@ -196,7 +261,8 @@ def leads_over_survivors(model, survivors: np.ndarray, leader: int) -> np.ndarra
     return np.asarray(model.mean[leader] - model.mean[others])
 
 
-# Chernoff's stop for arms without features: how clearly the data tell two arms apart, and how clearly they must.
+# Chernoff's stop for arms without features: how clearly the data tell two arms apart, and how
+# clearly they must.
 
 
 ROOT_TOLERANCE = 1e-14
@@ -208,16 +274,24 @@ class Chernoff(Answering):
 
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
-    rewards: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
+    rewards: Given[Literal["bernoulli", "gaussian"], int] = choice(
+        *DIVERGENCES, default="bernoulli"
+    )
     noise: float = scale_bound(default=1.0, above=0)
-    threshold: Given[Literal["proven", "heuristic"], int] = choice("proven", "heuristic", default="proven")
+    threshold: Given[Literal["proven", "heuristic"], int] = choice(
+        "proven", "heuristic", default="proven"
+    )
 
     @staticmethod
     def complete(stored: Stored) -> Stored:
         """Means of Bernoulli arms are within 1 of each other, so that there is nothing to ask."""
         if stored["rewards"] == 0 and stored["epsilon"] >= 1.0:
             raise ValueError(
-                f"epsilon = {stored['epsilon']:g} is no question to Bernoulli arms, whose means are in [0, 1]: any arm is within 1 of the "
+                f"epsilon = {stored['epsilon']:g} is no question to "
+                f"Bernoulli arms, "
+                f"whose means "
+                f"are in [0, 1]: any "
+                f"arm is within 1 of the "
                 "best. Give epsilon in [0, 1), or rewards='gaussian' for rewards in another unit."
             )
         return stored
@@ -227,7 +301,8 @@ class Chernoff(Answering):
 
 
 class ChernoffQuestion(NamedTuple):
-    """The same without the policy's class, so that kernels which Python calls are compiled once for all of them."""
+    """The same without the policy's class, so that kernels which Python calls are compiled once for
+    all of them."""
 
     epsilon: float
     delta: float
@@ -237,18 +312,21 @@ class ChernoffQuestion(NamedTuple):
 
 
 def question_of(policy: Chernoff) -> ChernoffQuestion:
-    return ChernoffQuestion(policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold)
+    return ChernoffQuestion(
+        policy.epsilon, policy.delta, policy.rewards, policy.noise, policy.threshold
+    )
 
 
 def answer_without_data(**more: Any) -> np.ndarray:
-    """(1,) ANSWER with the evidence against the challenger (`information`) and what is `required` of it. more: numbers of one's own."""
+    """(1,) ANSWER with the evidence against the challenger (`information`) and what is `required`
+    of it. more: numbers of one's own."""
     return new_answer(information=0.0, required=math.inf, **more)
 
 
 @lean
 def meeting_point(p, n, q, m, epsilon):
-    """argmin_x n d(p, x) + m d(q, x + epsilon) of Bernoulli arms, p + epsilon > q: the root of a cubic, by Newton's steps kept between
-    the ends at which it changes sign."""
+    """argmin_x n d(p, x) + m d(q, x + epsilon) of Bernoulli arms, p + epsilon > q: the root of a
+    cubic, by Newton's steps kept between the ends at which it changes sign."""
     if epsilon == 0.0:
         return (n * p + m * q) / (n + m)
     low, high = max(q - epsilon, 0.0), min(p, 1.0 - epsilon)
@@ -256,7 +334,9 @@ def meeting_point(p, n, q, m, epsilon):
     for _ in range(MOST_STEPS):
         y = x + epsilon
         value = n * (x - p) * y * (1.0 - y) + m * (y - q) * x * (1.0 - x)
-        slope = n * (y * (1.0 - y) + (x - p) * (1.0 - 2.0 * y)) + m * (x * (1.0 - x) + (y - q) * (1.0 - 2.0 * x))
+        slope = n * (y * (1.0 - y) + (x - p) * (1.0 - 2.0 * y)) + m * (
+            x * (1.0 - x) + (y - q) * (1.0 - 2.0 * x)
+        )
         if value > 0.0:
             high = x
         else:
@@ -270,7 +350,8 @@ def meeting_point(p, n, q, m, epsilon):
 
 @lean
 def transportation_cost(policy, p, n, q, m, epsilon):
-    """Z for an arm of mean p after n pulls and a rival of mean q after m; 0 where the rival looks better by epsilon."""
+    """Z for an arm of mean p after n pulls and a rival of mean q after m; 0 where the rival looks
+    better by epsilon."""
     gap = p - q + epsilon
     if gap <= 0.0:
         return 0.0
@@ -282,7 +363,8 @@ def transportation_cost(policy, p, n, q, m, epsilon):
 
 @lean
 def required(policy, n, m, rounds, K):
-    """The least Z after n and m pulls of `rounds`. Proven as above; the heuristic is that of Garivier, Kaufmann 2016, section 6."""
+    """The least Z after n and m pulls of `rounds`. Proven as above; the heuristic is that of
+    Garivier, Kaufmann 2016, section 6."""
     if policy.threshold == 1:
         return math.log(1.0 + math.log(rounds)) - math.log(policy.delta)
     error = math.log(K - 1) - math.log(policy.delta)
@@ -293,7 +375,8 @@ def required(policy, n, m, rounds, K):
 
 @lean
 def decide_by_chernoff(policy, state):
-    """Name the arm of the largest mean; certified once Z exceeds what is required of it for every rival. O(K)."""
+    """Name the arm of the largest mean; certified once Z exceeds what is required of it for every
+    rival. O(K)."""
     counts, answer = state.counts, state.answer[0]
     K, mean = counts.pulls.shape[0], counts.scores
     for k in range(K):
@@ -303,7 +386,9 @@ def decide_by_chernoff(policy, state):
     answer["information"], answer["required"] = math.inf, 0.0
     for j in range(K):
         if j != i:
-            cost = transportation_cost(policy, mean[i], counts.pulls[i], mean[j], counts.pulls[j], policy.epsilon)
+            cost = transportation_cost(
+                policy, mean[i], counts.pulls[i], mean[j], counts.pulls[j], policy.epsilon
+            )
             wanted = required(policy, counts.pulls[i], counts.pulls[j], counts.rounds[0], K)
             checksum += mean[j] + cost
             if cost - wanted < least:
@@ -315,7 +400,8 @@ def decide_by_chernoff(policy, state):
 
 @lean
 def hardest_rival(policy, counts, leader, eligible):
-    """argmin_j Z_leader,j, the eligible rival that is hardest to tell from an arm; -1 if there is none. O(K).
+    """argmin_j Z_leader,j, the eligible rival that is hardest to tell from an arm; -1 if there is
+    none. O(K).
 
     Rivals that look better by epsilon all have Z = 0: of them the one that looks best.
     """
@@ -348,12 +434,15 @@ def forecast(
     radius: Callable[[float, np.ndarray], float],
     shares: np.ndarray | None = None,
 ) -> float:
-    """Samples still needed if the estimated gaps are the true ones; infinite if a gap is not positive, or needs more than MOST_SAMPLES.
+    """Samples still needed if the estimated gaps are the true ones; infinite if a gap is not
+    positive, or needs more than MOST_SAMPLES.
 
-    Telling arm j from the leader asks for radius * ||x_leader - x_j||_{A^-1} <= gap_j + epsilon; radius(log det(A / R), pulls) is
-    taken where the forecast ends. model: a GapRidge or PairRidge. mean: (K,). shares: (K,) if the policy samples in fixed shares.
-    Otherwise samples in the optimal ratio w of a difference (Xu, Honda, Sugiyama 2018, Eqs 10-11) add 1 / |w|_1^2 each to its
-    inverse square width, and the samples for different j are shared arm by arm. O(K) linear programs, at most MOST_CONTENDERS.
+    Telling arm j from the leader asks for radius * ||x_leader - x_j||_{A^-1} <= gap_j + epsilon;
+    radius(log det(A / R), pulls) is taken where the forecast ends. model: a GapRidge or PairRidge.
+    mean: (K,). shares: (K,) if the policy samples in fixed shares. Otherwise samples in the optimal
+    ratio w of a difference (Xu, Honda, Sugiyama 2018, Eqs 10-11) add 1 / |w|_1^2 each to its
+    inverse square width, and the samples for different j are shared arm by arm. O(K) linear
+    programs, at most MOST_CONTENDERS.
     """
     features, pulls = model.features, model.pulls
     lead = mean[leader] - mean + epsilon
@@ -367,7 +456,9 @@ def forecast(
     def after(extra: np.ndarray) -> tuple[np.ndarray, float]:
         A = np.diag(model.ridge) + features.T @ ((pulls + extra)[:, None] * features)
         log_det = float(np.linalg.slogdet(A)[1]) - model.ridge_log_det
-        return np.einsum("ij,ji->i", differences, np.linalg.solve(A, differences.T)), radius(log_det, pulls + extra)
+        return np.einsum("ij,ji->i", differences, np.linalg.solve(A, differences.T)), radius(
+            log_det, pulls + extra
+        )
 
     if shares is None:
         return _in_optimal_ratios(features, differences, lead, pulls.size, after)
@@ -377,7 +468,9 @@ def forecast(
         return bool((C * np.sqrt(squares) <= lead).all())
 
     low, high = 0.0, 1.0
-    while high < MOST_SAMPLES and not enough(high):  # the first power of two that is enough, then bisection to a thousandth
+    while high < MOST_SAMPLES and not enough(
+        high
+    ):  # the first power of two that is enough, then bisection to a thousandth
         low, high = high, 2.0 * high
     if high >= MOST_SAMPLES:
         return math.inf
@@ -388,7 +481,11 @@ def forecast(
 
 
 def _in_optimal_ratios(
-    features: np.ndarray, differences: np.ndarray, lead: np.ndarray, K: int, after: Callable[[np.ndarray], tuple[np.ndarray, float]]
+    features: np.ndarray,
+    differences: np.ndarray,
+    lead: np.ndarray,
+    K: int,
+    after: Callable[[np.ndarray], tuple[np.ndarray, float]],
 ) -> float:
     designs = [minimal_combination(features, y) for y in differences]
     extra = np.zeros(K)
@@ -397,7 +494,9 @@ def _in_optimal_ratios(
         wanted = np.zeros(K)
         for need, square, design in zip(lead, squares, designs, strict=True):
             if square > 0.0:
-                gain = max((C / need) ** 2 - 1.0 / square, 0.0)  # of the inverse square; costs |w|_1^2 samples, |w| / |w|_1 of each arm
+                gain = max(
+                    (C / need) ** 2 - 1.0 / square, 0.0
+                )  # of the inverse square; costs |w|_1^2 samples, |w| / |w|_1 of each arm
                 np.maximum(wanted, gain * design.value * np.abs(design.weights), out=wanted)
         extra = wanted
         if extra.sum() > MOST_SAMPLES:
@@ -413,8 +512,8 @@ def least_squares_means(model: GapRidge | PairRidge) -> np.ndarray:
     return np.asarray(model.features @ np.linalg.lstsq(roots[:, None] * model.features, means)[0])
 
 
-# The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which fits every sampling rule: LinGapE, Uniform and the linear games
-# share it.
+# The stop of Algorithm 2 of Xu, Honda, Sugiyama 2018, which fits every sampling rule: LinGapE,
+# Uniform and the linear games share it.
 
 
 class GapStop(Answering):
@@ -433,7 +532,8 @@ class GapStop(Answering):
 
 @lean
 def decide_by_gaps(policy, state):
-    """Leader i, challenger j, C and B (Eqs 3 and 8); certified once B <= epsilon. O(K), or O(K d^2) for a new leader."""
+    """Leader i, challenger j, C and B (Eqs 3 and 8); certified once B <= epsilon. O(K), or O(K d^2)
+    for a new leader."""
     model, answer = state.model, state.answer[0]
     i = argmax(model.mean, None)
     measure_from(model, i)
@@ -442,7 +542,9 @@ def decide_by_gaps(policy, state):
     settle(answer, checksum, answer["bound"] <= policy.epsilon)
 
 
-def gap_evidence(policy: Question, state: Any, shares: np.ndarray | None = None) -> dict[str, float]:
+def gap_evidence(
+    policy: Question, state: Any, shares: np.ndarray | None = None
+) -> dict[str, float]:
     """`evidence` under this stop. shares: (K,) if the policy samples in fixed shares."""
     model = state.model
     if model.progress[0]["unpulled"] > 0:
@@ -451,16 +553,30 @@ def gap_evidence(policy: Question, state: Any, shares: np.ndarray | None = None)
     def left() -> float:
         mean = least_squares_means(model)
         return forecast(
-            model, mean, int(np.argmax(mean)), policy.epsilon, lambda log_det, pulls: gap_radius(policy, log_det, mean.size), shares
+            model,
+            mean,
+            int(np.argmax(mean)),
+            policy.epsilon,
+            lambda log_det, pulls: gap_radius(policy, log_det, mean.size),
+            shares,
         )
 
     return support(policy, state, model.mean, model.gap_square, left)
 
 
-def gap_report(policy: Question, state: Any, index: np.ndarray, probability: np.ndarray) -> Explanation:
-    """`explain` under this stop. index: (K,) what the sampling rule compares; probability: (K,) of every arm to be sampled now."""
+def gap_report(
+    policy: Question, state: Any, index: np.ndarray, probability: np.ndarray
+) -> Explanation:
+    """`explain` under this stop. index: (K,) what the sampling rule compares; probability: (K,) of
+    every arm to be sampled now."""
     model, answer = state.model, state.answer[0]
     known = model.progress[0]["unpulled"] == 0
-    return report(model.mean, answer["radius"], model.square, index, probability, known) | evidence(policy, state) | {
-        "leader": int(answer["leader"]), "challenger": int(answer["challenger"]), "radius": float(answer["radius"]),
-    }  # fmt: skip
+    return (
+        report(model.mean, answer["radius"], model.square, index, probability, known)
+        | evidence(policy, state)
+        | {
+            "leader": int(answer["leader"]),
+            "challenger": int(answer["challenger"]),
+            "radius": float(answer["radius"]),
+        }
+    )

@@ -1,15 +1,15 @@
 """TopTwoUCB: sample an optimistic leader and the rival that is hardest to tell from it.
 
-When to use it: as TopTwoThompson, with no posterior and every propensity known at once: one of two numbers.
-Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for threshold="proven" and rewards in [0, 1]
-("bernoulli") or noise that is sub-Gaussian with scale `noise` ("gaussian"). As delta falls, samples approach the fewest possible among
-all rules that give the best arm the share leader_share (for epsilon = 0, a best arm and no ties; Jourdan et al. 2022).
-Source: Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022, "Top two algorithms revisited": UCB leader, transportation-cost challenger;
-stopping: Garivier, Kaufmann 2016.
-Deviations: written from the idea of the paper with no copy of it at hand: the leader's index is sup{q : pulls d(mean, q) <= ln n}, as
-KLUCB's with c = 0; of several rivals that cost nothing, because they look better than the leader, the best is the challenger; Z with
-epsilon.
-O(K) a round.
+When to use it: as TopTwoThompson, with no posterior and every propensity known at once: one of two
+numbers. Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for
+threshold="proven" and rewards in [0, 1] ("bernoulli") or noise that is sub-Gaussian with scale
+`noise` ("gaussian"). As delta falls, samples approach the fewest possible among all rules that give
+the best arm the share leader_share (for epsilon = 0, a best arm and no ties; Jourdan et al. 2022).
+Source: Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022, "Top two algorithms revisited": UCB
+leader, transportation-cost challenger; stopping: Garivier, Kaufmann 2016. Deviations: written from
+the idea of the paper with no copy of it at hand: the leader's index is sup{q : pulls d(mean, q) <=
+ln n}, as KLUCB's with c = 0; of several rivals that cost nothing, because they look better than the
+leader, the best is the challenger; Z with epsilon. O(K) a round.
 """
 
 import math
@@ -26,7 +26,8 @@ from .top_two import TopTwo, chances
 
 @policy("arms", paper="Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022", stops=True)
 class TopTwoUCB(TopTwo):
-    """Play the arm of the highest upper bound, and half of the time its hardest rival instead; stop when the data exclude all rivals.
+    """Play the arm of the highest upper bound, and half of the time its hardest rival instead; stop
+    when the data exclude all rivals.
 
     Parameters
     ----------
@@ -57,13 +58,20 @@ class TopTwoUCB(TopTwo):
 
     def _index(self, counts):
         """(K,) upper bounds; infinite where never pulled."""
-        return np.array([upper_bound(self, counts, k) if counts.pulls[k] else math.inf for k in range(counts.pulls.size)])
+        return np.array(
+            [
+                upper_bound(self, counts, k) if counts.pulls[k] else math.inf
+                for k in range(counts.pulls.size)
+            ]
+        )
 
     def _chances(self, counts, eligible):
         """(K,) probability of every arm to be played now."""
 
         def leading():
-            open_arms = np.where(True if eligible is None else eligible, self._index(counts), -math.inf)
+            open_arms = np.where(
+                True if eligible is None else eligible, self._index(counts), -math.inf
+            )
             return one_hot(int(np.argmax(open_arms)), open_arms.size)
 
         return chances(self, counts, eligible, leading, 0)
@@ -73,7 +81,9 @@ class TopTwoUCB(TopTwo):
 def upper_bound(policy, counts, k):
     """sup{q : pulls d(mean, q) <= ln n} of one arm."""
     n = counts.pulls[k]
-    return upper_root(policy.rewards, counts.sums[k] / n, math.log(counts.rounds[0]) / n, policy.noise)
+    return upper_root(
+        policy.rewards, counts.sums[k] / n, math.log(counts.rounds[0]) / n, policy.noise
+    )
 
 
 @lean
@@ -88,4 +98,7 @@ def optimistic(policy, counts, eligible):
 
 
 def example():
-    return [TopTwoUCB(epsilon=0.1, delta=0.1), TopTwoUCB(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic")]
+    return [
+        TopTwoUCB(epsilon=0.1, delta=0.1),
+        TopTwoUCB(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic"),
+    ]

@@ -1,15 +1,16 @@
 """TrackAndStop: sample arms in the proportions that are optimal for the means estimated so far.
 
-When to use it: variants that share no features, where the fewest samples are worth a costlier round; it tunes the leader's share, which
-top-two rules fix.
-Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for threshold="proven" and rewards in [0, 1]
-("bernoulli") or noise that is sub-Gaussian with scale `noise` ("gaussian"). For epsilon = 0 and a single best arm samples / ln(1 / delta)
-approaches the least possible, T*, as delta falls (Theorem 14).
-Source: Garivier, Kaufmann 2016, "Optimal best arm identification with fixed confidence": D-tracking (Eq 6), Chernoff's stop (Eq 7),
-proportions (Theorem 5).
-Deviations: proportions are computed anew when the number of samples has grown by plan_growth; where estimates tie for the best, those
-arms share all samples; Z and the proportions with epsilon, where optimality is not claimed.
-Usually O(K) a round; new proportions take about 40 bisections, each with K roots for Bernoulli rewards.
+When to use it: variants that share no features, where the fewest samples are worth a costlier
+round; it tunes the leader's share, which top-two rules fix. Guarantee: mean of the named arm >=
+best mean - epsilon with probability >= 1 - delta, for threshold="proven" and rewards in [0, 1]
+("bernoulli") or noise that is sub-Gaussian with scale `noise` ("gaussian"). For epsilon = 0 and a
+single best arm samples / ln(1 / delta) approaches the least possible, T*, as delta falls (Theorem
+14). Source: Garivier, Kaufmann 2016, "Optimal best arm identification with fixed confidence":
+D-tracking (Eq 6), Chernoff's stop (Eq 7), proportions (Theorem 5). Deviations: proportions are
+computed anew when the number of samples has grown by plan_growth; where estimates tie for the best,
+those arms share all samples; Z and the proportions with epsilon, where optimality is not claimed.
+Usually O(K) a round; new proportions take about 40 bisections, each with K roots for Bernoulli
+rewards.
 """
 
 import math
@@ -28,7 +29,8 @@ from .stopping import Answer, Chernoff, answer_without_data, decide_by_chernoff
 
 @policy("arms", paper="Garivier, Kaufmann 2016", stops=True)
 class TrackAndStop(Chernoff):
-    """Track the proportions of samples that would be optimal if the estimates were the truth; stop when the data exclude all rivals.
+    """Track the proportions of samples that would be optimal if the estimates were the truth; stop
+    when the data exclude all rivals.
 
     Parameters
     ----------
@@ -51,19 +53,26 @@ class TrackAndStop(Chernoff):
     class State(NamedTuple):
         counts: Counts
         shares: Extended  # (K,) proportions that are tracked
-        answer: Answer  # (1,) with information, required, and `next_plan`, the round when new proportions are due
+        # (1,) with information, required, and `next_plan`, the round when new proportions are due
+        answer: Answer
 
     def init(self, arms):
-        return self.State(new_counts(arms.number), np.zeros(arms.number), answer_without_data(next_plan=0.0))
+        return self.State(
+            new_counts(arms.number), np.zeros(arms.number), answer_without_data(next_plan=0.0)
+        )
 
     @jit
     def select(self, state, context, rng):
         pulls, K = state.counts.pulls, state.counts.pulls.shape[0]
         arm = fewest_pulls(pulls, context.eligible)
-        if pulls[arm] > 0.0 and pulls[arm] >= math.sqrt(state.counts.rounds[0]) - 0.5 * K:  # nothing has to be explored
+        if (
+            pulls[arm] > 0.0 and pulls[arm] >= math.sqrt(state.counts.rounds[0]) - 0.5 * K
+        ):  # nothing has to be explored
             arm = -1
             for k in range(K):
-                if allowed(context.eligible, k) and (arm < 0 or behind(state, k) > behind(state, arm)):
+                if allowed(context.eligible, k) and (
+                    arm < 0 or behind(state, k) > behind(state, arm)
+                ):
                     arm = k
         return arm
 
@@ -74,7 +83,9 @@ class TrackAndStop(Chernoff):
         if counts.rounds[0] >= counts.pulls.shape[0] and first_unpulled(counts.pulls, None) < 0:
             decide_by_chernoff(self, state)
             if counts.rounds[0] >= answer["next_plan"] and not answer["broken"]:
-                fill_shares(self, counts.scores, answer["leader"], 0.0, state.shares)  # `decide` left the means there
+                fill_shares(
+                    self, counts.scores, answer["leader"], 0.0, state.shares
+                )  # `decide` left the means there
                 answer["next_plan"] = counts.rounds[0] * (1.0 + self.plan_growth)
         return state
 
@@ -84,7 +95,11 @@ class TrackAndStop(Chernoff):
     def explain(self, state, context, rng):
         index = state.counts.rounds[0] * state.shares - state.counts.pulls
         probability = one_hot(select(self, state, context, rng), index.size)
-        return chernoff_report(self, state, index, probability) | evidence(self, state) | {"shares": state.shares.copy()}
+        return (
+            chernoff_report(self, state, index, probability)
+            | evidence(self, state)
+            | {"shares": state.shares.copy()}
+        )
 
 
 @lean
@@ -94,4 +109,7 @@ def behind(state, k):
 
 
 def example():
-    return [TrackAndStop(epsilon=0.1, delta=0.1), TrackAndStop(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic")]
+    return [
+        TrackAndStop(epsilon=0.1, delta=0.1),
+        TrackAndStop(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic"),
+    ]

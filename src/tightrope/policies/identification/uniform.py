@@ -1,8 +1,9 @@
 """Uniform sampling with LinGapE's stop: what adaptive sampling has to beat.
 
-When to use it: as the yardstick, or when traffic has to be split evenly anyway and only the end is adaptive.
-Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for any sampling rule.
-The arm pulled least is next, ties to the lowest index. O(K d + d^2) a round.
+When to use it: as the yardstick, or when traffic has to be split evenly anyway and only the end is
+adaptive. Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8)
+holds for any sampling rule. The arm pulled least is next, ties to the lowest index. O(K d + d^2) a
+round.
 """
 
 from typing import NamedTuple
@@ -43,7 +44,10 @@ class Uniform(GapStop):
         answer: Answer  # (1,)
 
     def init(self, arms):
-        return self.State(new_gap_ridge(coordinates(checked_features(arms, self.epsilon, "Uniform"), self.lam)), new_answer())
+        return self.State(
+            new_gap_ridge(coordinates(checked_features(arms, self.epsilon, "Uniform"), self.lam)),
+            new_answer(),
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -62,7 +66,9 @@ class Uniform(GapStop):
 
     def explain(self, state, context, rng):
         pulls = state.model.pulls
-        return gap_report(self, state, -pulls, one_hot(select(self, state, context, rng), pulls.size))
+        return gap_report(
+            self, state, -pulls, one_hot(select(self, state, context, rng), pulls.size)
+        )
 
 
 def example():

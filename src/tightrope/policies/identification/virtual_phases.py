@@ -1,7 +1,9 @@
-"""Designs that follow estimated gaps without dropping an arm: the average over phases that are only imagined, half of it G-optimal.
+"""Designs that follow estimated gaps without dropping an arm: the average over phases that are only
+imagined, half of it G-optimal.
 
-Xiong, Camilleri, Fazel, Jain, Jamieson 2023, arXiv 2307.15154. Phase p = 1, 2, .. has the arms whose estimated gap is at most
-scale / 2^(p - 1), the first one all arms, and the design that is best for the differences of its arms.
+Xiong, Camilleri, Fazel, Jain, Jamieson 2023, arXiv 2307.15154. Phase p = 1, 2, .. has the arms
+whose estimated gap is at most scale / 2^(p - 1), the first one all arms, and the design that is
+best for the differences of its arms.
 """
 
 import math
@@ -13,7 +15,15 @@ from ...compiled.kernels import lean
 from ...core.fields import Finite, Flag
 from ...numerics.counts import argmax
 from ...numerics.linalg import solve_lower_transposed
-from ...solvers.programs import MOST_ITERATIONS, Workspace, design_kernel, g_design, new_workspace, pair_directions, whiten
+from ...solvers.programs import (
+    MOST_ITERATIONS,
+    Workspace,
+    design_kernel,
+    g_design,
+    new_workspace,
+    pair_directions,
+    whiten,
+)
 
 ACCURACY = 0.01  # of the designs
 MOST_PHASES = 15
@@ -35,7 +45,15 @@ def new_designs(X: np.ndarray) -> Designs:
     """The G-optimal design of arms (K, d) that span R^d."""
     (K, d), Y = X.shape, pair_directions(X)
     robust = g_design(X, gap=ACCURACY).weights
-    designs = Designs(X, robust, robust.copy(), np.zeros((K, d)), Y, np.zeros(len(Y), dtype=np.bool_), new_workspace(K, len(Y), d))
+    designs = Designs(
+        X,
+        robust,
+        robust.copy(),
+        np.zeros((K, d)),
+        Y,
+        np.zeros(len(Y), dtype=np.bool_),
+        new_workspace(K, len(Y), d),
+    )
     weigh(designs)
     return designs
 
@@ -51,7 +69,8 @@ def weigh(designs):
 
 @lean
 def keep_within(designs, mean, most):
-    """Want the pairs of arms that differ and whose estimated gaps are at most this; the number of such pairs. O(K^2 d)."""
+    """Want the pairs of arms that differ and whose estimated gaps are at most this; the number of
+    such pairs. O(K^2 d)."""
     best, pair, pairs = argmax(mean, None), 0, 0
     for i in range(mean.shape[0]):
         for j in range(i):
@@ -64,10 +83,18 @@ def keep_within(designs, mean, most):
 
 @lean
 def best_value(designs, mean):
-    """max y'A^-1 y over all differences y, of the best design for them; 1 where there is no difference."""
+    """max y'A^-1 y over all differences y, of the best design for them; 1 where there is no
+    difference."""
     if keep_within(designs, mean, math.inf) == 0:
         return 1.0
-    value, _ = design_kernel(designs.features, designs.directions, designs.wanted, designs.work, ACCURACY, MOST_ITERATIONS)
+    value, _ = design_kernel(
+        designs.features,
+        designs.directions,
+        designs.wanted,
+        designs.work,
+        ACCURACY,
+        MOST_ITERATIONS,
+    )
     return value
 
 
@@ -80,12 +107,23 @@ def replan(designs, mean, scale):
     phases, known, pairs = 0, 0, keep_within(designs, mean, math.inf)
     while pairs > 0 and phases < MOST_PHASES:
         if pairs != known:  # as many pairs are the same pairs
-            design_kernel(designs.features, designs.directions, designs.wanted, work, ACCURACY, MOST_ITERATIONS)
+            design_kernel(
+                designs.features,
+                designs.directions,
+                designs.wanted,
+                work,
+                ACCURACY,
+                MOST_ITERATIONS,
+            )
             known = pairs
         phases += 1
         for a in range(K):
             designs.shares[a] += work.shares[a]
         pairs = keep_within(designs, mean, scale * 0.5**phases)
     for a in range(K):
-        designs.shares[a] = 0.5 * (designs.shares[a] / phases + designs.robust[a]) if phases > 0 else designs.robust[a]
+        designs.shares[a] = (
+            0.5 * (designs.shares[a] / phases + designs.robust[a])
+            if phases > 0
+            else designs.robust[a]
+        )
     weigh(designs)

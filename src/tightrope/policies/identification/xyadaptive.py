@@ -1,13 +1,14 @@
-"""XY-adaptive allocation: XY-static in phases, each for the arms that the phase before could not rule out.
+"""XY-adaptive allocation: XY-static in phases, each for the arms that the phase before could not
+rule out.
 
-When to use it: as the baseline of Xu, Honda, Sugiyama 2018, where it needs more samples than XY-static.
-Guarantee: each phase's comparisons are right with probability >= 1 - delta (Proposition 1); delta is not shared among phases, as
-in the paper.
-Source: Soare, Lazaric, Munos 2014, Algorithm 2; Xu, Honda, Sugiyama 2018, Eq 6.
-Deviations: every arm is pulled once at the start of a phase instead of a ridge parameter; the first phase is measured against
-the width after those pulls unless `first_width` says otherwise (1 in Algorithm 2); ties at random. `epsilon` > 0 also rules out
-arms that are not better than the best by more.
-O(K^3) a round at most, less where the search is cut short; O(K^3) at the end of a phase.
+When to use it: as the baseline of Xu, Honda, Sugiyama 2018, where it needs more samples than
+XY-static. Guarantee: each phase's comparisons are right with probability >= 1 - delta (Proposition
+1); delta is not shared among phases, as in the paper. Source: Soare, Lazaric, Munos 2014, Algorithm
+2; Xu, Honda, Sugiyama 2018, Eq 6. Deviations: every arm is pulled once at the start of a phase
+instead of a ridge parameter; the first phase is measured against the width after those pulls unless
+`first_width` says otherwise (1 in Algorithm 2); ties at random. `epsilon` > 0 also rules out arms
+that are not better than the best by more. O(K^3) a round at most, less where the search is cut
+short; O(K^3) at the end of a phase.
 """
 
 import math
@@ -22,12 +23,23 @@ from ...core.types import Given
 from ...core.verbs import evidence
 from .models import PairRidge, checked_features, coordinates, drop_data, learn, new_pair_ridge
 from .sampling import shrinking_probability, unpulled_or_shrinking
-from .stopping import SQRT8, Answer, Answering, eliminate, leads_over_survivors, new_answer, report, static_radius, support
+from .stopping import (
+    SQRT8,
+    Answer,
+    Answering,
+    eliminate,
+    leads_over_survivors,
+    new_answer,
+    report,
+    static_radius,
+    support,
+)
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
 class XYAdaptive(Answering):
-    """XY-static among the survivors, phase by phase; every phase forgets the data of the phase before.
+    """XY-static among the survivors, phase by phase; every phase forgets the data of the phase
+    before.
 
     Parameters
     ----------
@@ -52,18 +64,26 @@ class XYAdaptive(Answering):
     noise: float = scale_bound(default=1.0, above=0)
     alpha: float = real(default=0.1, above=0, below=1)
     constant: float = real(default=SQRT8, above=0)
-    first_width: Given[float | None, float] = real(default=None, above=0, none="the widest after one pull of every arm")
+    first_width: Given[float | None, float] = real(
+        default=None, above=0, none="the widest after one pull of every arm"
+    )
 
     class State(NamedTuple):
         model: PairRidge  # of this phase
         survivors: Flag  # (K,) bool
-        answer: Answer  # (1,) of the last phase, `target` width of this one (-1: not set) and `phase`, how many have ended
+        # (1,) of the last phase, `target` width of this one (-1: not set) and `phase`, how many
+        # have ended
+        answer: Answer
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "XYAdaptive"), 0.0)
         K = len(start.features)
         target = -1.0 if math.isnan(self.first_width) else self.alpha * self.first_width
-        return self.State(new_pair_ridge(start), np.ones(K, dtype=np.bool_), new_answer(certified=K == 1, target=target, phase=0.0))
+        return self.State(
+            new_pair_ridge(start),
+            np.ones(K, dtype=np.bool_),
+            new_answer(certified=K == 1, target=target, phase=0.0),
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -84,11 +104,19 @@ class XYAdaptive(Answering):
     def evidence(self, state):
         model, answer = state.model, state.answer[0]
         if model.progress[0]["unpulled"] > 0 and not answer["certified"]:
-            return {"gap_bound": float(answer["bound"]), "error": 1.0, "samples_remaining": math.inf}
+            return {
+                "gap_bound": float(answer["bound"]),
+                "error": 1.0,
+                "samples_remaining": math.inf,
+            }
 
-        def left():  # the widest difference shrinks like 1 / n; phases go on until the bound fits into the smallest gap
+        # the widest difference shrinks like 1 / n; phases go on until the bound fits into the
+        # smallest gap
+        def left():
             n, K, target = model.progress[0]["rounds"], model.mean.size, answer["target"]
-            least = leads_over_survivors(model, state.survivors, answer["leader"]).min() + self.epsilon
+            least = (
+                leads_over_survivors(model, state.survivors, answer["leader"]).min() + self.epsilon
+            )
             top, C = widest(model.pair_square, state.survivors), static_radius(self, n, K)
             samples = max(top / target - 1.0, 0.0) * n
             while C * math.sqrt(target) > least > 0.0:
@@ -99,10 +127,16 @@ class XYAdaptive(Answering):
         return support(self, state, model.mean, model.pair_square[answer["leader"]], left)
 
     def propensity(self, state, context, action, rng):
-        return float(shrinking_probability(state.model, state.survivors, context.eligible)[1][action]), 0.0
+        return float(
+            shrinking_probability(state.model, state.survivors, context.eligible)[1][action]
+        ), 0.0
 
     def explain(self, state, context, rng):
-        model, answer, known = state.model, state.answer[0], state.model.progress[0]["unpulled"] == 0
+        model, answer, known = (
+            state.model,
+            state.answer[0],
+            state.model.progress[0]["unpulled"] == 0,
+        )
         C = static_radius(self, model.progress[0]["rounds"], model.mean.size) if known else math.inf
         index, probability = shrinking_probability(model, state.survivors, context.eligible)
         return (
@@ -129,7 +163,8 @@ def widest(squares, among):
 
 @lean
 def end_phase(policy, state, top):
-    """Who survives, judged anew for all arms from this phase's data; then forget them. top: the widest difference."""
+    """Who survives, judged anew for all arms from this phase's data; then forget them. top: the
+    widest difference."""
     model, answer = state.model, state.answer[0]
     for j in range(state.survivors.shape[0]):
         state.survivors[j] = True

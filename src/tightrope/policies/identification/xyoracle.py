@@ -1,10 +1,11 @@
-"""XY-oracle allocation: the design of someone who knows theta and only has to prove which arm is best.
+"""XY-oracle allocation: the design of someone who knows theta and only has to prove which arm is
+best.
 
-When to use it: never in service, since it needs theta; it shows how many samples the static bound asks for at the best.
-Source: Soare, Lazaric, Munos 2014, section 3; Xu, Honda, Sugiyama 2018, Eq 18.
-Every arm is pulled once; then the arm furthest behind the optimal design for the directions (x* - x_k) / gap_k is next. It stops
-when Proposition 1's bound on every x* - x_k is below the true gap (plus epsilon). Rewards play no part.
-O(K d + d^2) a round; the design is computed once.
+When to use it: never in service, since it needs theta; it shows how many samples the static bound
+asks for at the best. Source: Soare, Lazaric, Munos 2014, section 3; Xu, Honda, Sugiyama 2018, Eq
+18. Every arm is pulled once; then the arm furthest behind the optimal design for the directions (x*
+- x_k) / gap_k is next. It stops when Proposition 1's bound on every x* - x_k is below the true gap
+(plus epsilon). Rewards play no part. O(K d + d^2) a round; the design is computed once.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,18 @@ from ...numerics.counts import first_unpulled, one_hot, static_factor
 from ...solvers.programs import GAP, optimal_design
 from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridge
 from .sampling import furthest_behind
-from .stopping import NO_ESTIMATES, SQRT8, Answer, Answering, compare_with_leader, forecast, new_answer, report, settle, support
+from .stopping import (
+    NO_ESTIMATES,
+    SQRT8,
+    Answer,
+    Answering,
+    compare_with_leader,
+    forecast,
+    new_answer,
+    report,
+    settle,
+    support,
+)
 
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
@@ -48,7 +60,9 @@ class XYOracle(Answering):
         Relative, of the design.
     """
 
-    theta: Given[ArrayLike | None, np.ndarray] = vector(default=None, words="numbers, one for each feature")
+    theta: Given[ArrayLike | None, np.ndarray] = vector(
+        default=None, words="numbers, one for each feature"
+    )
     epsilon: float = real(default=0.0, least=0)
     delta: float = real(default=0.05, above=0, below=1)
     noise: float = scale_bound(default=1.0, above=0)
@@ -64,15 +78,26 @@ class XYOracle(Answering):
 
     def init(self, arms):
         X = checked_features(arms, self.epsilon, "XYOracle")
-        means = X @ checks.vector("theta", self.theta, length=X.shape[1], source="the number of columns of arms")
+        means = X @ checks.vector(
+            "theta", self.theta, length=X.shape[1], source="the number of columns of arms"
+        )
         best = int(np.argmax(means))
         gaps = means[best] - means
         ties = np.flatnonzero(gaps == 0.0)
         if len(ties) > 1:
-            raise ValueError(f"theta makes arms {ties[0]} and {ties[1]} equally good, but the design needs one best arm.")
+            raise ValueError(
+                f"theta makes arms {ties[0]} and {ties[1]} equally good, but "
+                f"the design "
+                f"needs one "
+                f"best arm."
+            )
         start, others = coordinates(X, 0.0), gaps > 0
         directions = (start.features[best] - start.features[others]) / gaps[others, None]
-        shares = optimal_design(start.features, directions, gap=self.accuracy).weights if others.any() else np.ones(1)
+        shares = (
+            optimal_design(start.features, directions, gap=self.accuracy).weights
+            if others.any()
+            else np.ones(1)
+        )
         model = new_gap_ridge(start)
         model.progress["leader"] = best
         return self.State(model, shares, -gaps, new_answer(best))
@@ -80,7 +105,11 @@ class XYOracle(Answering):
     @jit
     def select(self, state, context, rng):
         pulls = state.model.pulls
-        arm = first_unpulled(pulls, context.eligible) if state.model.progress[0]["unpulled"] > 0.0 else -1
+        arm = (
+            first_unpulled(pulls, context.eligible)
+            if state.model.progress[0]["unpulled"] > 0.0
+            else -1
+        )
         return arm if arm >= 0 else furthest_behind(pulls, state.design, context.eligible)
 
     @jit
@@ -89,7 +118,9 @@ class XYOracle(Answering):
         learn(model, action, reward)
         if model.progress[0]["unpulled"] == 0.0:
             C = oracle_radius(self, model.progress[0]["rounds"], model.mean.shape[0])
-            checksum = compare_with_leader(answer, state.behind, model.gap_square, model.progress[0]["leader"], C)
+            checksum = compare_with_leader(
+                answer, state.behind, model.gap_square, model.progress[0]["leader"], C
+            )
             settle(answer, checksum, answer["bound"] < self.epsilon)
         return state
 
@@ -113,7 +144,11 @@ class XYOracle(Answering):
         )
 
     def explain(self, state, context, rng):
-        model, answer, known = state.model, state.answer[0], state.model.progress[0]["unpulled"] == 0
+        model, answer, known = (
+            state.model,
+            state.answer[0],
+            state.model.progress[0]["unpulled"] == 0,
+        )
         probability = one_hot(select(self, state, context, rng), state.behind.size)
         return (
             report(model.mean, answer["radius"], model.square, state.design, probability, known)
@@ -129,7 +164,9 @@ class XYOracle(Answering):
 @lean
 def oracle_radius(policy, rounds, K):
     """The factor of Proposition 1, for all pairs of arms or for those with the best one."""
-    return static_factor(policy.constant, policy.noise, rounds, K, policy.delta * (1 if policy.pairs else K))
+    return static_factor(
+        policy.constant, policy.noise, rounds, K, policy.delta * (1 if policy.pairs else K)
+    )
 
 
 def example(problem=None):

@@ -1,12 +1,12 @@
 """XY-static allocation: shrink the widest difference of arms, whatever the rewards say.
 
-When to use it: as the baseline of Xu, Honda, Sugiyama 2018, or when the sampling plan has to be fixed in advance.
-Guarantee: the named arm is the best with probability >= 1 - delta for noise bounded by `noise` (constant = 2 sqrt(2)); for
-sub-Gaussian noise constant = sqrt(2) is enough.
-Source: Soare, Lazaric, Munos 2014, Proposition 1 and section 4; Xu, Honda, Sugiyama 2018, Eqs 2 and 5.
-Deviations: every arm is pulled once first instead of a ridge parameter; exact ties are broken at random. `epsilon` > 0 stops as
-soon as the best is known up to epsilon.
-O(K^3) a round at most, less where the search is cut short.
+When to use it: as the baseline of Xu, Honda, Sugiyama 2018, or when the sampling plan has to be
+fixed in advance. Guarantee: the named arm is the best with probability >= 1 - delta for noise
+bounded by `noise` (constant = 2 sqrt(2)); for sub-Gaussian noise constant = sqrt(2) is enough.
+Source: Soare, Lazaric, Munos 2014, Proposition 1 and section 4; Xu, Honda, Sugiyama 2018, Eqs 2 and
+5. Deviations: every arm is pulled once first instead of a ridge parameter; exact ties are broken at
+random. `epsilon` > 0 stops as soon as the best is known up to epsilon. O(K^3) a round at most, less
+where the search is cut short.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,8 @@ from .stopping import (
 
 @policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
 class XYStatic(Answering):
-    """Sample what most shrinks the widest of all differences; stop when the empirical best beats every other arm by more than the bound.
+    """Sample what most shrinks the widest of all differences; stop when the empirical best beats
+    every other arm by more than the bound.
 
     Parameters
     ----------
@@ -63,7 +64,9 @@ class XYStatic(Answering):
 
     def init(self, arms):
         start = coordinates(checked_features(arms, self.epsilon, "XYStatic"), 0.0)
-        return self.State(new_pair_ridge(start), np.ones(len(start.features), dtype=np.bool_), new_answer())
+        return self.State(
+            new_pair_ridge(start), np.ones(len(start.features), dtype=np.bool_), new_answer()
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -100,7 +103,9 @@ class XYStatic(Answering):
         )
 
     def propensity(self, state, context, action, rng):
-        return float(shrinking_probability(state.model, state.everyone, context.eligible)[1][action]), 0.0
+        return float(
+            shrinking_probability(state.model, state.everyone, context.eligible)[1][action]
+        ), 0.0
 
     def explain(self, state, context, rng):
         model, answer = state.model, state.answer[0]

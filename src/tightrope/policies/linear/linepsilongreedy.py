@@ -1,11 +1,10 @@
 """Epsilon-greedy on a ridge regression: mostly the best estimate, sometimes any arm.
 
-When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy evaluation).
-Bound: none that grows slower than T for a fixed epsilon.
-Source: Sutton, Barto 1998, section 2.2, with the linear estimate; the baseline of Yang & Toni 2020, section 5.
-Deviation: the greedy choice is by lot among the arms whose estimates are equal and largest, so that decisions which are made before rewards
-come are spread.
-Per round: as LinUCB.
+When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy
+evaluation). Bound: none that grows slower than T for a fixed epsilon. Source: Sutton, Barto 1998,
+section 2.2, with the linear estimate; the baseline of Yang & Toni 2020, section 5. Deviation: the
+greedy choice is by lot among the arms whose estimates are equal and largest, so that decisions
+which are made before rewards come are spread. Per round: as LinUCB.
 """
 
 from typing import NamedTuple
@@ -51,7 +50,9 @@ class LinEpsilonGreedy(RidgePolicy):
         noise: Noise  # of which only the mean of the rewards is asked for
 
     def init(self, arms):
-        return self.State(new_model(arms, self.lam, shared=self.shared, intercept=self.intercept), new_noise())
+        return self.State(
+            new_model(arms, self.lam, shared=self.shared, intercept=self.intercept), new_noise()
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -83,13 +84,16 @@ class LinEpsilonGreedy(RidgePolicy):
     def explain(self, state, context, rng):
         probability = probabilities(self, state, context)
         mean = state.noise.sums[0].origin + state.model.mean
-        report = intervals(mean, np.sqrt(state.model.square))  # ||x||_{V^-1}: one standard deviation at unit noise; the rule ignores it
+        report = intervals(
+            mean, np.sqrt(state.model.square)
+        )  # ||x||_{V^-1}: one standard deviation at unit noise; the rule ignores it
         return report | {"index": mean, "probability": probability}
 
 
 @lean
 def leaders(values, eligible):
-    """The lowest eligible arm with the largest value, and how many of that value the greedy choice is among."""
+    """The lowest eligible arm with the largest value, and how many of that value the greedy choice
+    is among."""
     best, number = argmax(values, eligible), 1
     for k in range(best + 1, values.shape[0]):
         number += 1 if allowed(eligible, k) and values[k] == values[best] else 0
@@ -102,12 +106,21 @@ def fill_chances(policy, state, context, out):
     predict(state.model, context)
     mean, eligible = state.model.mean, context.eligible
     best, number = leaders(mean, eligible)
-    floor, greedy = policy.epsilon / count_eligible(mean.shape[0], eligible), (1.0 - policy.epsilon) / number
+    floor, greedy = (
+        policy.epsilon / count_eligible(mean.shape[0], eligible),
+        (1.0 - policy.epsilon) / number,
+    )
     for k in range(out.shape[0]):
-        out[k] = floor + (greedy if k == best or (number > 1 and mean[k] == mean[best]) else 0.0) if allowed(eligible, k) else 0.0
+        out[k] = (
+            floor + (greedy if k == best or (number > 1 and mean[k] == mean[best]) else 0.0)
+            if allowed(eligible, k)
+            else 0.0
+        )
 
 
-def probabilities(policy: LinEpsilonGreedy, state: LinEpsilonGreedy.State, context: Context) -> np.ndarray:
+def probabilities(
+    policy: LinEpsilonGreedy, state: LinEpsilonGreedy.State, context: Context
+) -> np.ndarray:
     out = np.empty(state.model.mean.size)
     fill_chances(policy, state, context, out)
     return out

@@ -1,15 +1,18 @@
-"""LinMED: sample every arm with a probability in closed form that falls with the evidence against it.
+"""LinMED: sample every arm with a probability in closed form that falls with the evidence against
+it.
 
-When to use it: linear rewards where logs are to be evaluated later. Every choice has an exact propensity, unlike LinTS, and no parameter
-trades regret for exploration, unlike epsilon-greedy; the natural rival of SoftUCB.
-Bound: O(d sqrt(T) log T) pseudo-regret, and O(d^2 log^2(T) / gap) up to log log T (Balagopalan, Jun 2024).
-Source: Balagopalan, Jun 2024, "Minimum empirical divergence for sub-Gaussian linear bandits", arXiv 2411.00229: p_k ~ q_k f_k with
-f_k = exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})), beta the squared radius of the confidence set, and q a mixture of the
-empirically best arm, of a G-optimal design over the arms sqrt(f_k) x_k, and of the uniform distribution.
-Deviations: written from the idea of the paper with no copy of it at hand, so the defaults of best, design and delta are ours to answer
-for and no table of it was compared. The design is approximate, within twice its least value. Ties of the best estimate go to the
-lowest index.
-Per round: that of LinUCB, plus O(K d), and where K > 2 d O(K d^2) for each step of the design.
+When to use it: linear rewards where logs are to be evaluated later. Every choice has an exact
+propensity, unlike LinTS, and no parameter trades regret for exploration, unlike epsilon-greedy; the
+natural rival of SoftUCB. Bound: O(d sqrt(T) log T) pseudo-regret, and O(d^2 log^2(T) / gap) up to
+log log T (Balagopalan, Jun 2024). Source: Balagopalan, Jun 2024, "Minimum empirical divergence for
+sub-Gaussian linear bandits", arXiv 2411.00229: p_k ~ q_k f_k with f_k = exp(-gap_k^2 / (beta
+||x_best - x_k||^2_{V^-1})), beta the squared radius of the confidence set, and q a mixture of the
+empirically best arm, of a G-optimal design over the arms sqrt(f_k) x_k, and of the uniform
+distribution. Deviations: written from the idea of the paper with no copy of it at hand, so the
+defaults of best, design and delta are ours to answer for and no table of it was compared. The
+design is approximate, within twice its least value. Ties of the best estimate go to the lowest
+index. Per round: that of LinUCB, plus O(K d), and where K > 2 d O(K d^2) for each step of the
+design.
 """
 
 import math
@@ -22,7 +25,13 @@ from ...core.fields import Count, Scratch, real
 from ...core.policy import Policy, policy
 from ...core.types import Given, Stored
 from ...core.verbs import allowed
-from ...numerics.counts import argmax, count_eligible, determinant_radius, fill_proportions, intervals
+from ...numerics.counts import (
+    argmax,
+    count_eligible,
+    determinant_radius,
+    fill_proportions,
+    intervals,
+)
 from ...numerics.linalg import cholesky, solve_lower
 from ...numerics.posterior import categorical
 from ...numerics.ridge import ALIKE, Ridge, check_context, correlate, learn, new_ridge, predict
@@ -35,7 +44,8 @@ FLOOR = 1e-6  # of the information, along directions that hardly any weight is o
 
 @policy("features", "contexts", paper="Balagopalan, Jun 2024")
 class LinMED(Policy):
-    """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})).
+    """Minimum empirical divergence for linear rewards: p_k in proportion to q_k exp(-gap_k^2 /
+    (beta ||x_best - x_k||^2_{V^-1})).
 
     Parameters
     ----------
@@ -76,17 +86,26 @@ class LinMED(Policy):
         """Refuse weights that add up to more than 1."""
         if stored["best"] + stored["design"] > 1.0:
             shares = f"best = {stored['best']:g} and design = {stored['design']:g}"
-            raise ValueError(f"{shares} are {stored['best'] + stored['design']:g} together, but must be at most 1.")
+            raise ValueError(
+                f"{shares} are {stored['best'] + stored['design']:g} "
+                f"together, but "
+                f"must be at "
+                f"most 1."
+            )
         return stored
 
     def init(self, arms):
         K, d = arms.number, arms.dimension
         if arms.common and K > 1:
             raise ValueError(
-                ALIKE.format("LinMED keeps one regression for all arms").replace("take shared=False", "take SquareCB(shared=False)")
+                ALIKE.format("LinMED keeps one regression for all arms").replace(
+                    "take shared=False", "take SquareCB(shared=False)"
+                )
             )
         scratch = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
-        return self.State(new_ridge(arms, self.lam), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(K), *scratch)
+        return self.State(
+            new_ridge(arms, self.lam), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(K), *scratch
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -112,27 +131,39 @@ class LinMED(Policy):
         check_context(state.model, context.features)
 
     def grow(self, state, arms):
-        return self.init(arms)._replace(model=longer_ridge(state.model, arms, self.lam), rounds=state.rounds)
+        return self.init(arms)._replace(
+            model=longer_ridge(state.model, arms, self.lam), rounds=state.rounds
+        )
 
     def merge(self, first, second):
-        return first._replace(model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds)
+        return first._replace(
+            model=merged_ridge(first.model, second.model), rounds=first.rounds + second.rounds
+        )
 
     def explain(self, state, context, rng):
         total = fill_weights(self, state, context)
         radius = float(current_radius(self, state))
         report = intervals(state.model.mean.copy(), radius * np.sqrt(state.model.square))
-        return report | {"index": state.share, "probability": state.weight / total, "design": state.design, "beta": radius * radius}
+        return report | {
+            "index": state.share,
+            "probability": state.weight / total,
+            "design": state.design,
+            "beta": radius * radius,
+        }
 
 
 @lean
 def current_radius(policy, state):
     delta = 1.0 / (state.rounds[0] + 2.0) if math.isnan(policy.delta) else policy.delta
-    return determinant_radius(policy.noise, delta, state.model.log_det[0], policy.lam, policy.theta_bound)
+    return determinant_radius(
+        policy.noise, delta, state.model.log_det[0], policy.lam, policy.theta_bound
+    )
 
 
 @lean
 def fill_shares(policy, state, context):
-    """Fill share with f, the likelihood of every eligible arm to be the best; returns the empirically best one."""
+    """Fill share with f, the likelihood of every eligible arm to be the best; returns the
+    empirically best one."""
     mean, square, share = state.model.mean, state.model.square, state.share
     radius, best = current_radius(policy, state), argmax(state.model.mean, context.eligible)
     correlate(state.model, best, share)
@@ -152,8 +183,12 @@ def fill_weights(policy, state, context):
     """Fill weight with the probabilities before normalisation and return their sum."""
     predict(state.model, context)
     best = fill_shares(policy, state, context)
-    fill_design(state.model.features, state.share, state.design, state.information, state.factor, state.row)
-    uniform = (1.0 - policy.best - policy.design) / count_eligible(state.share.shape[0], context.eligible)
+    fill_design(
+        state.model.features, state.share, state.design, state.information, state.factor, state.row
+    )
+    uniform = (1.0 - policy.best - policy.design) / count_eligible(
+        state.share.shape[0], context.eligible
+    )
     total = 0.0
     for k in range(state.share.shape[0]):
         q = policy.design * state.design[k] + uniform + (policy.best if k == best else 0.0)
@@ -170,11 +205,13 @@ def chance(policy, state, context, arm):
 
 @lean
 def fill_design(features, share, design, information, factor, row):
-    """Fill design (K,) with weights in whose information every sqrt(share_k) x_k has a squared norm of at most ENOUGH d.
+    """Fill design (K,) with weights in whose information every sqrt(share_k) x_k has a squared norm
+    of at most ENOUGH d.
 
-    From weights in proportion to the shares, by steps of Frank and Wolfe towards the arm that is seen least; information and factor are
-    (d, d) scratch, row (d,). O(K d^2) a step. With K <= ENOUGH d the uniform design does it, whatever the arms are: the part
-    q_k x_k x_k' of the information alone leaves at most 1 / q_k = K.
+    From weights in proportion to the shares, by steps of Frank and Wolfe towards the arm that is
+    seen least; information and factor are (d, d) scratch, row (d,). O(K d^2) a step. With K <=
+    ENOUGH d the uniform design does it, whatever the arms are: the part q_k x_k x_k' of the
+    information alone leaves at most 1 / q_k = K.
     """
     K, d = features.shape
     total = 0.0
@@ -208,7 +245,8 @@ def fill_design(features, share, design, information, factor, row):
 
 @lean
 def fill_information(features, share, design, information):
-    """sum_k design_k share_k x_k x_k', and a floor under every direction that keeps it definite. O(K d^2 / 2)."""
+    """sum_k design_k share_k x_k x_k', and a floor under every direction that keeps it definite.
+    O(K d^2 / 2)."""
     K, d = features.shape
     for i in range(d):
         for j in range(i + 1):

@@ -1,17 +1,17 @@
 """LinTS: play the best arm of a theta drawn around the estimate.
 
-When to use it: where linear optimism explores too little in ties, or feedback arrives late. Nothing has to be known: the posterior's
-scale is that of the noise, which is learned.
-Bound: O(d^(3/2) sqrt(T) log T) pseudo-regret for width="theorem", with probability 1 - delta and a bound on the noise. The default, 0.7
-standard deviations of the posterior, explores far less, has less regret on every problem that we tried (docs/results/bakeoff.md) and no
-such proof; width=1 is Bayes' rule.
-Source: Agrawal, Goyal 2013, Algorithm 1; v_t = noise sqrt(9 d ln(t / delta)), section 2.2, as in the experiments of Yang & Toni 2020.
-The scale of the noise where it is learned: numerics/noise.py.
-Deviations: the default width is no paper's. The ridge parameter is free (lam = 1 in the paper). shared=False keeps a theta for each arm;
-v_t is that of d dimensions.
-forget < 1: draws with the covariance of Russac, Vernade, Cappe 2019 (two matrices), as Kim, Tewari 2020 (arXiv 1912.05695) have it.
-Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) with new features or shared=False; forget < 1
-adds O(d^3).
+When to use it: where linear optimism explores too little in ties, or feedback arrives late. Nothing
+has to be known: the posterior's scale is that of the noise, which is learned. Bound: O(d^(3/2)
+sqrt(T) log T) pseudo-regret for width="theorem", with probability 1 - delta and a bound on the
+noise. The default, 0.7 standard deviations of the posterior, explores far less, has less regret on
+every problem that we tried (docs/results/bakeoff.md) and no such proof; width=1 is Bayes' rule.
+Source: Agrawal, Goyal 2013, Algorithm 1; v_t = noise sqrt(9 d ln(t / delta)), section 2.2, as in
+the experiments of Yang & Toni 2020. The scale of the noise where it is learned: numerics/noise.py.
+Deviations: the default width is no paper's. The ridge parameter is free (lam = 1 in the paper).
+shared=False keeps a theta for each arm; v_t is that of d dimensions. forget < 1: draws with the
+covariance of Russac, Vernade, Cappe 2019 (two matrices), as Kim, Tewari 2020 (arXiv 1912.05695)
+have it. Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) with new
+features or shared=False; forget < 1 adds O(d^3).
 """
 
 import math
@@ -38,10 +38,18 @@ from ...numerics.ridge import (
     untried_first,
     win_chances,
 )
-from ..bases import RidgePolicy, by_the_data, learns_noise, only_with_the_theorem, refuse_intercept, wants_intercept
+from ..bases import (
+    RidgePolicy,
+    by_the_data,
+    learns_noise,
+    only_with_the_theorem,
+    refuse_intercept,
+    wants_intercept,
+)
 
 WIDTH = 0.7  # standard deviations of the posterior
-DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
+# of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
+DRAWS = 100_000
 AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 
 
@@ -75,7 +83,9 @@ class LinTS(RidgePolicy):
     """
 
     lam: float = real(default=1.0, above=0)
-    width: Given[float | Literal["theorem"], float] = real(default=WIDTH, words=("theorem",), least=0)
+    width: Given[float | Literal["theorem"], float] = real(
+        default=WIDTH, words=("theorem",), least=0
+    )
     noise: Given[float | None, float] = real(default=None, least=0, none="learned")
     scale: Given[float | None, float] = real(default=None, least=0, none="from width")
     delta: float = real(default=0.1, above=0, below=1)
@@ -102,7 +112,14 @@ class LinTS(RidgePolicy):
 
     def init(self, arms):
         intercept = wants_intercept(self.intercept, by_the_data(self.width, self.scale))
-        model = new_model(arms, self.lam, shared=self.shared, sampling=self._sampling, forget=self.forget, intercept=intercept)
+        model = new_model(
+            arms,
+            self.lam,
+            shared=self.shared,
+            sampling=self._sampling,
+            forget=self.forget,
+            intercept=intercept,
+        )
         return self.State(model, new_noise(self.forget), np.zeros(1), np.zeros(arms.number))
 
     @jit
@@ -110,7 +127,9 @@ class LinTS(RidgePolicy):
         predict(state.model, context)
         sample(state.model, posterior_scale(self, state), state.scores, rng)
         share = share_of_untried(self, state, context.eligible)
-        return best_arm(state.model, state.scores, context.eligible, share > 0.0 and rng.random() < share)
+        return best_arm(
+            state.model, state.scores, context.eligible, share > 0.0 and rng.random() < share
+        )
 
     @jit
     def update(self, state, context, action, reward):
@@ -150,11 +169,21 @@ class LinTS(RidgePolicy):
         scale, mean = posterior_scale(self, state), state.model.mean.copy()
         report = intervals(state.noise.sums[0].origin + mean, scale * np.sqrt(state.model.square))
         root = scale * deviations(state.model)
-        probability = sum(share * best_of_draws(mean, root, mask, rng, draws) for share, mask in draws_among(self, state, context))
+        probability = sum(
+            share * best_of_draws(mean, root, mask, rng, draws)
+            for share, mask in draws_among(self, state, context)
+        )
         error = np.sqrt(probability * (1.0 - probability) / draws)
         learned = learns_noise(self.width, self.scale, self.noise)
-        widths = {"scale": scale, "noise": reported_noise(self.noise, learned, state.noise, state.model)}
-        return report | {"index": report["mean"], "probability": probability, "probability_se": error} | widths
+        widths = {
+            "scale": scale,
+            "noise": reported_noise(self.noise, learned, state.noise, state.model),
+        }
+        return (
+            report
+            | {"index": report["mean"], "probability": probability, "probability_se": error}
+            | widths
+        )
 
 
 @lean
@@ -164,23 +193,38 @@ def posterior_scale(policy, state):
     if policy.width >= 0.0:
         return policy.width * current_scale(policy.noise, state.noise, state.model)
     d = state.model.features.shape[1]
-    return bounded(policy.noise) * math.sqrt(9.0 * d * (math.log(state.rounds[0] + 1.0) - math.log(policy.delta)))
+    return bounded(policy.noise) * math.sqrt(
+        9.0 * d * (math.log(state.rounds[0] + 1.0) - math.log(policy.delta))
+    )
 
 
 @lean
 def share_of_untried(policy, state, eligible):
-    """The chance that the draw is among untried arms alone: each of them counts as much as all others together. 0 where all are alike."""
+    """The chance that the draw is among untried arms alone: each of them counts as much as all
+    others together. 0 where all are alike."""
     if not by_the_data(policy.width, policy.scale):
         return 0.0
     number = untried(state.model, eligible)
-    return number / (number + 1.0) if 0 < number < count_eligible(state.scores.shape[0], eligible) else 0.0
+    return (
+        number / (number + 1.0)
+        if 0 < number < count_eligible(state.scores.shape[0], eligible)
+        else 0.0
+    )
 
 
-def draws_among(policy: LinTS, state: LinTS.State, context: Context) -> list[tuple[float, np.ndarray | None]]:
+def draws_among(
+    policy: LinTS, state: LinTS.State, context: Context
+) -> list[tuple[float, np.ndarray | None]]:
     share = share_of_untried(policy, state, context.eligible)
     alone = [(share, untried_first(state.model, context.eligible))] if share > 0.0 else []
     return [(1.0 - share, context.eligible), *alone]
 
 
 def example():
-    return [LinTS(), LinTS(forget=0.98), LinTS(width="theorem"), LinTS(scale=0.3), LinTS(scale=0.3, forget=0.98)]
+    return [
+        LinTS(),
+        LinTS(forget=0.98),
+        LinTS(width="theorem"),
+        LinTS(scale=0.3),
+        LinTS(scale=0.3, forget=0.98),
+    ]

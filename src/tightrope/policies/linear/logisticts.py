@@ -1,13 +1,14 @@
 """LogisticTS: Thompson sampling for clicks, whose log odds are linear in the features.
 
-When to use it: clicks, sales, answers: rewards of 0 or 1, or shares in between, with features. The page compares it with LinTS and LinUCB,
-which take any rewards.
-Bound: none is proved for a law that is normal by approximation and follows one reward at a time.
-Source: Chapelle, Li 2011, Algorithm 3 and section 4: regularised logistic regression with Laplace's approximation, and draws from it.
-Deviations: the whole covariance instead of its diagonal; one reward at a time, each by an exact search for the mode (numerics/logistic.py),
-instead of batches; an intercept; a model for each arm where all arms are shown one context. The default width is no
-paper's: 1 is Bayes' rule and has 1.6 to 1.7 times the regret on the worlds of its page.
-Per round: O(K d + d^2), with a model for each arm O(K d^2); O(d^2) a reward.
+When to use it: clicks, sales, answers: rewards of 0 or 1, or shares in between, with features. The
+page compares it with LinTS and LinUCB, which take any rewards. Bound: none is proved for a law that
+is normal by approximation and follows one reward at a time. Source: Chapelle, Li 2011, Algorithm 3
+and section 4: regularised logistic regression with Laplace's approximation, and draws from it.
+Deviations: the whole covariance instead of its diagonal; one reward at a time, each by an exact
+search for the mode (numerics/logistic.py), instead of batches; an intercept; a model for each arm
+where all arms are shown one context. The default width is no paper's: 1 is Bayes' rule and has 1.6
+to 1.7 times the regret on the worlds of its page. Per round: O(K d + d^2), with a model for each
+arm O(K d^2); O(d^2) a reward.
 """
 
 from typing import NamedTuple
@@ -21,18 +22,28 @@ from ...core.types import Given, Sampled
 from ...core.verbs import value_or
 from ...numerics.counts import argmax
 from ...numerics.linalg import check_digits
-from ...numerics.logistic import Logistic, draw_scores, learn_reward, log_odds, longer_logistic, new_logistic, regression_of
+from ...numerics.logistic import (
+    Logistic,
+    draw_scores,
+    learn_reward,
+    log_odds,
+    longer_logistic,
+    new_logistic,
+    regression_of,
+)
 from ...numerics.posterior import best_of_draws, chance_of_best
 from ...numerics.ridge import ALIKE, REFRESH
 
 WIDTH = 0.3  # standard deviations of the posterior
-DRAWS = 100_000  # of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
+# of explain's Monte Carlo where no number is asked for: standard errors of at most 0.0016
+DRAWS = 100_000
 AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 
 
 @policy("features", "contexts", paper="Chapelle, Li 2011")
 class LogisticTS(Policy):
-    """Thompson sampling for rewards in [0, 1] of mean 1 / (1 + exp(-x'theta)), theta from a normal approximation of its posterior.
+    """Thompson sampling for rewards in [0, 1] of mean 1 / (1 + exp(-x'theta)), theta from a normal
+    approximation of its posterior.
 
     Parameters
     ----------
@@ -106,7 +117,8 @@ def chance(log_odds: np.ndarray) -> np.ndarray:
 
 
 def law(policy: LogisticTS, state, context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means and deviations (K,) of the log odds that are drawn, and a root of their covariance, (K, n), or (K,) where it is diagonal."""
+    """Means and deviations (K,) of the log odds that are drawn, and a root of their covariance, (K,
+    n), or (K,) where it is diagonal."""
     model = state.model
     shown = value_or(context.features, model.features)
     K, each = len(shown), regression_of(model, 1) == 1

@@ -1,12 +1,14 @@
-"""CKL-UCB: explore, least played first, the arms that all rewards together allow to beat the leader.
+"""CKL-UCB: explore, least played first, the arms that all rewards together allow to beat the
+leader.
 
-When to use it: arms are points with a metric and the slope of the mean is bounded by a known L: prices, doses, bids, settings.
-Bound: finite-time O(log T) with a constant between C(theta) and that of KL-UCB (the paper's Section 5.3).
-Source: Magureanu, Combes, Proutiere 2014, Algorithm 2.
-Deviations: arms never pulled come first (the paper gives them mean 0); f(n) = ln n + loglog ln ln n with loglog = 0 by default, as
-KLUCB's c and as in the paper's experiments (its analysis uses 3K + 1, KL-UCB's theorem 3, which fewer runs with a wrong leader pay for with
-more regret in most); b_k > b_leader is decided by S_k(b_leader) < f(n) - 1e-9, without finding b_k.
-With context-arm pairs as arms and the current context's pairs eligible, the leader, the candidates and the least played are
+When to use it: arms are points with a metric and the slope of the mean is bounded by a known L:
+prices, doses, bids, settings. Bound: finite-time O(log T) with a constant between C(theta) and that
+of KL-UCB (the paper's Section 5.3). Source: Magureanu, Combes, Proutiere 2014, Algorithm 2.
+Deviations: arms never pulled come first (the paper gives them mean 0); f(n) = ln n + loglog ln ln n
+with loglog = 0 by default, as KLUCB's c and as in the paper's experiments (its analysis uses 3K +
+1, KL-UCB's theorem 3, which fewer runs with a wrong leader pay for with more regret in most); b_k >
+b_leader is decided by S_k(b_leader) < f(n) - 1e-9, without finding b_k. With context-arm pairs as
+arms and the current context's pairs eligible, the leader, the candidates and the least played are
 taken over the eligible arms and S_k sums over all. Usually O(K) a round, at worst O(K^2).
 """
 
@@ -14,7 +16,18 @@ from ...compiled.kernels import jit
 from ...core.fields import flag
 from ...core.policy import policy
 from ...numerics.counts import argmax
-from .pooled import Pooled, evidence_level, explanation, index, learn, least_played_above, must_play, new_pool, prove, unrivalled
+from .pooled import (
+    Pooled,
+    evidence_level,
+    explanation,
+    index,
+    learn,
+    least_played_above,
+    must_play,
+    new_pool,
+    prove,
+    unrivalled,
+)
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 2")
@@ -47,7 +60,9 @@ class CKLUCB(Pooled):
             return arm
         f = evidence_level(self, state)
         leader = argmax(state.mean, context.eligible)
-        if context.eligible is None and unrivalled(state, self.divergence, self.sigma, leader, f, False):
+        if context.eligible is None and unrivalled(
+            state, self.divergence, self.sigma, leader, f, False
+        ):
             return leader
         b = index(state, self.divergence, self.sigma, leader, f)
         arm = least_played_above(state, self.divergence, self.sigma, leader, b, f, context.eligible)

@@ -1,12 +1,13 @@
 """OSLB: explore at the rates of the regret lower bound, estimated from the data.
 
-When to use it: to reach the asymptotic limit C(theta) ln T at very long horizons; at 1e4 to 1e6 rounds CKL-UCB has less regret.
-Bound: limsup regret / ln T <= (1 + epsilon) C(theta) where the program has one solution (Theorem 5.2).
-Source: Magureanu, Combes, Proutiere 2014, Algorithm 1.
-Deviations: arms never pulled come first; f(n) = ln n + loglog ln ln n with loglog = 0 by default (the paper: 3K + 1); K_e is
-{t_k <= c_k f(n)} (the paper prints ln n, with which it can be empty while exploring); where it still is empty, because arms tie
-with the leader, the least-played arm with an index above the leader's mean is played.
-O(K^2) a round at worst, and one linear program (about K pivots of O(K^2)) in exploring rounds only.
+When to use it: to reach the asymptotic limit C(theta) ln T at very long horizons; at 1e4 to 1e6
+rounds CKL-UCB has less regret. Bound: limsup regret / ln T <= (1 + epsilon) C(theta) where the
+program has one solution (Theorem 5.2). Source: Magureanu, Combes, Proutiere 2014, Algorithm 1.
+Deviations: arms never pulled come first; f(n) = ln n + loglog ln ln n with loglog = 0 by default
+(the paper: 3K + 1); K_e is {t_k <= c_k f(n)} (the paper prints ln n, with which it can be empty
+while exploring); where it still is empty, because arms tie with the leader, the least-played arm
+with an index above the leader's mean is played. O(K^2) a round at worst, and one linear program
+(about K pivots of O(K^2)) in exploring rounds only.
 """
 
 from ...compiled.kernels import jit
@@ -14,7 +15,15 @@ from ...core.fields import real
 from ...core.policy import policy
 from ...core.verbs import allowed
 from ...numerics.counts import argmax
-from .pooled import PooledWithRates, evidence_level, first_below, least_played_above, prove, solve_rates, unrivalled
+from .pooled import (
+    PooledWithRates,
+    evidence_level,
+    first_below,
+    least_played_above,
+    prove,
+    solve_rates,
+    unrivalled,
+)
 
 
 @policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 1")
@@ -47,7 +56,9 @@ class OSLB(PooledWithRates):
         leader = argmax(pool.mean, eligible)
         if eligible is None and unrivalled(pool, self.divergence, self.sigma, leader, f, True):
             return leader
-        rival = least_played_above(pool, self.divergence, self.sigma, leader, pool.mean[leader], f, eligible)
+        rival = least_played_above(
+            pool, self.divergence, self.sigma, leader, pool.mean[leader], f, eligible
+        )
         if rival < 0:
             if eligible is None:
                 prove(pool, self.divergence, self.sigma, leader, f)
@@ -64,7 +75,11 @@ class OSLB(PooledWithRates):
                     break
         if explored < 0:
             return rival
-        return least if pool.pulls[least] < self.epsilon / pool.pulls.shape[0] * pool.pulls[explored] else explored
+        return (
+            least
+            if pool.pulls[least] < self.epsilon / pool.pulls.shape[0] * pool.pulls[explored]
+            else explored
+        )
 
 
 def example():

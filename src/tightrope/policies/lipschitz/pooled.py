@@ -1,4 +1,5 @@
-"""The base of policies that pool evidence: parameters, the level f(n), forced exploration, what they answer."""
+"""The base of policies that pool evidence: parameters, the level f(n), forced exploration, what
+they answer."""
 
 from __future__ import annotations
 
@@ -9,14 +10,36 @@ import numpy as np
 
 from ...compiled.kernels import jit, lean
 from ...core import checks
-from ...core.fields import ArmIndex, ArmIndexOrNone, ArmOrder, Count, Derived, Extended, Finite, Kind, NonNegative, RewardSum, choice, real
+from ...core.fields import (
+    ArmIndex,
+    ArmIndexOrNone,
+    ArmOrder,
+    Count,
+    Derived,
+    Extended,
+    Finite,
+    Kind,
+    NonNegative,
+    RewardSum,
+    choice,
+    real,
+)
 from ...core.policy import Policy
 from ...core.types import Explanation, Given, State
 from ...core.verbs import Arms, Context, allowed, select
-from ...numerics.counts import DIVERGENCES, argmax, bernoulli_divergence_close, divergence, exploration, one_hot, upper_root
+from ...numerics.counts import (
+    DIVERGENCES,
+    argmax,
+    bernoulli_divergence_close,
+    divergence,
+    exploration,
+    one_hot,
+    upper_root,
+)
 from ...solvers.programs import Work, cover, new_work
 
-# Counts of arms that lie in a metric space, in the form that pooled evidence needs: sorted by pulls, with neighbours by distance.
+# Counts of arms that lie in a metric space, in the form that pooled evidence needs: sorted by
+# pulls, with neighbours by distance.
 
 
 DISTANCE_TOLERANCE = 1e-12  # distances that differ by less, relative to the largest, are one
@@ -41,7 +64,9 @@ class Pool(NamedTuple):
     log_rest: Extended  # (levels,) ln(1 - q + reach)
     stamp: Clock  # (levels,) when they were computed
     clock: Clock  # (1,) the newest stamp
-    witness: ArmIndex  # (K,) place in the row's `near` of the arm with the largest term the last time
+    witness: (
+        ArmIndex  # (K,) place in the row's `near` of the arm with the largest term the last time
+    )
     warm: Extended  # (K,) last index: where Newton starts
     proved: ArmIndexOrNone  # (1,) leader of the proof, or -1
     proof: Extended  # (3,) B, the f up to which it holds, the others' part of S_leader(B)
@@ -60,11 +85,26 @@ def new_pool(distances: np.ndarray, lipschitz: float) -> Pool:
         near[k] = np.argsort(levels, kind="stable")
         level[k] = levels[near[k]]
     return Pool(
-        np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(1), np.full(1, np.inf), indices, indices.copy(),
-        near, level, reach,
-        np.zeros(reach.size), np.zeros(reach.size), np.zeros(reach.size, dtype=np.int64), np.zeros(1, dtype=np.int64),
-        np.zeros(K, dtype=np.int64), np.zeros(K), np.full(1, -1, dtype=np.int64), np.zeros(3),
-    )  # fmt: skip
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(1),
+        np.full(1, np.inf),
+        indices,
+        indices.copy(),
+        near,
+        level,
+        reach,
+        np.zeros(reach.size),
+        np.zeros(reach.size),
+        np.zeros(reach.size, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(K, dtype=np.int64),
+        np.zeros(K),
+        np.full(1, -1, dtype=np.int64),
+        np.zeros(3),
+    )
 
 
 @lean
@@ -111,7 +151,8 @@ def first_below(pool, floor, eligible):
     return -1
 
 
-# Evidence pooled over a metric: how strongly all arms' rewards speak against one arm's mean being as high as q.
+# Evidence pooled over a metric: how strongly all arms' rewards speak against one arm's mean being
+# as high as q.
 
 
 SLACK = 1e-9  # S_k(q) < f - SLACK: the index exceeds q
@@ -137,7 +178,8 @@ def logarithms(pool, level, y):
 
 @lean
 def evidence(pool, kind, sigma, arm, q, cap):
-    """S_arm(q), or some part of it above cap. Needs `new_level` after a change of q. O(K), O(1) where one arm's rewards suffice."""
+    """S_arm(q), or some part of it above cap. Needs `new_level` after a change of q. O(K), O(1)
+    where one arm's rewards suffice."""
     j = pool.witness[arm]
     y = q - pool.reach[pool.level[arm, j]]
     if y > pool.low[0]:
@@ -202,7 +244,11 @@ def above(pool, kind, sigma, arm, f):
     for j in range(pool.near.shape[1]):
         i = pool.near[arm, j]
         if pool.pulls[i] > 0.0:
-            high = min(high, pool.reach[pool.level[arm, j]] + upper_root(kind, pool.mean[i], f / pool.pulls[i], sigma))
+            high = min(
+                high,
+                pool.reach[pool.level[arm, j]]
+                + upper_root(kind, pool.mean[i], f / pool.pulls[i], sigma),
+            )
             if i == arm and high < BELOW_ONE:
                 break
     return high
@@ -210,9 +256,11 @@ def above(pool, kind, sigma, arm, f):
 
 @lean
 def index(pool, kind, sigma, arm, f):
-    """sup{q >= mean : S_arm(q) <= f}; the mean where it violates already; 1 (Gaussian: inf) where nothing violates.
+    """sup{q >= mean : S_arm(q) <= f}; the mean where it violates already; 1 (Gaussian: inf) where
+    nothing violates.
 
-    Newton's method started at the last index: S is convex, so after one step the iterates are above the root and fall.
+    Newton's method started at the last index: S is convex, so after one step the iterates are above
+    the root and fall.
     """
     m = pool.mean[arm]
     known = pool.pulls[arm] > 0.0
@@ -245,18 +293,24 @@ def index(pool, kind, sigma, arm, f):
 
 @lean
 def least_played_above(pool, kind, sigma, leader, q, f, eligible):
-    """Least-played eligible arm other than the leader whose index exceeds q, or -1. O(K^2), usually O(K)."""
+    """Least-played eligible arm other than the leader whose index exceeds q, or -1. O(K^2), usually
+    O(K)."""
     if kind == 0 and q >= 1.0:
         return -1
     new_level(pool)
     for j in range(pool.order.shape[0]):
         k = pool.order[j]
-        if k != leader and allowed(eligible, k) and evidence(pool, kind, sigma, k, q, f) < f - SLACK:
+        if (
+            k != leader
+            and allowed(eligible, k)
+            and evidence(pool, kind, sigma, k, q, f) < f - SLACK
+        ):
             return k
     return -1
 
 
-# A proof that no arm can beat the leader, kept while only the leader is played, so that such rounds need O(1) evidence.
+# A proof that no arm can beat the leader, kept while only the leader is played, so that such rounds
+# need O(1) evidence.
 
 
 PROOF_SPAN = 0.02  # by how much f may grow before a proof expires
@@ -264,10 +318,12 @@ PROOF_SPAN = 0.02  # by how much f may grow before a proof expires
 
 @lean
 def unrivalled(pool, kind, sigma, leader, f, at_mean):
-    """Whether a proof shows that no arm's index exceeds the leader's index (at_mean: the leader's mean). O(1).
+    """Whether a proof shows that no arm's index exceeds the leader's index (at_mean: the leader's
+    mean). O(1).
 
-    The proof is a B that no other arm's index reaches without the leader's rewards at any f up to the proof's. The leader's
-    index is at least B if and only if S_leader(B) <= f, and of that sum only the leader's own term has changed.
+    The proof is a B that no other arm's index reaches without the leader's rewards at any f up to
+    the proof's. The leader's index is at least B if and only if S_leader(B) <= f, and of that sum
+    only the leader's own term has changed.
     """
     if pool.proved[0] != leader or f > pool.proof[1]:
         return False
@@ -279,7 +335,8 @@ def unrivalled(pool, kind, sigma, leader, f, at_mean):
 
 @lean
 def prove(pool, kind, sigma, leader, f):
-    """Keep B, the largest index of the other arms at a slightly larger f without the leader's rewards. O(K^2)."""
+    """Keep B, the largest index of the other arms at a slightly larger f without the leader's
+    rewards. O(K^2)."""
     if pool.proved[0] == leader and f <= pool.proof[1]:
         return
     later, B, t = f + PROOF_SPAN, -math.inf, pool.pulls[leader]
@@ -289,13 +346,18 @@ def prove(pool, kind, sigma, leader, f):
         if k != leader and (-math.inf == B or evidence(pool, kind, sigma, k, B, later) < later):
             B = max(B, index(pool, kind, sigma, k, later))
             new_level(pool)
-    others = evidence(pool, kind, sigma, leader, B, math.inf) if math.inf > B and (kind == 1 or B < 1.0) else math.inf
+    others = (
+        evidence(pool, kind, sigma, leader, B, math.inf)
+        if math.inf > B and (kind == 1 or B < 1.0)
+        else math.inf
+    )
     pool.pulls[leader] = t
     pool.proved[0] = leader
     pool.proof[0], pool.proof[1], pool.proof[2] = B, later, others
 
 
-# The exploration rates of the regret lower bound (Magureanu, Combes, Proutiere 2014, Theorem 3.1) at the empirical means.
+# The exploration rates of the regret lower bound (Magureanu, Combes, Proutiere 2014, Theorem 3.1)
+# at the empirical means.
 
 
 LEAST_DISTANCE = 1e-3  # below it the logarithms of a level leave too few digits
@@ -314,14 +376,23 @@ class Rates(NamedTuple):
 
 
 def new_rates(K: int) -> Rates:
-    return Rates(np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K)), new_work(K), np.zeros(1))
+    return Rates(
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros((K, K)),
+        new_work(K),
+        np.zeros(1),
+    )
 
 
 @lean
 def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
     """Rates c_k of the eligible arms at the empirical means. About K pivots of O(K^2).
 
-    Where only some arms are eligible, the others' rewards count as given: an arm k needs 1 - (their part of S_k) / f(n).
+    Where only some arms are eligible, the others' rewards count as given: an arm k needs 1 - (their
+    part of S_k) / f(n).
     """
     q = pool.mean[leader]
     new_level(pool)
@@ -333,7 +404,9 @@ def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
             rates.information[k, i] = 0.0
         rates.need[k] = 0.0
         if rates.gaps[k] > 0.0:
-            information = row_of_information(rates.information[k], pool, kind, sigma, k, q, eligible)
+            information = row_of_information(
+                rates.information[k], pool, kind, sigma, k, q, eligible
+            )
             rates.need[k] = max(0.0, 1.0 - information / f) if f > 0.0 else 1.0
     rates.solves[0] += 1.0
     return cover(rates.work, rates.information, rates.gaps, rates.need, rates.c, rates.dual)
@@ -341,7 +414,8 @@ def solve_rates(rates, pool, kind, sigma, leader, f, eligible):
 
 @lean
 def row_of_information(row, pool, kind, sigma, k, q, eligible):
-    """Fill row[i] = I(mean_i, q - L D(k, i)) for eligible arms below it; return the others' part of S_k(q)."""
+    """Fill row[i] = I(mean_i, q - L D(k, i)) for eligible arms below it; return the others' part of
+    S_k(q)."""
     information = 0.0
     for j in range(pool.near.shape[1]):
         y = q - pool.reach[pool.level[k, j]]
@@ -370,15 +444,19 @@ def information_of(pool, kind, sigma, i, level, y):
 
 
 class Pooled(Policy):
-    """Parameters of every policy that pools evidence, and its range of rewards: [0, 1] for Bernoulli divergences, else any.
+    """Parameters of every policy that pools evidence, and its range of rewards: [0, 1] for
+    Bernoulli divergences, else any.
 
-    lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or "theory" for 3K + 1.
-    divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
+    lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or
+    "theory" for 3K + 1. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with standard
+    deviation sigma.
     """
 
     lipschitz: float = real(above=0)
     loglog: Given[float | Literal["theory"], float] = real(default=0.0, words=("theory",), least=0)
-    divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(*DIVERGENCES, default="bernoulli")
+    divergence: Given[Literal["bernoulli", "gaussian"], int] = choice(
+        *DIVERGENCES, default="bernoulli"
+    )
     sigma: float = real(default=1.0, above=0)
 
     def reward_range(self):
@@ -418,7 +496,8 @@ def evidence_level(policy, pool):
 
 @lean
 def must_play(pool, forced, eligible):
-    """An eligible arm that was never pulled, or, if exploration is forced, has fewer than ln ln n pulls; or -1."""
+    """An eligible arm that was never pulled, or, if exploration is forced, has fewer than ln ln n
+    pulls; or -1."""
     arm = first_below(pool, 1.0, eligible)
     n = pool.rounds[0] + 1.0
     if arm < 0 and forced and n > 2.0:
@@ -426,19 +505,29 @@ def must_play(pool, forced, eligible):
     return arm
 
 
-def explanation(policy: Pooled, state: State, pool: Pool, context: Context, rng: np.random.Generator) -> Explanation:
-    bounds = report(pool, policy.divergence, policy.sigma, evidence_level(policy, pool), context.eligible)
+def explanation(
+    policy: Pooled, state: State, pool: Pool, context: Context, rng: np.random.Generator
+) -> Explanation:
+    bounds = report(
+        pool, policy.divergence, policy.sigma, evidence_level(policy, pool), context.eligible
+    )
     return bounds | {"probability": one_hot(select(policy, state, context, rng), pool.pulls.size)}
 
 
-def report(pool: Pool, kind: int, sigma: float, f: float, eligible: np.ndarray | None) -> Explanation:
+def report(
+    pool: Pool, kind: int, sigma: float, f: float, eligible: np.ndarray | None
+) -> Explanation:
     """Means, indices and bounds per arm, the leader, and the lower bound at the empirical means."""
     K, pulled = pool.pulls.size, pool.pulls > 0
     upper = np.array([index(pool, kind, sigma, k, f) for k in range(K)])
     mirrored = pool._replace(sums=(pool.pulls if kind == 0 else 0.0) - pool.sums, warm=np.zeros(K))
-    mirrored = mirrored._replace(mean=np.where(pulled, mirrored.sums / np.maximum(pool.pulls, 1.0), 0.0))
+    mirrored = mirrored._replace(
+        mean=np.where(pulled, mirrored.sums / np.maximum(pool.pulls, 1.0), 0.0)
+    )
     mirrored = mirrored._replace(low=np.array([mirrored.mean[pulled].min(initial=np.inf)]))
-    lower = (1.0 if kind == 0 else 0.0) - np.array([index(mirrored, kind, sigma, k, f) for k in range(K)])
+    lower = (1.0 if kind == 0 else 0.0) - np.array(
+        [index(mirrored, kind, sigma, k, f) for k in range(K)]
+    )
     leader = argmax(pool.mean, eligible)
     new_level(pool)
     against = np.array([evidence(pool, kind, sigma, k, upper[leader], np.inf) for k in range(K)])
@@ -446,9 +535,16 @@ def report(pool: Pool, kind: int, sigma: float, f: float, eligible: np.ndarray |
     solve_rates(rates, pool, kind, sigma, leader, f, eligible)
     mean = np.where(pulled, pool.mean, np.nan)
     return {
-        "mean": mean, "width": upper - mean, "lower": lower, "upper": upper, "index": upper, "leader": int(leader),
-        "divergence": against, "rates": rates.c, "lower_bound": float(rates.c @ rates.gaps),
-    }  # fmt: skip
+        "mean": mean,
+        "width": upper - mean,
+        "lower": lower,
+        "upper": upper,
+        "index": upper,
+        "leader": int(leader),
+        "divergence": against,
+        "rates": rates.c,
+        "lower_bound": float(rates.c @ rates.gaps),
+    }
 
 
 # Cells and points of the unit interval, for policies that choose points and play the nearest arm.
@@ -459,7 +555,13 @@ def line_of(arms: Arms, name: str) -> np.ndarray:
     points = arms.points
     if points is None or points.ndim != 1 or points.min() < 0.0 or points.max() > 1.0:
         shown = "none" if points is None else checks.show(points)
-        raise ValueError(f"points = {shown} do not suit {name}, which needs points on the line in [0, 1]; rescale them, or use CKLUCB.")
+        raise ValueError(
+            f"points = {shown} do not suit {name}, which needs points on the "
+            f"line in "
+            f"[0, 1]; "
+            f"rescale them, or "
+            f"use CKLUCB."
+        )
     return points
 
 
@@ -467,15 +569,16 @@ MOST_POINTS = 10**6
 
 
 def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
-    """Evenly spaced points in [0, 1] for a Lipschitz bandit of T rounds: K = ceil((ln T / sqrt T)^(-1/exponent)) + 1 of them.
+    """Evenly spaced points in [0, 1] for a Lipschitz bandit of T rounds: K = ceil((ln T / sqrt
+    T)^(-1/exponent)) + 1 of them.
 
     Parameters
     ----------
     horizon : int >= 2
         T, rounds.
     exponent : float > 0
-        Where the mean falls from its peak like distance^exponent; 1 loses least in the worst case: the grid then costs at most about
-        L sqrt(T) ln T in all.
+        Where the mean falls from its peak like distance^exponent; 1 loses least in the worst case:
+        the grid then costs at most about L sqrt(T) ln T in all.
 
     Returns
     -------
@@ -501,12 +604,19 @@ def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
     alpha = checks.real("exponent", exponent, above=0.0)
     log_size = -math.log(math.log(T) / math.sqrt(T)) / alpha
     if log_size > math.log(MOST_POINTS):
-        raise ValueError(f"exponent = {alpha:g} asks for more than {MOST_POINTS:,} points at horizon = {T}; give a larger one, usually 1.")
+        raise ValueError(
+            f"exponent = {alpha:g} asks for more than {MOST_POINTS:,} "
+            f"points at "
+            f"horizon = {T}; "
+            f"give a larger one, "
+            f"usually 1."
+        )
     return np.linspace(0.0, 1.0, math.ceil((math.log(T) / math.sqrt(T)) ** (-1.0 / alpha)) + 1)
 
 
 def cells(points: np.ndarray, depths: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """First arm, one past the last arm and depth of every dyadic cell down to `depths` halvings, heap order. O(2^depths)."""
+    """First arm, one past the last arm and depth of every dyadic cell down to `depths` halvings,
+    heap order. O(2^depths)."""
     first, last, depth = [], [], []
     for h in range(depths + 1):
         edges = np.searchsorted(points, np.arange(2**h + 1) / 2**h, side="left")

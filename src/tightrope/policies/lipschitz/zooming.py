@@ -1,11 +1,12 @@
 """Zooming: activate arms only where the active ones' confidence balls leave a gap.
 
-When to use it: as the known alternative on a continuous interval, when no grid can be chosen in advance.
-Bound: O(T^((d+1)/(d+2)) (ln T)^(1/(d+2))) for zooming dimension d (Kleinberg, Slivkins, Upfal 2008, Theorem 1.3).
-Source: Kleinberg, Slivkins, Upfal 2008, "Multi-armed bandits in metric spaces", Section 1.3.
-Deviations: the arms are a grid of points in [0, 1]; the middle of the widest gap is rounded to the nearest arm, and a gap too
-narrow to hold one counts as covered; an arm is played when it is activated (its index is the largest for T >= 5); without a
-horizon, as in a service, ln n takes the place of ln T. O(K) a round.
+When to use it: as the known alternative on a continuous interval, when no grid can be chosen in
+advance. Bound: O(T^((d+1)/(d+2)) (ln T)^(1/(d+2))) for zooming dimension d (Kleinberg, Slivkins,
+Upfal 2008, Theorem 1.3). Source: Kleinberg, Slivkins, Upfal 2008, "Multi-armed bandits in metric
+spaces", Section 1.3. Deviations: the arms are a grid of points in [0, 1]; the middle of the widest
+gap is rounded to the nearest arm, and a gap too narrow to hold one counts as covered; an arm is
+played when it is activated (its index is the largest for T >= 5); without a horizon, as in a
+service, ln n takes the place of ln T. O(K) a round.
 """
 
 import math
@@ -42,7 +43,9 @@ class Zooming(Policy):
     def init(self, arms):
         points = line_of(arms, "Zooming")
         log_horizon = math.nan if arms.horizon is None else math.log(max(arms.horizon, 2))
-        return self.State(new_counts(points.size), points, np.zeros(points.size), np.array([log_horizon]))
+        return self.State(
+            new_counts(points.size), points, np.zeros(points.size), np.array([log_horizon])
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -56,7 +59,11 @@ class Zooming(Policy):
             if N > 0.0:
                 scores[k] = state.counts.sums[k] / N + 2.0 * radius(state, k)
                 active = active or allowed(context.eligible, k)
-        return argmax(scores, context.eligible) if active else nearest(state.points, 0.5, 0, scores.shape[0], context.eligible)
+        return (
+            argmax(scores, context.eligible)
+            if active
+            else nearest(state.points, 0.5, 0, scores.shape[0], context.eligible)
+        )
 
     @jit
     def update(self, state, context, action, reward):
@@ -72,7 +79,11 @@ class Zooming(Policy):
         radii = np.array([radius(state, k) for k in range(active.size)])
         report = intervals(means(state.counts), radii)
         index = np.where(active, report["mean"] + 2 * radii, -np.inf)
-        return report | {"index": index, "active": active, "probability": one_hot(chosen, active.size)}
+        return report | {
+            "index": index,
+            "active": active,
+            "probability": one_hot(chosen, active.size),
+        }
 
 
 @lean
@@ -86,7 +97,8 @@ def radius(state, k):
 
 @lean
 def arm_to_activate(policy, state, eligible):
-    """The eligible arm nearest to the middle of the widest part of [0, 1] that no ball covers, or -1."""
+    """The eligible arm nearest to the middle of the widest part of [0, 1] that no ball covers, or
+    -1."""
     K, begins = state.points.shape[0], 1.0
     for k in range(K - 1, -1, -1):
         if state.counts.pulls[k] > 0.0:

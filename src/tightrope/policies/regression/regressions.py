@@ -1,4 +1,5 @@
-"""Regressions from outside as a model that answers `predict` and `learn`: scikit-learn's, River's, or a function."""
+"""Regressions from outside as a model that answers `predict` and `learn`: scikit-learn's, River's,
+or a function."""
 
 import copy
 import math
@@ -18,7 +19,12 @@ from ...numerics.noise import bounded
 from ...numerics.ridge import ALIKE
 
 ACCEPTED = (
-    "an object with partial_fit and predict (scikit-learn), one with learn_one and predict_one (River), or a function of rows (n, d) that "
+    "an object with partial_fit and predict (scikit-learn), one with "
+    "learn_one and "
+    "predict_one "
+    "(River), or a "
+    "function of rows "
+    "(n, d) that "
     "returns n predictions"
 )
 
@@ -34,7 +40,8 @@ class Regression(Protocol):
 
 
 class BatchRegression:
-    """A regressor of scikit-learn; it cannot predict before it has seen a row, and is 0 until then."""
+    """A regressor of scikit-learn; it cannot predict before it has seen a row, and is 0 until
+    then."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.seen = copy.deepcopy(model), False
@@ -48,7 +55,8 @@ class BatchRegression:
 
 
 class Online:
-    """A regressor of River, which knows columns by name: 0, 1, ..; None, where it has no answer yet, counts as 0."""
+    """A regressor of River, which knows columns by name: 0, 1, ..; None, where it has no answer
+    yet, counts as 0."""
 
     def __init__(self, model: Any) -> None:
         self.model = copy.deepcopy(model)
@@ -80,7 +88,9 @@ KINDS: tuple[tuple[tuple[str, ...], Callable[[object], Regression]], ...] = (
 def kind_of(name: str, model: object) -> Callable[[object], Regression]:
     """The class that speaks to a regression; anything else is refused."""
     for methods, kind in KINDS:
-        if not isinstance(model, type) and all(callable(getattr(model, method, None)) for method in methods):
+        if not isinstance(model, type) and all(
+            callable(getattr(model, method, None)) for method in methods
+        ):
             return kind
     raise ValueError(f"{name} = {checks.show(model)} is no regression; give {ACCEPTED}.")
 
@@ -101,13 +111,20 @@ class Outside(NamedTuple):
         ]
         scores = np.concatenate(predictions)
         if scores.shape != self.mean.shape or not np.isfinite(scores).all():
-            raise ValueError(f"model predicts {checks.show(scores)}, but must give a finite number for each of {self.mean.size} rows.")
+            raise ValueError(
+                f"model predicts {checks.show(scores)}, but must give a finite "
+                f"number for "
+                f"each of "
+                f"{self.mean.size} rows."
+            )
         self.mean[:] = scores
 
     def learn(self, context, arm, reward):
         row = np.array(value_or(context.features, self.features)[arm])
         one = self.regressions[arm % self.regressions.size]
-        error = float(reward) - float(np.asarray(one.scores(row[None].copy()), dtype=np.float64).reshape(-1)[0])
+        error = float(reward) - float(
+            np.asarray(one.scores(row[None].copy()), dtype=np.float64).reshape(-1)[0]
+        )
         one.take_in(row, float(reward))
         return error, 1.0
 
@@ -120,14 +137,21 @@ def new_outside(model: object, arms: Arms, shared: int) -> Outside:
         raise ValueError(ALIKE.format("shared = True keeps one regression for all arms"))
     shared = not common if shared < 0 else shared > 0
     if not shared and K < 2:
-        raise ValueError("shared = False keeps a regression for each arm, but there is one arm; give their number, arms=K, or shared=True.")
+        raise ValueError(
+            "shared = False keeps a regression for each arm, but there is "
+            "one arm; "
+            "give their "
+            "number, arms=K, or "
+            "shared=True."
+        )
     features = np.zeros((K, arms.dimension)) if arms.features is None else np.array(arms.features)
     models = np.empty(1 if shared else K, dtype=object)
     models[:] = [kind(model) for _ in models]
     return Outside(features, np.zeros(K), models)
 
 
-# Inverse gap weighting: the parameters, the probabilities and the factor gamma that every policy of this family shares.
+# Inverse gap weighting: the parameters, the probabilities and the factor gamma that every policy of
+# this family shares.
 
 
 SCALE = 6.0  # times sqrt(t) / noise
@@ -139,7 +163,9 @@ class Gaps:
 
     gamma: Given[float | None, float] = real(default=None, least=0, none="from growth")
     noise: Given[float | None, float] = real(default=None, above=0, none="learned")
-    growth: Given[Literal["schedule", "horizon"], int] = choice("schedule", "horizon", default="schedule")
+    growth: Given[Literal["schedule", "horizon"], int] = choice(
+        "schedule", "horizon", default="schedule"
+    )
     scale: float = real(default=SCALE, least=0)
     power: float = real(default=0.5, least=0)
     delta: float = real(default=0.05, above=0, below=1)
@@ -148,32 +174,40 @@ class Gaps:
 
 @lean
 def horizon_gamma(arms, coefficients, rounds, delta):
-    """sqrt(K T / (Reg + ln(2 / delta))), Reg = p ln(1 + T / p) for p coefficients (Foster, Rakhlin 2020, Theorem 1; their mu is K)."""
+    """sqrt(K T / (Reg + ln(2 / delta))), Reg = p ln(1 + T / p) for p coefficients (Foster, Rakhlin
+    2020, Theorem 1; their mu is K)."""
     learned = coefficients * math.log(1.0 + rounds / coefficients)
     return math.sqrt(arms * rounds / (learned + math.log(2.0 / delta)))
 
 
 @lean
 def current_gamma(policy, state, learned):
-    """Gamma of this round: fixed since the start, or grown with the rewards taken in. learned: the scale of the noise by the residuals."""
+    """Gamma of this round: fixed since the start, or grown with the rewards taken in. learned: the
+    scale of the noise by the residuals."""
     if not math.isnan(state.gamma):
         return state.gamma
     t = state.rounds[0] + 1.0
     if policy.growth == SCHEDULE:
         sigma = learned if math.isnan(policy.noise) else policy.noise
         return policy.scale * math.exp(policy.power * math.log(t)) / sigma
-    return horizon_gamma(state.weight.shape[0], state.coefficients, t, policy.delta) / bounded(policy.noise)
+    return horizon_gamma(state.weight.shape[0], state.coefficients, t, policy.delta) / bounded(
+        policy.noise
+    )
 
 
 def fixed_gamma(policy: Gaps, arms: Arms, coefficients: int) -> float:
     if math.isnan(policy.gamma) and policy.growth == HORIZON and arms.horizon is not None:
-        return float(horizon_gamma(arms.number, coefficients, arms.horizon, policy.delta) / bounded(policy.noise))
+        return float(
+            horizon_gamma(arms.number, coefficients, arms.horizon, policy.delta)
+            / bounded(policy.noise)
+        )
     return float(policy.gamma)
 
 
 @lean
 def weigh(mean, eligible, gamma, weight):
-    """Fill weight with every arm's probability: 1 / (n + gamma (best mean - mean)), n eligible arms; the best arm has the rest. O(K)."""
+    """Fill weight with every arm's probability: 1 / (n + gamma (best mean - mean)), n eligible
+    arms; the best arm has the rest. O(K)."""
     best, number, rest = argmax(mean, eligible), count_eligible(mean.shape[0], eligible), 1.0
     for k in range(mean.shape[0]):
         weight[k] = 0.0

@@ -1,15 +1,16 @@
 """SquareCB: play an arm the less likely the further its prediction falls short of the best one.
 
-When to use it: contexts and any regression that predicts rewards well; every choice has an exact propensity, and no arm's is ever 0, so the
-log can evaluate other policies.
-Bound: with gamma from the horizon, O(sqrt(K T Reg) + sqrt(K T ln(1 / delta))) regret with probability 1 - delta, Reg the square-loss
-regret of the regression, if some member of its class predicts the mean rewards (Theorem 1). Reg = O(d ln(1 + T / d)) for ridge regression
-on rewards in [0, 1].
-Source: Foster, Rakhlin 2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K; growth="schedule" is Vowpal Wabbit's, and the
-default because the theorem's gamma explores far longer than data ask for (docs/how-to/contexts-and-models.md has figures).
-Deviations: among n eligible arms mu is n. Where no horizon is known, gamma is that of the rounds so far. The schedule's gamma is divided by
-the scale of the noise, which is learned from the residuals, so that rewards may have any unit; Vowpal Wabbit's is noise=1, scale=10.
-Per round: that of LinUCB.
+When to use it: contexts and any regression that predicts rewards well; every choice has an exact
+propensity, and no arm's is ever 0, so the log can evaluate other policies. Bound: with gamma from
+the horizon, O(sqrt(K T Reg) + sqrt(K T ln(1 / delta))) regret with probability 1 - delta, Reg the
+square-loss regret of the regression, if some member of its class predicts the mean rewards (Theorem
+1). Reg = O(d ln(1 + T / d)) for ridge regression on rewards in [0, 1]. Source: Foster, Rakhlin
+2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K; growth="schedule" is Vowpal Wabbit's,
+and the default because the theorem's gamma explores far longer than data ask for
+(docs/how-to/contexts-and-models.md has figures). Deviations: among n eligible arms mu is n. Where
+no horizon is known, gamma is that of the rounds so far. The schedule's gamma is divided by the
+scale of the noise, which is learned from the residuals, so that rewards may have any unit; Vowpal
+Wabbit's is noise=1, scale=10. Per round: that of LinUCB.
 """
 
 import math
@@ -33,7 +34,8 @@ from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 
 @policy("features", "contexts", paper="Foster, Rakhlin 2020")
 class SquareCB(Gaps, RidgePolicy):
-    """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best arm.
+    """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best
+    arm.
 
     Parameters
     ----------
@@ -68,7 +70,9 @@ class SquareCB(Gaps, RidgePolicy):
 
     lam: float = real(default=1.0, above=0)
     model: Any = unchecked(None, kept=True, words="a regression, or None (ridge)")
-    intercept: Given[bool | None, int] = flag(default=None, none="where gamma is by the learned noise")
+    intercept: Given[bool | None, int] = flag(
+        default=None, none="where gamma is by the learned noise"
+    )
 
     class State(NamedTuple):
         model: Ridge
@@ -80,13 +84,18 @@ class SquareCB(Gaps, RidgePolicy):
 
     @staticmethod
     def variant(arguments: Arguments) -> type[Policy] | None:
-        """With a regression of one's own it is another class, whose rounds are Python; refuses what is for ridge regression beside one."""
+        """With a regression of one's own it is another class, whose rounds are Python; refuses what
+        is for ridge regression beside one."""
         if arguments.get("model") is None:
             return None
         for name in ("lam", "intercept"):
             if name in arguments:
                 raise ValueError(
-                    f"{name} = {checks.show(arguments[name])} is for ridge regression, and model is one of your own; leave {name} out."
+                    f"{name} = {checks.show(arguments[name])} is for ridge "
+                    f"regression, "
+                    f"and model "
+                    f"is one of your own; "
+                    f"leave {name} out."
                 )
         return AnySquareCB
 
@@ -94,7 +103,14 @@ class SquareCB(Gaps, RidgePolicy):
         intercept = bool(learns(self)) if self.intercept < 0 else bool(self.intercept)
         model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
         coefficients = (arms.dimension + intercept) * regressions(model)
-        return self.State(model, new_noise(), fixed_gamma(self, arms, coefficients), coefficients, np.zeros(1), np.zeros(arms.number))
+        return self.State(
+            model,
+            new_noise(),
+            fixed_gamma(self, arms, coefficients),
+            coefficients,
+            np.zeros(1),
+            np.zeros(arms.number),
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -103,7 +119,9 @@ class SquareCB(Gaps, RidgePolicy):
 
     @jit
     def update(self, state, context, action, reward):
-        take_in(state.model, state.noise, context, action, reward, learns(self) or state.model.intercept)
+        take_in(
+            state.model, state.noise, context, action, reward, learns(self) or state.model.intercept
+        )
         state.rounds[0] += 1.0
         return state
 
@@ -123,7 +141,11 @@ class SquareCB(Gaps, RidgePolicy):
         report = intervals(
             state.noise.sums[0].origin + state.model.mean, sigma * np.sqrt(state.model.square)
         )  # one standard deviation; the rule ignores it
-        return report | {"index": report["mean"], "probability": state.weight, "gamma": float(current_gamma(self, state, learned))}
+        return report | {
+            "index": report["mean"],
+            "probability": state.weight,
+            "gamma": float(current_gamma(self, state, learned)),
+        }
 
 
 @lean

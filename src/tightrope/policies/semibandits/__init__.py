@@ -1,1 +1,2 @@
-"""Policies that choose a set of arms each round and see a reward for each of them (combinatorial linear semi-bandits)."""
+"""Policies that choose a set of arms each round and see a reward for each of them (combinatorial
+linear semi-bandits)."""

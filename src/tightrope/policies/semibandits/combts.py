@@ -1,10 +1,11 @@
 """CombTS: Thompson sampling for sets, with one parameter drawn per round or one per arm.
 
-When to use it: as C2UCB and PC2UCB; randomization="arm" where arms form large clusters, "round" is the textbook posterior draw.
-Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v = "theory" (Takemura & Ito 2019, Theorems 1 and 2).
-Source: Takemura & Ito 2019, Algorithm 2. Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2 V^-1) is drawn as the one
-normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
-Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
+When to use it: as C2UCB and PC2UCB; randomization="arm" where arms form large clusters, "round" is
+the textbook posterior draw. Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v =
+"theory" (Takemura & Ito 2019, Theorems 1 and 2). Source: Takemura & Ito 2019, Algorithm 2.
+Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2 V^-1) is drawn as the one normal
+N(theta'x, v^2 ||x||^2_{V^-1}) that it is. Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and
+the oracle.
 """
 
 import math
@@ -15,7 +16,13 @@ import numpy as np
 from ...core.fields import choice, flag, real
 from ...core.policy import policy
 from ...core.types import Given
-from ...numerics.batch_ridge import batch_scale, drawn_scores, predict_settled, settle, settled_scores
+from ...numerics.batch_ridge import (
+    batch_scale,
+    drawn_scores,
+    predict_settled,
+    settle,
+    settled_scores,
+)
 from ...numerics.noise import bounded
 from .sets import Scoring, SetPolicy, best_set, features_of, new_state_by_width, predictions, radius
 
@@ -51,7 +58,9 @@ class CombTS(SetPolicy):
         None: where v is.
     """
 
-    v: Given[float | Literal["theory"] | None, float] = real(default=None, words=("theory",), least=0, none="from width")
+    v: Given[float | Literal["theory"] | None, float] = real(
+        default=None, words=("theory",), least=0, none="from width"
+    )
     width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
     randomization: Given[Literal["round", "arm"], int] = choice("round", "arm", default="round")
@@ -63,13 +72,17 @@ class CombTS(SetPolicy):
 
     def init(self, arms):
         if self.v < 0 and arms.horizon is None:
-            raise ValueError("v = 'theory' needs the number of rounds; pass horizon=T, or a number for v.")
+            raise ValueError(
+                "v = 'theory' needs the number of rounds; pass horizon=T, or a number for v."
+            )
         return new_state_by_width(self, arms, self.v, "v")
 
     def select(self, state, context, rng):
         if self.randomization == ROUND:
             solved = settle(state.model, features_of(state, context))
-            scores = round_scores(solved, features_of(state, context), v_now(self, state, solved), rng)
+            scores = round_scores(
+                solved, features_of(state, context), v_now(self, state, solved), rng
+            )
         else:
             mean, width, solved = predictions(state, context)
             scores = mean + v_now(self, state, solved) * width * rng.standard_normal(mean.size)
@@ -92,8 +105,12 @@ def v_now(policy, state, solved):
         return policy.width * batch_scale(state.model, solved, policy.noise)
     if policy.v >= 0:
         return policy.v
-    shares = 4 * state.setting.horizon * (state.setting.number if policy.randomization == ARM else 1)
-    return radius(state, policy.delta / shares, bounded(policy.noise), policy.theta_bound, policy.lam)
+    shares = (
+        4 * state.setting.horizon * (state.setting.number if policy.randomization == ARM else 1)
+    )
+    return radius(
+        state, policy.delta / shares, bounded(policy.noise), policy.theta_bound, policy.lam
+    )
 
 
 def round_scores(solved, features, v, rng):
@@ -101,7 +118,10 @@ def round_scores(solved, features, v, rng):
     from scipy.linalg import solve_triangular  # here, because its import takes long and few need it
 
     normal = rng.standard_normal(solved.theta.shape)
-    drawn = [solve_triangular(L, z, trans="T", lower=True) for L, z in zip(solved.factor, normal, strict=True)]
+    drawn = [
+        solve_triangular(L, z, trans="T", lower=True)
+        for L, z in zip(solved.factor, normal, strict=True)
+    ]
     scores = settled_scores(solved, solved.theta + v * np.stack(drawn), features)
     if solved.own.any():  # the constant column's own part, which all arms of a block share
         by_row = scores.reshape(features.shape[0], -1)
@@ -110,18 +130,26 @@ def round_scores(solved, features, v, rng):
 
 
 def round_scoring(state, context, rng, scale):
-    """A round's scores by the law of `round_scores`. scale: of what `settle` found. The widths are left until they are asked for: a chance
-    needs none, and they take longer than the means of a hundred draws."""
+    """A round's scores by the law of `round_scores`. scale: of what `settle` found. The widths are
+    left until they are asked for: a chance needs none, and they take longer than the means of a
+    hundred draws."""
     features = features_of(state, context)
     solved = settle(state.model, features)
     v = scale(solved)
     return Scoring(
-        settled_scores(solved, solved.theta, features), lambda: v * predict_settled(solved, features)[1], None,
-        lambda draws: drawn_scores(solved, features, v, rng, draws), zero=solved.zero,
-    )  # fmt: skip
+        settled_scores(solved, solved.theta, features),
+        lambda: v * predict_settled(solved, features)[1],
+        None,
+        lambda draws: drawn_scores(solved, features, v, rng, draws),
+        zero=solved.zero,
+    )
 
 
 def example():
     return [
-        CombTS(), CombTS(randomization="arm"), CombTS(v=1.0), CombTS(v=1.0, randomization="arm"), CombTS(v="theory", randomization="arm"),
-    ]  # fmt: skip
+        CombTS(),
+        CombTS(randomization="arm"),
+        CombTS(v=1.0),
+        CombTS(v=1.0, randomization="arm"),
+        CombTS(v="theory", randomization="arm"),
+    ]

@@ -1,15 +1,14 @@
 """CombUCB1: optimism for sets of arms that have nothing in common but the set.
 
-When to use it: the same arms every round, no features that say how they are alike, any oracle, rewards of a set that may depend on each
-other. ESCB has the better bound where they are independent; CombKLUCB learns faster where they are mostly 0, as clicks are. On a cascade
-it is CascadeUCB1.
-Bound: O(k N ln T / gap) and O(sqrt(k N T ln T)) for sets of at most k of N arms with rewards in [0, 1]; both are tight up to constants
-and logarithms.
-Source: Gai, Krishnamachari, Jain 2012 (LLR: alpha = k + 1); Kveton, Wen, Ashkan, Szepesvari 2015, Algorithm 1, alpha = 3/2; on cascades
-Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1.
-Deviations: arms without a reward come first in the same call of the oracle, not in rounds of their own, so that a mask cannot hold them up.
-ln t counts this round too.
-Per round: O(N) and the oracle.
+When to use it: the same arms every round, no features that say how they are alike, any oracle,
+rewards of a set that may depend on each other. ESCB has the better bound where they are
+independent; CombKLUCB learns faster where they are mostly 0, as clicks are. On a cascade it is
+CascadeUCB1. Bound: O(k N ln T / gap) and O(sqrt(k N T ln T)) for sets of at most k of N arms with
+rewards in [0, 1]; both are tight up to constants and logarithms. Source: Gai, Krishnamachari, Jain
+2012 (LLR: alpha = k + 1); Kveton, Wen, Ashkan, Szepesvari 2015, Algorithm 1, alpha = 3/2; on
+cascades Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1. Deviations: arms without a reward come
+first in the same call of the oracle, not in rounds of their own, so that a mask cannot hold them
+up. ln t counts this round too. Per round: O(N) and the oracle.
 """
 
 import math
@@ -26,7 +25,11 @@ from .sets import IndexPolicy, Scoring, unseen_first
 
 @policy(
     "sets of lasting arms",
-    paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, Jain 2012; Kveton, Szepesvari, Wen, Ashkan 2015",
+    paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, "
+    "Jain 2012; "
+    "Kveton, "
+    "Szepesvari, Wen, "
+    "Ashkan 2015",
     compiled=False,
 )
 class CombUCB1(IndexPolicy):
@@ -48,7 +51,9 @@ class CombUCB1(IndexPolicy):
 
     def _scoring(self, state):
         counts = state.counts
-        width = np.sqrt(per_pull(self.alpha * self.sigma**2 * math.log(counts.rounds[0] + 1.0), counts))
+        width = np.sqrt(
+            per_pull(self.alpha * self.sigma**2 * math.log(counts.rounds[0] + 1.0), counts)
+        )
         mean = means(counts)
         return Scoring(mean, width, unseen_first(state, mean + width))
 

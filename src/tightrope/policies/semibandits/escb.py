@@ -1,14 +1,16 @@
-"""ESCB: optimism about the whole set, whose width grows as the root of a sum and not as a sum of roots.
+"""ESCB: optimism about the whole set, whose width grows as the root of a sum and not as a sum of
+roots.
 
-When to use it: as CombUCB1, where the rewards of a set are independent of each other: for the same certainty its sets are up to sqrt(k)
-narrower.
-Bound: O(N (ln k)^2 ln T / gap) where the set of the largest index is played. In every round the set S that is played satisfies
-max index <= mean(S) + C width(S) with a factor C that is computed (`explain`): 1 where S is that set, never above sqrt(k).
-Source: Combes, Talebi, Proutiere, Lelarge 2015, ESCB-2; Cuvelier, Combes, Gourdin 2021 for sets whose index is nearly the largest.
-Deviations: the largest index is hard to find, and the search of 2021 needs an oracle that takes a budget. Here any linear oracle serves:
-sqrt(v) <= slope v + 1 / (4 slope), so the best set for mean + slope spread bounds all indices, and cutting planes over the slope lead to
-the least such bound. Of the sets met on the way, CombUCB1's the first, the one of least C is played. Arms without a reward come first.
-Per round: O(N) and 2 to 9 calls of the oracle.
+When to use it: as CombUCB1, where the rewards of a set are independent of each other: for the same
+certainty its sets are up to sqrt(k) narrower. Bound: O(N (ln k)^2 ln T / gap) where the set of the
+largest index is played. In every round the set S that is played satisfies max index <= mean(S) + C
+width(S) with a factor C that is computed (`explain`): 1 where S is that set, never above sqrt(k).
+Source: Combes, Talebi, Proutiere, Lelarge 2015, ESCB-2; Cuvelier, Combes, Gourdin 2021 for sets
+whose index is nearly the largest. Deviations: the largest index is hard to find, and the search of
+2021 needs an oracle that takes a budget. Here any linear oracle serves: sqrt(v) <= slope v + 1 / (4
+slope), so the best set for mean + slope spread bounds all indices, and cutting planes over the
+slope lead to the least such bound. Of the sets met on the way, CombUCB1's the first, the one of
+least C is played. Arms without a reward come first. Per round: O(N) and 2 to 9 calls of the oracle.
 """
 
 import math
@@ -26,9 +28,14 @@ CALLS = 8  # of the oracle in search of the least bound
 CLOSED = 1e-12  # relative difference of bound and best line at which no call can lower the bound
 
 
-@policy("sets of lasting arms", paper="Combes, Talebi, Proutiere, Lelarge 2015; Cuvelier, Combes, Gourdin 2021", compiled=False)
+@policy(
+    "sets of lasting arms",
+    paper="Combes, Talebi, Proutiere, Lelarge 2015; Cuvelier, Combes, Gourdin 2021",
+    compiled=False,
+)
 class ESCB(CountingPolicy):
-    """Optimism for whole sets of arms without features: sum of means + sigma sqrt(f(t) / 2 sum of 1 / pulls), f(t) = ln t + c k ln ln t.
+    """Optimism for whole sets of arms without features: sum of means + sigma sqrt(f(t) / 2 sum of 1
+    / pulls), f(t) = ln t + c k ln ln t.
 
     Parameters
     ----------
@@ -46,7 +53,9 @@ class ESCB(CountingPolicy):
         return choose_escb(self, state, context, rng).arms
 
     def propensity(self, state, context, action, rng):
-        return np.isin(action, choose_escb(self, state, context, rng).arms) * 1.0, np.zeros(np.size(action))
+        return np.isin(action, choose_escb(self, state, context, rng).arms) * 1.0, np.zeros(
+            np.size(action)
+        )
 
     def explain(self, state, context, rng):
         chosen = choose_escb(self, state, context, rng)
@@ -75,11 +84,15 @@ class ESCBChoice(NamedTuple):
     spread: np.ndarray  # (N,) squared widths of the arms; a set's width is the root of their sum
 
 
-def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.random.Generator) -> ESCBChoice:
+def choose_escb(
+    policy: ESCB, state: CountState, context: Context, rng: np.random.Generator
+) -> ESCBChoice:
     counts, tried = state.counts, state.counts.pulls > 0
     f = exploration(counts.rounds[0] + 1.0, policy.c * state.setting.size)
     mean, spread = means(counts), per_pull(0.5 * policy.sigma**2 * f, counts)
-    first = best_set(state, context, unseen_first(state, mean + np.sqrt(spread)), 0, rng)  # CombUCB1's
+    first = best_set(
+        state, context, unseen_first(state, mean + np.sqrt(spread)), 0, rng
+    )  # CombUCB1's
     if first.size == 0 or not tried[first].all():
         return ESCBChoice(first, math.inf, math.inf, math.nan, mean, spread)
     u, v = np.where(tried, mean, 0.0), np.where(tried, spread, 0.0)
@@ -96,13 +109,18 @@ def choose_escb(policy: ESCB, state: CountState, context: Context, rng: np.rando
         sets.append(arms)
         lines = np.vstack([lines, line])
     width = np.sqrt(lines[:, 1])
-    factors = np.divide(bound - lines[:, 0], width, out=np.full(width.size, np.inf), where=width > 0)
+    factors = np.divide(
+        bound - lines[:, 0], width, out=np.full(width.size, np.inf), where=width > 0
+    )
     best = int(factors.argmin())
-    return ESCBChoice(sets[best], float(lines[best, 0] + width[best]), bound, float(factors[best]), mean, spread)
+    return ESCBChoice(
+        sets[best], float(lines[best, 0] + width[best]), bound, float(factors[best]), mean, spread
+    )
 
 
 def best_slope(lines: np.ndarray) -> float:
-    """The slope > 0 at which the largest of the lines mean + slope spread, plus 1 / (4 slope), is least. lines: rows (mean, spread).
+    """The slope > 0 at which the largest of the lines mean + slope spread, plus 1 / (4 slope), is
+    least. lines: rows (mean, spread).
 
     That function is convex; its minimum is that of one line's term, or where two lines cross.
     """

@@ -1,6 +1,8 @@
-"""The base of all policies over sets: the state, asking the oracle, breaking ties, the chance of each arm.
+"""The base of all policies over sets: the state, asking the oracle, breaking ties, the chance of
+each arm.
 
-Scores of a round use the data before it; the oracle turns them into the set. Nothing here decides how scores are made.
+Scores of a round use the data before it; the oracle turns them into the set. Nothing here decides
+how scores are made.
 """
 
 import math
@@ -31,20 +33,45 @@ from ...numerics.counts import Counts, intervals, new_counts
 from ...numerics.noise import bounded
 from ...numerics.ridge import size_of
 from ...numerics.states import longer_counts, merged_batch_ridge, merged_counts
-from ...solvers.oracles import Partition, Promotions, TopK, choose, count_pairs, kth_largest, set_size
+from ...solvers.oracles import (
+    Partition,
+    Promotions,
+    TopK,
+    choose,
+    count_pairs,
+    kth_largest,
+    set_size,
+)
 
-# How likely each of n random scores is to be in the set: exactly for independent scores and the k largest, else counted over
-# draws.
+# How likely each of n random scores is to be in the set: exactly for independent scores and the k
+# largest, else counted over draws.
 
 
 NODES = 10  # Gauss-Legendre nodes between neighbouring breakpoints
-CUTS = (-8.5, -6.5, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.5, 8.5)  # breakpoints of a normal, in deviations
+CUTS = (
+    -8.5,
+    -6.5,
+    -5.0,
+    -4.0,
+    -3.0,
+    -2.0,
+    -1.0,
+    0.0,
+    1.0,
+    2.0,
+    3.0,
+    4.0,
+    5.0,
+    6.5,
+    8.5,
+)  # breakpoints of a normal, in deviations
 FEW_PLACES = 16  # places up to which keeping the best so far is quicker than selecting
 MOST_WORK = 2e6  # steps up to which the exact integral is taken: about as long as draws take
 
 
 def exact_inclusion(centre: np.ndarray, spread: np.ndarray, k: int, law: str) -> np.ndarray | None:
-    """`top_k_probability`, with scores that are surely in or surely out left out of the integral; None where it would still take long."""
+    """`top_k_probability`, with scores that are surely in or surely out left out of the integral;
+    None where it would still take long."""
     cuts = cuts_of(law)
     lowest, highest = centre + cuts[0] * spread, centre + cuts[-1] * spread
     n, probability = centre.size, np.ones(centre.size)
@@ -65,9 +92,11 @@ def cuts_of(law: str) -> np.ndarray:
 
 
 def top_k_probability(centre: np.ndarray, spread: np.ndarray, k: int, law: str) -> np.ndarray:
-    """(n,) probability of each score being among the k largest. O(n^2 k) times 150; relative error about 1e-9.
+    """(n,) probability of each score being among the k largest. O(n^2 k) times 150; relative error
+    about 1e-9.
 
-    law: "normal" (centre + spread * N(0, 1)) or "uniform" (centre + spread * U(0, 1)); spread > 0 everywhere.
+    law: "normal" (centre + spread * N(0, 1)) or "uniform" (centre + spread * U(0, 1)); spread > 0
+    everywhere.
     """
     n = centre.size
     if k >= n:
@@ -82,11 +111,16 @@ def top_k_probability(centre: np.ndarray, spread: np.ndarray, k: int, law: str) 
         s = (left[first : first + chunk, None] + h + h * unit).reshape(-1, 1)
         z = (s - centre) / spread
         if law == "normal":
-            exceed, density = special.ndtr(-z), np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * spread)
+            exceed, density = (
+                special.ndtr(-z),
+                np.exp(-0.5 * z * z) / (math.sqrt(2 * math.pi) * spread),
+            )
         else:
             exceed, density = np.clip(1 - z, 0.0, 1.0), ((z > 0) & (z < 1)) / spread
         room = np.zeros((n + 1, k))
-        add_inclusion(exceed, density * (h * weight).reshape(-1, 1), np.zeros((n + 1, k)), room, out)
+        add_inclusion(
+            exceed, density * (h * weight).reshape(-1, 1), np.zeros((n + 1, k)), room, out
+        )
     return np.minimum(out, 1.0)
 
 
@@ -96,12 +130,16 @@ def add_inclusion(exceed, mass, before, after, out):
     n, k = exceed.shape[1], before.shape[1]
     for node in range(exceed.shape[0]):
         for m in range(k):
-            before[0, m] = 1.0 if m == 0 else 0.0  # distribution of the count among scores 0 .. i - 1
+            before[0, m] = (
+                1.0 if m == 0 else 0.0
+            )  # distribution of the count among scores 0 .. i - 1
             after[n, m] = 1.0  # P(count among scores i + 1 .. is at most m)
         for i in range(n):
             p = exceed[node, i]
             for m in range(k):
-                before[i + 1, m] = before[i, m] * (1.0 - p) + (before[i, m - 1] * p if m > 0 else 0.0)
+                before[i + 1, m] = before[i, m] * (1.0 - p) + (
+                    before[i, m - 1] * p if m > 0 else 0.0
+                )
         for i in range(n - 1, -1, -1):
             if mass[node, i] > 0.0:
                 total = 0.0
@@ -110,12 +148,15 @@ def add_inclusion(exceed, mass, before, after, out):
                 out[i] += mass[node, i] * total
             p = exceed[node, i]
             for m in range(k):
-                after[i, m] = after[i + 1, m] * (1.0 - p) + (after[i + 1, m - 1] * p if m > 0 else 0.0)
+                after[i, m] = after[i + 1, m] * (1.0 - p) + (
+                    after[i + 1, m - 1] * p if m > 0 else 0.0
+                )
 
 
 @lean
 def last_of(row, best):
-    """The k-th largest of a row's entries, k few; best: (k,) to work in, the largest so far in order. O(n), as few of them enter."""
+    """The k-th largest of a row's entries, k few; best: (k,) to work in, the largest so far in
+    order. O(n), as few of them enter."""
     k = best.shape[0]
     for i in range(k):
         best[i] = -math.inf
@@ -132,10 +173,12 @@ def last_of(row, best):
 
 @jit
 def count_top(scores, spacing, k, hits):
-    """hits[i] += how many rows of scores (draws, n) have i among their k largest, equal ones by index.
+    """hits[i] += how many rows of scores (draws, n) have i among their k largest, equal ones by
+    index.
 
-    spacing: (draws,) scores of a row that round to the same multiple of it are equal; 0: only those that are. Rounding keeps the order, so
-    that the k-th score of a row says by itself which others may be equal to it: only those are divided.
+    spacing: (draws,) scores of a row that round to the same multiple of it are equal; 0: only those
+    that are. Rounding keeps the order, so that the k-th score of a row says by itself which others
+    may be equal to it: only those are divided.
     """
     n = scores.shape[1]
     best = np.empty(min(k, FEW_PLACES))
@@ -143,7 +186,10 @@ def count_top(scores, spacing, k, hits):
         row, grid, threshold = scores[draw], spacing[draw], -math.inf
         if k < n:
             threshold = last_of(row, best) if k <= FEW_PLACES else kth_largest(row, k)
-        bound, reach = threshold - 2.0 * grid, 0  # a score below rounds to less, whatever the rounding of the quotients
+        bound, reach = (
+            threshold - 2.0 * grid,
+            0,
+        )  # a score below rounds to less, whatever the rounding of the quotients
         for i in range(n):
             reach += row[i] >= bound
         if reach <= k:
@@ -164,18 +210,26 @@ def count_top(scores, spacing, k, hits):
 
 @lean
 def round_to(value, grid):
-    """The multiple of a grid that is nearest, counted in it; the value itself where the grid is 0."""
+    """The multiple of a grid that is nearest, counted in it; the value itself where the grid is
+    0."""
     return np.rint(value / grid) if grid > 0.0 else value
 
 
 @jit
 def count_partition(scores, members, first, limits, k, hits):
-    """`count_top` with at most limits[g] of each category, which are counted before the k largest of what they leave are.
+    """`count_top` with at most limits[g] of each category, which are counted before the k largest
+    of what they leave are.
 
-    members: (n,) by category, ascending in each. first: (G + 1,) where each category begins in members.
+    members: (n,) by category, ascending in each. first: (G + 1,) where each category begins in
+    members.
     """
     n = scores.shape[1]
-    kept, values, group, best = np.empty(n, dtype=np.bool_), np.empty(n), np.empty(n), np.empty(min(k, FEW_PLACES))
+    kept, values, group, best = (
+        np.empty(n, dtype=np.bool_),
+        np.empty(n),
+        np.empty(n),
+        np.empty(min(k, FEW_PLACES)),
+    )
     for draw in range(scores.shape[0]):
         row, count = scores[draw], 0
         for g in range(limits.shape[0]):
@@ -204,7 +258,9 @@ def count_partition(scores, members, first, limits, k, hits):
                 count += 1
         threshold = -math.inf
         if k < count:
-            threshold = last_of(values[:count], best) if k <= FEW_PLACES else kth_largest(values[:count], k)
+            threshold = (
+                last_of(values[:count], best) if k <= FEW_PLACES else kth_largest(values[:count], k)
+            )
         left = k
         for i in range(n):
             if kept[i] and row[i] > threshold:
@@ -217,14 +273,22 @@ def count_partition(scores, members, first, limits, k, hits):
 
 
 WIDTH = 2.0  # standard errors
-TIE = 2.0**-36  # scores that agree to this part of the largest are tied: what rounding can do to equal means and widths
-DRAWS, DRAWN_SCORES = 500, 4 * 10**6  # draws of `probability` where counting needs no oracle, but fewer (at least 50) for many arms
+TIE = (
+    2.0**-36
+    # scores that agree to this part of the largest are tied: what rounding can do to equal means
+    # and widths
+)
+DRAWS, DRAWN_SCORES = (
+    500,
+    4 * 10**6,
+)  # draws of `probability` where counting needs no oracle, but fewer (at least 50) for many arms
 ASKED = 100  # draws where each asks the oracle
 CHUNK = 2**16  # scores drawn together, which stay in the second cache
 
 
 class SetPolicy(Policy):
-    """The base of policies over sets, which differ in how they score arms: `_scoring`, with `ties` for how equal scores are told apart."""
+    """The base of policies over sets, which differ in how they score arms: `_scoring`, with `ties`
+    for how equal scores are told apart."""
 
     def _scoring(self, state, context, rng):
         raise TypeError(f"{type(self).__name__} needs the method _scoring.")
@@ -238,7 +302,9 @@ class SetPolicy(Policy):
         return learn_set(state, context, action, reward)
 
     def propensity(self, state, context, action, rng, draws=None):
-        return inclusion(self, state, context, action, self._scoring(state, context, rng), rng, draws)
+        return inclusion(
+            self, state, context, action, self._scoring(state, context, rng), rng, draws
+        )
 
     def grow(self, state, arms):
         return longer_state(state, arms)
@@ -259,7 +325,9 @@ class SetPolicy(Policy):
 class Optimistic(SetPolicy):
     """Parameters of optimism for sets (see `C2UCB`)."""
 
-    alpha: Given[float | Literal["theory"] | None, float] = real(default=None, words=("theory",), least=0, none="from width")
+    alpha: Given[float | Literal["theory"] | None, float] = real(
+        default=None, words=("theory",), least=0, none="from width"
+    )
     width: float = real(default=WIDTH, least=0)
     lam: float = real(default=1.0, above=0)
     delta: float = real(default=0.1, above=0, below=1)
@@ -273,9 +341,11 @@ class Optimistic(SetPolicy):
 
 
 class GaussianPrior(SetPolicy):
-    """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise variance noise^2.
+    """Parameters of the Kalman form (Wen, Kveton, Ashkan 2015): prior N(0, prior_scale^2 I), noise
+    variance noise^2.
 
-    Where the noise is learned the prior is in its units, N(0, noise^2 prior_scale^2 I): a normal-inverse-gamma model.
+    Where the noise is learned the prior is in its units, N(0, noise^2 prior_scale^2 I): a
+    normal-inverse-gamma model.
     """
 
     prior_scale: float = real(default=1.0, above=0)
@@ -313,43 +383,76 @@ class KnowsSetting(Protocol):
 
 
 def new_setting(arms: Arms) -> Setting:
-    """The arms and the oracle as choosing needs them. Refuses an oracle that can never be satisfied."""
+    """The arms and the oracle as choosing needs them. Refuses an oracle that can never be
+    satisfied."""
     size = set_size(arms.oracle, arms.number)
     if size > arms.number:
-        raise ValueError(f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; lower k or add arms.")
-    return Setting(arms.features, arms.blocks, cast(Oracle, arms.oracle), size, arms.number, arms.horizon)
+        raise ValueError(
+            f"oracle = {arms.oracle!r} chooses {size} arms, but there "
+            f"are only "
+            f"{arms.number}; "
+            f"lower k or add arms."
+        )
+    return Setting(
+        arms.features, arms.blocks, cast(Oracle, arms.oracle), size, arms.number, arms.horizon
+    )
 
 
 def new_state(arms: Arms, lam: float, intercept: bool = False) -> RidgeSetState:
-    """State without data. Refuses arms without features, and an oracle that can never be satisfied."""
+    """State without data. Refuses arms without features, and an oracle that can never be
+    satisfied."""
     setting = new_setting(arms)
     if arms.dimension < 1:
-        raise ValueError("arms = a number without features; pass (N, d) features, or dimension=d with new features every round.")
+        raise ValueError(
+            "arms = a number without features; pass (N, d) features, or "
+            "dimension=d "
+            "with new "
+            "features every round."
+        )
     if arms.features is not None:
         check_features("arms", arms.features, lam)
     column = 0.0 if arms.features is None else size_of(arms.features)
-    return RidgeSetState(new_batch_ridge(arms.blocks, arms.dimension, lam, intercept, column if intercept else 0.0), setting)
+    return RidgeSetState(
+        new_batch_ridge(arms.blocks, arms.dimension, lam, intercept, column if intercept else 0.0),
+        setting,
+    )
 
 
 def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> RidgeSetState:
-    """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior variance."""
+    """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior
+    variance."""
     intercept = math.isnan(policy.noise) if policy.intercept < 0 else bool(policy.intercept)
-    return new_state(arms, ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2, intercept)
+    return new_state(
+        arms,
+        ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2,
+        intercept,
+    )
 
 
 def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> RidgeSetState:
-    """State without data for a width that is `fixed`, the theory's (below 0), or NaN: from the data, by default with an intercept."""
+    """State without data for a width that is `fixed`, the theory's (below 0), or NaN: from the
+    data, by default with an intercept."""
     if fixed < 0 and policy.intercept > 0:
         raise ValueError(
-            f'intercept = True draws a constant to the mean of the rewards, of which the proof of {name} = "theory" knows nothing; leave '
+            f"intercept = True draws a constant to the mean of the rewards, of "
+            f"which the "
+            f"proof of "
+            f'{name} = "theory" '
+            f"knows nothing; leave "
             "intercept out."
         )
-    return new_state(arms, policy.lam, math.isnan(fixed) if policy.intercept < 0 else bool(policy.intercept))
+    return new_state(
+        arms, policy.lam, math.isnan(fixed) if policy.intercept < 0 else bool(policy.intercept)
+    )
 
 
 def noise_now(policy: GaussianPrior, state: RidgeSetState, solved: RidgeSolution) -> float:
     """The noise's standard deviation, given or learned."""
-    return batch_scale(state.model, solved, policy.noise) if math.isnan(policy.noise) else float(policy.noise)
+    return (
+        batch_scale(state.model, solved, policy.noise)
+        if math.isnan(policy.noise)
+        else float(policy.noise)
+    )
 
 
 def admit_features(policy: Policy, state: RidgeSetState, context: Context) -> None:
@@ -359,7 +462,8 @@ def admit_features(policy: Policy, state: RidgeSetState, context: Context) -> No
 
 
 def longer_state(state: RidgeSetState, arms: Arms) -> RidgeSetState:
-    """The same regression over a longer list of arms; the constant column is that of all of them."""
+    """The same regression over a longer list of arms; the constant column is that of all of
+    them."""
     fresh = new_state(arms, state.model.lam, state.model.intercept)
     return RidgeSetState(state.model._replace(column=fresh.model.column), fresh.setting)
 
@@ -372,17 +476,26 @@ def features_of(state: RidgeSetState, context: Context) -> np.ndarray:
     return state.setting.features
 
 
-def predictions(state: RidgeSetState, context: Context) -> tuple[np.ndarray, np.ndarray, RidgeSolution]:
-    """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `settle` found for them; means are less `solved.zero`."""
+def predictions(
+    state: RidgeSetState, context: Context
+) -> tuple[np.ndarray, np.ndarray, RidgeSolution]:
+    """theta'x and ||x||_{V^-1} of every arm, by the data so far, and what `settle` found for them;
+    means are less `solved.zero`."""
     features = features_of(state, context)
     solved = settle(state.model, features)
     return *predict_settled(solved, features), solved
 
 
 def best_set(
-    state: KnowsSetting, context: Context, scores: np.ndarray, ties: int, rng: np.random.Generator, zero: float = 0.0
-) -> np.ndarray:  # fmt: skip
-    """The oracle's set for these scores, which are less `zero`; ties by index (0), or at random (1)."""
+    state: KnowsSetting,
+    context: Context,
+    scores: np.ndarray,
+    ties: int,
+    rng: np.random.Generator,
+    zero: float = 0.0,
+) -> np.ndarray:
+    """The oracle's set for these scores, which are less `zero`; ties by index (0), or at random
+    (1)."""
     top = np.abs(scores if context.eligible is None else scores[context.eligible]).max()
     grid = TIE * top if top > 0 else 1.0
     rounded = np.rint(scores / grid) * grid
@@ -391,27 +504,42 @@ def best_set(
     return choose(state.setting.oracle, rounded + zero if zero else rounded, context.eligible)
 
 
-def learn_set(state: RidgeSetState, context: Context, action: np.ndarray, reward: np.ndarray) -> RidgeSetState:
+def learn_set(
+    state: RidgeSetState, context: Context, action: np.ndarray, reward: np.ndarray
+) -> RidgeSetState:
     """V += sum x x', b += sum r x over the arms whose rewards have come in."""
-    learn_batch(state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward))
+    learn_batch(
+        state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward)
+    )
     return state
 
 
-def radius(state: RidgeSetState, delta: float, noise: float, theta_bound: float, lam: float) -> float:
-    """beta_t(delta) = noise sqrt(d ln((1 + k t / lam) / delta)) + sqrt(lam) theta_bound (Takemura & Ito 2019, section VI).
+def radius(
+    state: RidgeSetState, delta: float, noise: float, theta_bound: float, lam: float
+) -> float:
+    """beta_t(delta) = noise sqrt(d ln((1 + k t / lam) / delta)) + sqrt(lam) theta_bound (Takemura &
+    Ito 2019, section VI).
 
-    k t counts the rewards by the end of this round (those seen and a full set more), which is right under delay as well;
-    d is the dimension of all blocks together.
+    k t counts the rewards by the end of this round (those seen and a full set more), which is right
+    under delay as well; d is the dimension of all blocks together.
     """
     d, observations = state.model.response.size, state.model.seen[0] + state.setting.size
-    return noise * math.sqrt(d * (math.log(1 + observations / lam) - math.log(delta))) + math.sqrt(lam) * theta_bound
+    return (
+        noise * math.sqrt(d * (math.log(1 + observations / lam) - math.log(delta)))
+        + math.sqrt(lam) * theta_bound
+    )
 
 
 def width_factor(policy: Optimistic, state: RidgeSetState, solved: RidgeSolution) -> float:
-    """alpha, by default width times the noise, or the confidence radius of this round where alpha = "theory"."""
+    """alpha, by default width times the noise, or the confidence radius of this round where alpha =
+    "theory"."""
     if math.isnan(policy.alpha):
         return float(policy.width * batch_scale(state.model, solved, policy.noise))
-    return float(policy.alpha) if policy.alpha >= 0 else radius(state, policy.delta, bounded(policy.noise), policy.theta_bound, policy.lam)
+    return (
+        float(policy.alpha)
+        if policy.alpha >= 0
+        else radius(state, policy.delta, bounded(policy.noise), policy.theta_bound, policy.lam)
+    )
 
 
 class BreaksTies(Protocol):
@@ -428,17 +556,27 @@ class Scoring(NamedTuple):
     """This round's scores and what is known of their distribution."""
 
     mean: np.ndarray  # (N,) theta'x
-    width: np.ndarray | Callable[[], np.ndarray]  # (N,) half-width shown in the explanation, or what computes it where chances need none
+    width: (
+        np.ndarray | Callable[[], np.ndarray]
+    )  # (N,) half-width shown in the explanation, or what computes it where chances need none
     score: np.ndarray | None  # (N,) the certain scores; None: they are drawn
     draw: Callable[[int], np.ndarray] = no_draws  # (draws, N) scores
-    law: tuple[str, np.ndarray, np.ndarray] | None = None  # name, location and spread of independent scores
+    law: tuple[str, np.ndarray, np.ndarray] | None = (
+        None  # name, location and spread of independent scores
+    )
     zero: float = 0.0  # what mean, score and law are less of
 
 
 def chances(
-    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
+    policy: BreaksTies,
+    state: KnowsSetting,
+    context: Context,
+    scoring: Scoring,
+    rng: np.random.Generator,
+    draws: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray] | Sampled:
-    """The chance of every arm to be in the set, exact where it is certain or cheap to integrate, else by Monte Carlo; standard errors."""
+    """The chance of every arm to be in the set, exact where it is certain or cheap to integrate,
+    else by Monte Carlo; standard errors."""
     N, oracle = scoring.mean.size, state.setting.oracle
     exact = _exact(state, context, scoring.law) if scoring.law is not None else None
     if exact is not None:
@@ -448,11 +586,17 @@ def chances(
         probability[best_set(state, context, scoring.score, policy.ties, rng, scoring.zero)] = 1.0
         return probability, np.zeros(N)
     if draws is None:
-        draws = int(min(DRAWS, max(50, DRAWN_SCORES // N))) if isinstance(oracle, (TopK, Partition)) else ASKED
+        draws = (
+            int(min(DRAWS, max(50, DRAWN_SCORES // N)))
+            if isinstance(oracle, (TopK, Partition))
+            else ASKED
+        )
     hits, left = np.zeros(N), draws
     while left:
         number = min(left, max(1, CHUNK // N))
-        scores = scoring.draw(number) if scoring.score is None else np.tile(scoring.score, (number, 1))
+        scores = (
+            scoring.draw(number) if scoring.score is None else np.tile(scoring.score, (number, 1))
+        )
         hits += hits_of_draws(policy, state, context, scores, rng, scoring.zero)
         left -= number
     probability = hits / draws
@@ -460,9 +604,15 @@ def chances(
 
 
 def hits_of_draws(
-    policy: BreaksTies, state: KnowsSetting, context: Context, scores: np.ndarray, rng: np.random.Generator, zero: float
+    policy: BreaksTies,
+    state: KnowsSetting,
+    context: Context,
+    scores: np.ndarray,
+    rng: np.random.Generator,
+    zero: float,
 ) -> np.ndarray:
-    """(N,) how many rows of scores (draws, N), which are overwritten, have each arm in what `best_set` makes of them."""
+    """(N,) how many rows of scores (draws, N), which are overwritten, have each arm in what
+    `best_set` makes of them."""
     hits, oracle = np.zeros(scores.shape[1]), state.setting.oracle
     arms = np.arange(hits.size) if context.eligible is None else np.flatnonzero(context.eligible)
     values = scores if arms.size == hits.size else np.ascontiguousarray(scores[:, arms])
@@ -492,8 +642,11 @@ def hits_of_draws(
     return hits
 
 
-def on_grid(scores: np.ndarray, grid: np.ndarray, ties: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows of scores, overwritten, in multiples of each one's grid, rounded; equal ones are set apart at random where ties are (1)."""
+def on_grid(
+    scores: np.ndarray, grid: np.ndarray, ties: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Rows of scores, overwritten, in multiples of each one's grid, rounded; equal ones are set
+    apart at random where ties are (1)."""
     scores /= grid[:, None]
     np.rint(scores, out=scores)
     if ties:
@@ -502,28 +655,48 @@ def on_grid(scores: np.ndarray, grid: np.ndarray, ties: int, rng: np.random.Gene
 
 
 def inclusion(
-    policy: BreaksTies, state: KnowsSetting, context: Context, action: np.ndarray, scoring: Scoring, rng: np.random.Generator,
+    policy: BreaksTies,
+    state: KnowsSetting,
+    context: Context,
+    action: np.ndarray,
+    scoring: Scoring,
+    rng: np.random.Generator,
     draws: int | None = None,
-) -> tuple[np.ndarray, np.ndarray] | Sampled:  # fmt: skip
-    """(k,) chance that each arm of a set is chosen now, and its standard error. draws: as many stand behind chances that are not exact."""
+) -> tuple[np.ndarray, np.ndarray] | Sampled:
+    """(k,) chance that each arm of a set is chosen now, and its standard error. draws: as many
+    stand behind chances that are not exact."""
     stated = chances(policy, state, context, scoring, rng, draws)
     probability, error = map(np.asarray, stated)
     behind = draws_of(stated)
-    return (probability[action], error[action]) if behind is None else Sampled(probability[action], error[action], behind)
+    return (
+        (probability[action], error[action])
+        if behind is None
+        else Sampled(probability[action], error[action], behind)
+    )
 
 
 def report(
-    policy: BreaksTies, state: KnowsSetting, context: Context, scoring: Scoring, rng: np.random.Generator, draws: int | None = None
-) -> Explanation:  # fmt: skip
+    policy: BreaksTies,
+    state: KnowsSetting,
+    context: Context,
+    scoring: Scoring,
+    rng: np.random.Generator,
+    draws: int | None = None,
+) -> Explanation:
     """The explanation. draws: as many stand behind chances that are not exact."""
     drawn = scoring.draw(1)[0] if scoring.score is None else scoring.score
     chosen = best_set(state, context, drawn, policy.ties, rng, scoring.zero)
     width = scoring.width() if callable(scoring.width) else scoring.width
     mean, score = scoring.mean + scoring.zero, drawn + scoring.zero
     columns = {
-        "mean": mean, "width": width, "lower": mean - width, "upper": mean + width, "index": score, "score": score,
+        "mean": mean,
+        "width": width,
+        "lower": mean - width,
+        "upper": mean + width,
+        "index": score,
+        "score": score,
         "oracle_value": float(score[chosen].sum()),
-    }  # fmt: skip
+    }
     categories = getattr(state.setting.oracle, "categories", None)
     if categories is not None:
         columns["cluster"] = categories
@@ -531,7 +704,9 @@ def report(
     return columns | {"probability": probability, "probability_se": error}
 
 
-def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np.ndarray]) -> np.ndarray | None:
+def _exact(
+    state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np.ndarray]
+) -> np.ndarray | None:
     """Chances under top-k with independent scores, where the integral is cheap."""
     name, centre, spread = law
     open_ = np.ones(centre.size, dtype=np.bool_) if context.eligible is None else context.eligible
@@ -545,7 +720,8 @@ def _exact(state: KnowsSetting, context: Context, law: tuple[str, np.ndarray, np
     return probability
 
 
-# The base of policies that choose sets by counts: the state, arms that were never seen, verbs that are the same for all.
+# The base of policies that choose sets by counts: the state, arms that were never seen, verbs that
+# are the same for all.
 
 
 class CountState(NamedTuple):
@@ -554,7 +730,8 @@ class CountState(NamedTuple):
 
 
 def learn_counts(state: CountState, action: np.ndarray, reward: np.ndarray) -> CountState:
-    """Take in the rewards of several arms. A log may hold an arm m times, which stands for at least m rounds. O(N)."""
+    """Take in the rewards of several arms. A log may hold an arm m times, which stands for at least
+    m rounds. O(N)."""
     arms, counts = np.atleast_1d(action), state.counts
     times = np.bincount(arms, minlength=counts.pulls.size)
     counts.pulls[:] += times
@@ -564,9 +741,11 @@ def learn_counts(state: CountState, action: np.ndarray, reward: np.ndarray) -> C
 
 
 def unseen_first(state: CountState, index: np.ndarray) -> np.ndarray:
-    """Scores with which an oracle takes as many arms without a reward as a set can hold, and beside them the largest indices.
+    """Scores with which an oracle takes as many arms without a reward as a set can hold, and beside
+    them the largest indices.
 
-    index: (N,), read where an arm has been seen. One unseen arm more outweighs all that the other arms of two sets can differ by.
+    index: (N,), read where an arm has been seen. One unseen arm more outweighs all that the other
+    arms of two sets can differ by.
     """
     tried = state.counts.pulls > 0
     largest = np.abs(index[tried]).max(initial=0.0)
@@ -591,13 +770,15 @@ class CountingPolicy(Policy):
 
 
 class IndexPolicy(CountingPolicy):
-    """A policy with a parameter `ties` whose set is the oracle's answer to one index for each arm, which `_scoring` gives."""
+    """A policy with a parameter `ties` whose set is the oracle's answer to one index for each arm,
+    which `_scoring` gives."""
 
     def _scoring(self, state):
         raise TypeError(f"{type(self).__name__} needs the method _scoring.")
 
     def _lower(self, state):
-        """(N,) lower bounds of the means; by default as far below the mean as the index is above."""
+        """(N,) lower bounds of the means; by default as far below the mean as the index is
+        above."""
         return
 
     def select(self, state, context, rng):
@@ -611,4 +792,8 @@ class IndexPolicy(CountingPolicy):
         ranges = intervals(known.mean, known.width)
         if lower is not None:
             ranges["lower"] = lower
-        return report(self, state, context, known, rng, draws) | ranges | {"index": ranges["upper"], "pulls": state.counts.pulls.copy()}
+        return (
+            report(self, state, context, known, rng, draws)
+            | ranges
+            | {"index": ranges["upper"], "pulls": state.counts.pulls.copy()}
+        )

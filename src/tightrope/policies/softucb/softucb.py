@@ -1,20 +1,24 @@
-"""SoftUCB: a linear bandit whose choice is a softmax of how far each arm's upper bound clears the best lower bound.
+"""SoftUCB: a linear bandit whose choice is a softmax of how far each arm's upper bound clears the
+best lower bound.
 
-When to use it: linear rewards where exact propensities of every choice are needed, or where the width is to be learned from past
-trajectories by `train_softucb`, or online.
-The default width is in standard errors of the estimate, with the noise learned from the residuals: 1.25 where features are new in every
-round, 2 where arms stay. A slack has two widths in it, so that 1.25 does what LinUCB does with 2.5. Among arms that stay it follows a wrong
-one for good in 1 to 16 % of runs, which new features would end. beta = 1, the start of Algorithm 1, is too wide by a factor of three to ten
-for rewards in [0, 1]: while no arm is eliminated gamma is 0 and play is uniform, and the gradient of Eq 15 sees nothing but the widths,
-which push beta up; on ten classes of handwritten digits that is half of 4,000 rounds.
-Bound: 4 sqrt(2) beta sqrt(T d log(1 + T/d)) pseudo-regret where beta covers the truth (Theorem 1); none for the online rule.
-Features that change every round: Lemma 2 is about one round, so it holds as it stands where gamma comes from that round's slack, as
-"fresh" does; the slack of the round before is that of other arms, so "lagged" is fresh there. Theorem 1 sums the lemma's
-regret of a round over the widths, whose sum is bounded for any sequence of features: it keeps its form, with one beta for all rounds.
-Source: Yang & Toni 2020, "Differentiable linear bandit algorithm", Algorithm 1, Eqs 6-9, Lemma 2 and Eqs 13-15.
-Deviations: gamma = 0 where Eq 9 is negative or no arm is eliminated; beta is kept >= beta_min, for beta = 0 leaves no slack to
-divide by; the paper's delta of Eq 9 is called mass. shared=False keeps a theta for each arm.
-Per round: that of LinUCB, with new features twice, plus K exponentials (2 K when online).
+When to use it: linear rewards where exact propensities of every choice are needed, or where the
+width is to be learned from past trajectories by `train_softucb`, or online. The default width is in
+standard errors of the estimate, with the noise learned from the residuals: 1.25 where features are
+new in every round, 2 where arms stay. A slack has two widths in it, so that 1.25 does what LinUCB
+does with 2.5. Among arms that stay it follows a wrong one for good in 1 to 16 % of runs, which new
+features would end. beta = 1, the start of Algorithm 1, is too wide by a factor of three to ten for
+rewards in [0, 1]: while no arm is eliminated gamma is 0 and play is uniform, and the gradient of Eq
+15 sees nothing but the widths, which push beta up; on ten classes of handwritten digits that is
+half of 4,000 rounds. Bound: 4 sqrt(2) beta sqrt(T d log(1 + T/d)) pseudo-regret where beta covers
+the truth (Theorem 1); none for the online rule. Features that change every round: Lemma 2 is about
+one round, so it holds as it stands where gamma comes from that round's slack, as "fresh" does; the
+slack of the round before is that of other arms, so "lagged" is fresh there. Theorem 1 sums the
+lemma's regret of a round over the widths, whose sum is bounded for any sequence of features: it
+keeps its form, with one beta for all rounds. Source: Yang & Toni 2020, "Differentiable linear
+bandit algorithm", Algorithm 1, Eqs 6-9, Lemma 2 and Eqs 13-15. Deviations: gamma = 0 where Eq 9 is
+negative or no arm is eliminated; beta is kept >= beta_min, for beta = 0 leaves no slack to divide
+by; the paper's delta of Eq 9 is called mass. shared=False keeps a theta for each arm. Per round:
+that of LinUCB, with new features twice, plus K exponentials (2 K when online).
 """
 
 import math
@@ -34,8 +38,15 @@ from ...numerics.ridge import Ridge, new_model, predict
 from ...numerics.states import grown
 from ..bases import RegressionPolicy
 
-WIDTH, WIDTH_OF_FIXED = 1.25, 2.0  # standard errors; the slack of an arm has two of them. Where features are new in every round, and not
-LARGEST_GAMMA = 1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
+WIDTH, WIDTH_OF_FIXED = (
+    1.25,
+    2.0,
+    # standard errors; the slack of an arm has two of them. Where features are new in every round,
+    # and not
+)
+LARGEST_GAMMA = (
+    1e300  # gamma where no slack is left; its product with any difference of slacks is 0 or -inf
+)
 
 
 class SoftUCBState(NamedTuple):
@@ -48,12 +59,15 @@ class SoftUCBState(NamedTuple):
     width: Scratch  # (K,) ||x||_{V^-1}
     slack: Scratch  # (K,) S
     weight: Scratch  # (K,) exp(gamma (S - max S)), 0 where not eligible
-    measured: Scratch  # (2,) round, from 1 on, that width and slack were measured in for all arms as they stay, and the most slack
+    # (2,) round, from 1 on, that width and slack were measured in for all arms as they stay, and
+    # the most slack
+    measured: Scratch
 
 
 @policy("features", "contexts", paper="Yang & Toni 2020")
 class SoftUCB(RegressionPolicy):
-    """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with gamma S as its exponent.
+    """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with
+    gamma S as its exponent.
 
     Parameters
     ----------
@@ -116,14 +130,34 @@ class SoftUCB(RegressionPolicy):
     def init(self, arms):
         horizon = self.horizon if self.horizon > 0 else arms.horizon
         if self.online and horizon is None:
-            raise ValueError("horizon is missing, but online=True needs the number of rounds T; pass horizon=T to SoftUCB or to Session.")
+            raise ValueError(
+                "horizon is missing, but online=True needs the number of rounds "
+                "T; pass "
+                "horizon=T "
+                "to SoftUCB or to Session."
+            )
         zeros = [np.zeros(arms.number) for _ in range(3)]
         usual = WIDTH if arms.features is None else WIDTH_OF_FIXED
-        start = self.beta if not math.isnan(self.beta) else usual if math.isnan(self.width) else self.width
+        start = (
+            self.beta
+            if not math.isnan(self.beta)
+            else usual
+            if math.isnan(self.width)
+            else self.width
+        )
         beta = np.array([max(start, self.beta_min)])
         intercept = math.isnan(self.beta) if self.intercept < 0 else bool(self.intercept)
         model = new_model(arms, self.lam, shared=self.shared, intercept=intercept)
-        return SoftUCBState(model, new_noise(), float(horizon or 0), beta, np.zeros(2), np.zeros(3), *zeros, np.zeros(2))
+        return SoftUCBState(
+            model,
+            new_noise(),
+            float(horizon or 0),
+            beta,
+            np.zeros(2),
+            np.zeros(3),
+            *zeros,
+            np.zeros(2),
+        )
 
     @jit
     def select(self, state, context, rng):
@@ -145,7 +179,13 @@ class SoftUCB(RegressionPolicy):
 
     def grow(self, state, arms):
         width, slack, weight = (np.zeros(arms.number) for _ in range(3))
-        return state._replace(**grown(state, arms, self.lam), width=width, slack=slack, weight=weight, measured=np.zeros(2))
+        return state._replace(
+            **grown(state, arms, self.lam),
+            width=width,
+            slack=slack,
+            weight=weight,
+            measured=np.zeros(2),
+        )
 
     def explain(self, state, context, rng):
         predict(state.model, context)
@@ -156,7 +196,9 @@ class SoftUCB(RegressionPolicy):
             slope = inverse_temperature_slope(state, context, gamma) if self.full_gradient else 0.0
         total = soften(state, context, gamma, peak)
         beta, slack = float(current_beta(self, state)), state.slack.copy()
-        in_upper = (slack >= 0.0) & (np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible)
+        in_upper = (slack >= 0.0) & (
+            np.ones(slack.size, dtype=np.bool_) if context.eligible is None else context.eligible
+        )
         report = intervals(state.noise.sums[0].origin + state.model.mean, beta * state.width)
         return report | {
             "index": slack,
@@ -181,7 +223,8 @@ def current_beta(policy, state):
 
 @lean
 def measure(policy, state, context):
-    """Fill width, slack (Eqs 6, 7, as UCB_i - max_j LCB_j) and weight (LCB) and return the most slack."""
+    """Fill width, slack (Eqs 6, 7, as UCB_i - max_j LCB_j) and weight (LCB) and return the most
+    slack."""
     beta, mean, square, width, slack, lower = (
         current_beta(policy, state),
         state.model.mean,
@@ -198,18 +241,27 @@ def measure(policy, state, context):
     for k in range(width.shape[0]):
         slack[k] -= best
     peak = largest(slack, context.eligible)
-    state.measured[0] = state.sums[0] + 1.0 if context.features is None and context.eligible is None else 0.0
+    state.measured[0] = (
+        state.sums[0] + 1.0 if context.features is None and context.eligible is None else 0.0
+    )
     state.measured[1] = peak
     return peak
 
 
 @lean
 def measure_again(policy, state, context):
-    """The most slack of the round that a reward is of, with its widths and slacks, which may be those of the last choice.
+    """The most slack of the round that a reward is of, with its widths and slacks, which may be
+    those of the last choice.
 
-    Only where the arms stay and nothing was learned since; weight holds the lower bounds if they were measured, and else the softmax.
+    Only where the arms stay and nothing was learned since; weight holds the lower bounds if they
+    were measured, and else the softmax.
     """
-    if context.features is None and context.eligible is None and state.measured[0] == state.sums[0] + 1.0 and not policy.full_gradient:
+    if (
+        context.features is None
+        and context.eligible is None
+        and state.measured[0] == state.sums[0] + 1.0
+        and not policy.full_gradient
+    ):
         return state.measured[1]
     predict(state.model, context)
     return measure(policy, state, context)
@@ -217,7 +269,8 @@ def measure_again(policy, state, context):
 
 @lean
 def is_fresh(policy, context):
-    """Whether gamma comes from this round's slack: also where the arms of the round before were others."""
+    """Whether gamma comes from this round's slack: also where the arms of the round before were
+    others."""
     return policy.timing == 1 or context.features is not None
 
 
@@ -238,7 +291,8 @@ def inverse_temperature(policy, state, context, peak):
 
 @lean
 def inverse_temperature_slope(state, context, gamma):
-    """Derivative of gamma by beta, from phi = w + w_* of the arm with the most slack. Call after `measure`, before `soften`."""
+    """Derivative of gamma by beta, from phi = w + w_* of the arm with the most slack. Call after
+    `measure`, before `soften`."""
     if gamma == 0.0 or gamma == LARGEST_GAMMA:
         return 0.0
     top, leader = argmax(state.slack, context.eligible), argmax(state.weight, context.eligible)
@@ -259,7 +313,8 @@ def soften(state, context, gamma, peak):
 
 @lean
 def score(state, gamma, slope, total):
-    """A_t of Eq 13: the derivative of sum_i p_i mu_i by beta, = Cov_p(mu, gamma w + slope S). The common part of phi drops out."""
+    """A_t of Eq 13: the derivative of sum_i p_i mu_i by beta, = Cov_p(mu, gamma w + slope S). The
+    common part of phi drops out."""
     mean_mu, mean_exponent, product = 0.0, 0.0, 0.0
     for k in range(state.weight.shape[0]):
         if state.weight[k] > 0.0:
@@ -276,7 +331,11 @@ def fill_weights(policy, state, context):
     """Fill weight with this round's softmax before normalisation and return its sum."""
     predict(state.model, context)
     peak = measure(policy, state, context)
-    gamma = inverse_temperature(policy, state, context, peak) if is_fresh(policy, context) else state.gamma[0]
+    gamma = (
+        inverse_temperature(policy, state, context, peak)
+        if is_fresh(policy, context)
+        else state.gamma[0]
+    )
     return soften(state, context, gamma, peak)
 
 
@@ -302,7 +361,9 @@ def learn_width_and_model(policy, state, context, action, reward):
         if is_fresh(policy, context):
             current = score(state, fresh, slope, soften(state, context, fresh, peak))
         else:
-            current = score(state, state.gamma[0], state.gamma[1], soften(state, context, state.gamma[0], peak))
+            current = score(
+                state, state.gamma[0], state.gamma[1], soften(state, context, state.gamma[0], peak)
+            )
         widths = 0.0
         for k in range(state.width.shape[0]):
             widths += state.width[k]
@@ -327,17 +388,27 @@ def status(policy: SoftUCB, state: SoftUCBState, beta: float) -> str:
         return "fixed"
     d = state.model.features.shape[1]
     noise = reported_noise(policy.noise, learns(policy), state.noise, state.model)
-    theory = horizon_radius(noise, policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound)
+    theory = horizon_radius(
+        noise, policy.delta, d, int(state.horizon), policy.lam, policy.theta_bound
+    )
     return diverged(beta, theory, policy.eta) if beta > 2.0 * theory else "learning"
 
 
 def diverged(beta: float, theory: float, eta: float) -> str:
     """The message where beta left the range that any theory asks for."""
-    return f"diverged: beta = {beta:.3g} is above {2 * theory:.3g}, twice the beta of Eq 5; lower eta (now {eta:g}) or step."
+    return (
+        f"diverged: beta = {beta:.3g} is above {2 * theory:.3g}, twice the "
+        f"beta of Eq "
+        f"5; lower "
+        f"eta (now {eta:g}) or step."
+    )
 
 
 def example():
     return [
-        SoftUCB(), SoftUCB(online=True), SoftUCB(beta=1.0), SoftUCB(beta=0.5, online=True, timing="fresh", full_gradient=True),
+        SoftUCB(),
+        SoftUCB(online=True),
+        SoftUCB(beta=1.0),
+        SoftUCB(beta=0.5, online=True, timing="fresh", full_gradient=True),
         SoftUCB(beta=1.0, online=True),
-    ]  # fmt: skip
+    ]

@@ -38,8 +38,21 @@ def upgrade() -> None:
     )
     op.create_index("events_of_decision", "events", ["experiment", "key"])
     decided, subject = sa.text("kind = 'decided'"), sa.text("subject IS NOT NULL")
-    op.create_index("one_decision", "events", ["experiment", "key"], unique=True, sqlite_where=decided, postgresql_where=decided)
-    op.create_index("events_of_subject", "events", ["experiment", "subject"], sqlite_where=subject, postgresql_where=subject)
+    op.create_index(
+        "one_decision",
+        "events",
+        ["experiment", "key"],
+        unique=True,
+        sqlite_where=decided,
+        postgresql_where=decided,
+    )
+    op.create_index(
+        "events_of_subject",
+        "events",
+        ["experiment", "subject"],
+        sqlite_where=subject,
+        postgresql_where=subject,
+    )
     op.create_table(
         "snapshots",
         sa.Column("experiment", sa.Integer, sa.ForeignKey("experiments.id"), nullable=False),
@@ -60,7 +73,11 @@ def upgrade() -> None:
         sa.Column("revoked", sa.BigInteger),
         sa.Column("experiments", sa.Text),
     )
-    op.create_table("secrets", sa.Column("name", sa.String(40), primary_key=True), sa.Column("value", sa.LargeBinary, nullable=False))
+    op.create_table(
+        "secrets",
+        sa.Column("name", sa.String(40), primary_key=True),
+        sa.Column("value", sa.LargeBinary, nullable=False),
+    )
     op.create_table(
         "sessions",
         sa.Column("digest", sa.LargeBinary, primary_key=True),
