@@ -229,7 +229,7 @@ def forbidden(kind, array, policy, arms):
     if np.isfinite(least) and array.dtype.kind != "u":
         yield from (least - 1, -(10**9))
     if np.isfinite(most):
-        yield from (most + 1,) if most < 2**62 else (2**62 + 2**20,)
+        yield most + 1 if most < 2**62 else 2 * most if array.dtype.kind == "f" else 2**62 + 2**20
     if kind.whole and array.dtype.kind == "f":
         yield 0.5
     if kind.derived and array.size:

@@ -596,6 +596,9 @@ Count: TypeAlias = Annotated[np.ndarray, Kind(finite=True, least=0.0, noun="coun
 NonNegative: TypeAlias = Annotated[np.ndarray, Kind(finite=True, least=0.0)]
 """Finite numbers that are not negative."""
 
+Squarable: TypeAlias = Annotated[np.ndarray, Kind(finite=True, least=0.0, most=1e150)]
+"""Numbers that are not negative and whose squares are finite."""
+
 RewardSum: TypeAlias = Annotated[np.ndarray, Kind(finite=True, rewards="pulls")]
 """Sums of as many rewards as the field `pulls` says, in the policy's range; declare sums that are
 weighted by importance as `Finite`."""

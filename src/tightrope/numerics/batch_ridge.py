@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.kernels import lean
-from ..core.fields import Count, Finite, NonNegative
+from ..core.fields import Count, Finite, Squarable
 from .linalg import OUT_OF_DIGITS, PIVOT_TOLERANCE, check_digits
 from .noise import DIGITS, PRIOR, Noise, enter_all, new_noise
 from .ridge import REFRESH, mean_square, size_of
@@ -39,7 +39,7 @@ class BatchRidge(NamedTuple):
     sums: Finite  # (M,) their sums, less the origin
     noise: Noise  # its residual is not kept: `settle` has it from the sums
     # (1,) c, the constant column; 0: of rows that are new in every round, see `column_of`
-    column: NonNegative
+    column: Squarable
     # whether every block has a constant column, whose coefficient is drawn to the mean of all
     # rewards
     intercept: bool

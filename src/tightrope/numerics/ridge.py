@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..compiled.kernels import jit, lean, returns_views
-from ..core.fields import Count, Derived, Extended, Finite, NonNegative, RewardSum, Scratch
+from ..core.fields import Count, Derived, Extended, Finite, RewardSum, Scratch, Squarable
 from ..core.policy import verb
 from ..core.verbs import Arms, Context, allowed, value_or
 from .counts import argmax
@@ -471,7 +471,7 @@ class ArmRidge(NamedTuple):
     # (6,) what `penalty` and `regained` are made of, see `measure`; kept by `learn`, where they
     # cost little
     parts: Finite
-    column: NonNegative  # (1,) c, the constant column
+    column: Squarable  # (1,) c, the constant column
     centre: Finite  # (1,) m, what an intercept is drawn to
     intercept: bool  # whether the last column is constant
 
@@ -684,7 +684,7 @@ class ContextRidge(NamedTuple):
     factor: Finite  # (d, d) as in FeatureRidge
     keeps_factor: bool
     row: Scratch  # (d,) an arm's features, with the constant column
-    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    column: Squarable  # (1,) c, the constant column; 0: not known before the first reward
     centre: Finite  # (1,) m, what an intercept is drawn to
     # whether the last column is constant; theta and response are those of an intercept that is
     # drawn to 0
@@ -818,7 +818,7 @@ class DisjointRidge(NamedTuple):
     # (K, 6) what `penalty` and `regained` are sums of, see `measure`; a reward changes one arm's
     parts: Finite
     row: Scratch  # (d,) an arm's features, with the constant column
-    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    column: Squarable  # (1,) c, the constant column; 0: not known before the first reward
     centre: Finite  # (1,) m, what the intercepts of all arms are drawn to
     # whether the last column is constant; theta and response are those of intercepts that are drawn
     # to 0
@@ -1040,7 +1040,7 @@ class FadingRidge(NamedTuple):
     side: Finite  # (d,) last column of V^-1
     anchored: Scratch  # (d,) theta with an intercept that is drawn to m / c
     row: Scratch  # (d,) an arm's features, with the constant column
-    column: NonNegative  # (1,) c, the constant column; 0: not known before the first reward
+    column: Squarable  # (1,) c, the constant column; 0: not known before the first reward
     centre: Finite  # (1,) m, what an intercept is drawn to
     # whether the last column is constant; theta and response are those of an intercept that is
     # drawn to 0
@@ -1235,7 +1235,7 @@ class FeatureRidge(NamedTuple):
     projection: Scratch  # (K,)
     base: Finite  # (K,) mean with an intercept that is drawn to 0; not used without one
     side: Finite  # (K,) X V^-1 e, e the last unit vector
-    column: NonNegative  # (1,) c, the constant column
+    column: Squarable  # (1,) c, the constant column
     centre: Finite  # (1,) m, what an intercept is drawn to
     # whether the last column is constant; theta is that of an intercept that is drawn to 0
     intercept: bool
