@@ -74,8 +74,8 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(wheel, tmp_path):
 
 def test_the_wheel_holds_all_that_the_package_reads_and_nothing_else(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
-    tracked = run("git", "ls-files", "src/tightrope", cwd=ROOT).split()
-    assert {f"tightrope/{name.removeprefix('src/tightrope/')}" for name in tracked} == {
+    tracked = run("git", "ls-files", "src", cwd=ROOT).split()
+    assert {name.removeprefix("src/") for name in tracked} == {
         name for name in held if ".dist-info/" not in name
     }
 
