@@ -3,8 +3,8 @@
 The commit's sources are laid out beside these, and each tree has a process of its own. The kernels
 of `CHECKED` in `benchmarks/speed.py` are played in short runs, in turn here and there, and the best
 run of each counts: what disturbs the machine disturbs both, and no speed of another processor is
-compared with. Fails where a kernel of this tree is below 0.8 of the commit's, after four more
-tries.
+compared with.
+Fails where a kernel of this tree is below 0.8 of the commit's, after four more tries.
 """
 
 import argparse

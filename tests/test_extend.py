@@ -511,7 +511,6 @@ def test_names_of_the_package_are_those_of_the_registry():
     assert {
         name for name, item in names.REGISTRY.items() if item.__module__.startswith("tightrope.")
     } <= set(tr.__all__)
-    assert set(tr.policies.__all__) - {"examples"} <= set(tr.__all__)
     assert {
         name
         for name, item in names.PROBLEMS.items()

@@ -93,7 +93,7 @@ def test_sections_name_every_parameter_and_attribute(name):
     said = sections(item)
     explained = named(said.get("Parameters", "")) | named(said.get("Attributes", ""))
     assert taken(item) <= explained, f"{name} does not explain {sorted(taken(item) - explained)}"
-    assert said[""].strip().splitlines()[0].endswith("."), "a summary in one line"
+    assert said[""].strip().split("\n\n")[0].endswith("."), "a purpose in one paragraph"
     for section in ("Parameters", "Attributes"):
         lines = [line for line in said.get(section, "").splitlines() if line.strip()]
         empty = [

@@ -35,10 +35,10 @@ class Claim:
     where there is none. kind: "value" (a number), "inequality" (at least, less than), "order" (this
     below that), "shape" (of a curve), "guarantee" (a theorem or a probability). not_shown: why no
     program can show it; data: which data it needs that nobody may share or that are not at hand, so
-    that rows on others are only shown; asymptotic: why no finite horizon can judge it; each "" for
-    the others. core_hours: of one core that would decide it, where runs are what is missing; price:
-    which runs these are. settings: what its rows vary, where they are one comparison in several
-    settings and not its parts.
+    that rows on others are only shown;
+    asymptotic: why no finite horizon can judge it; each "" for the others. core_hours: of one core
+    that would decide it, where runs are what is missing; price: which runs these are. settings:
+    what its rows vary, where they are one comparison in several settings and not its parts.
     """
 
     key: str

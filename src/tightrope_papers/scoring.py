@@ -297,7 +297,8 @@ def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) ->
     place and the first.
 
     Reproduced: the whole is below 0 by `margin` standard errors and no step is above 0 by them.
-    Partly: the whole alone is below 0. Undecided: the whole is no further from 0 than that.
+    Partly: the whole alone is below 0.
+    Undecided: the whole is no further from 0 than that.
     """
     rising = [place for place, step in enumerate(steps, start=1) if step.value > margin * step.se]
     sure = _clear(whole.value, whole.se, margin)
@@ -371,9 +372,9 @@ def in_most_draws(gaps: ArrayLike, noise: float, *, tail: float = 0.05) -> Judge
     """An order on an extreme of random worlds, over draws of them.
 
     gaps: what should be below 0, one for each draw. noise: the standard error of such a value,
-    infinite where there is one run of a world. Reproduced: below 0 in at least a share 1 - `tail`
-    of the draws. Partly: in at least `tail` of them. Undecided: where the noise may have made that
-    range.
+    infinite where there is one run of a world.
+    Reproduced: below 0 in at least a share 1 - `tail` of the draws. Partly: in at least `tail` of
+    them. Undecided: where the noise may have made that range.
     """
     x = np.asarray(gaps, dtype=np.float64)
     share = float((x < 0).mean())

@@ -644,8 +644,8 @@ BELOW_ZERO = (
 
 def certificate(standing: JsonObject, history: History, key: bytes, issued: int) -> JsonObject:
     """A certificate of an experiment. standing: of the live one, see `commands.describe_standing`;
-    history: up to the same event. key: the private one that signs it. issued: microseconds since
-    1970."""
+    history: up to the same event.
+    key: the private one that signs it. issued: microseconds since 1970."""
     holdings, spec = standing["holdings"], standing["spec"]
     budget = None
     assumed = assumptions(holdings, history, standing["rollout"])

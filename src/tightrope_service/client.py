@@ -74,9 +74,10 @@ class Client:
     """One experiment of a service.
 
     url: such as "http://127.0.0.1:8080"; several, for processes on one database: where one does not
-    answer, or another one serves the experiment, that one is asked. key: one that may decide; what
-    changes an experiment needs one that may admin. experiment: its name. timeout: seconds for one
-    attempt. attempts: how often a request is sent before `Unavailable` is raised.
+    answer, or another one serves the experiment, that one is asked.
+    key: one that may decide; what changes an experiment needs one that may admin. experiment: its
+    name. timeout: seconds for one attempt. attempts: how often a request is sent before
+    `Unavailable` is raised.
 
     A refused request raises `Rejected`, a ValueError with the service's sentence. Safe to share
     between threads.
@@ -268,9 +269,9 @@ class Client:
     ) -> RemoteDecision:
         """Which arm to play. context: (K, d) features or {arm: features}, where they change; (d,)
         for one row that all arms are shown. Where the spec has features, a row is a dict of values
-        by name; None and NaN are missing. eligible: ids, or a mask of all arms. excluded: ids. id:
-        your own; else made here. deferred: counts only after `activate`. subject: whose data it is.
-        segments: values by the names of the spec."""
+        by name; None and NaN are missing. eligible: ids, or a mask of all arms.
+        excluded: ids. id: your own; else made here. deferred: counts only after `activate`.
+        subject: whose data it is. segments: values by the names of the spec."""
         question = self._question(
             id,
             context,
@@ -429,9 +430,11 @@ class Client:
         """The estimated reward of any policy.
 
         policy: as in a policy file of `tightrope evaluate`, such as {"policy": "LinTS"} with a
-        method, or {"probabilities": [0.5, 0.5]}. session: what Session.to_bytes wrote, judged at
-        its present state. method: "replay" or "simulate", for a policy that learns. options:
-        baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two minutes.
+        method, or {"probabilities": [0.5, 0.5]}.
+        session: what Session.to_bytes wrote, judged at its present state. method: "replay" or
+        "simulate", for a policy that learns.
+        options: baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two
+        minutes.
         """
         body: JsonObject = {} if policy is None else {"policy": dict(policy)}
         if session is not None:

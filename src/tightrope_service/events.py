@@ -219,14 +219,15 @@ class Decided(DecisionEvent):
     """An arm, or a set of arms, was chosen.
 
     arm: its number, or a list of them. name: its id, or a list. propensity, propensity_se: one
-    number, or one for each arm of a set. policy_version: rewards that the policy had learned.
-    deadline: when the window closes, in microseconds since 1970; None: never. rollout: in a mode
-    other than full. budget: the lower bound of the budget with this decision, in every WATCH-th one
-    and wherever it is lower than ever before. asked: the request without its id and without
-    defaults, {} for one that says nothing; after an erasure what is left of it. made: when it was
-    made by the clock, in microseconds since 1970, where the clock is behind the log's time; else
-    None. without_baseline: the round's baseline could not be played. draws: that the propensity was
-    sampled by; None: it is exact.
+    number, or one for each arm of a set.
+    policy_version: rewards that the policy had learned. deadline: when the window closes, in
+    microseconds since 1970; None: never.
+    rollout: in a mode other than full. budget: the lower bound of the budget with this decision, in
+    every WATCH-th one and wherever it is lower than ever before. asked: the request without its id
+    and without defaults, {} for one that says nothing; after an erasure what is left of it. made:
+    when it was made by the clock, in microseconds since 1970, where the clock is behind the log's
+    time; else None. without_baseline: the round's baseline could not be played. draws: that the
+    propensity was sampled by; None: it is exact.
     """
 
     kind = "decided"
@@ -453,9 +454,9 @@ SLACK = 1000  # deadlines of ended decisions that are kept at least
 
 class OpenDecision(NamedTuple):
     """A decision that waits for its reward. deadline: microseconds since 1970; None: it waits for
-    ever. deferred: it was not activated yet. seq: of the event that made it. shown: when it counts
-    as shown, so that it cannot be cancelled any more; None: when it is activated, or its window
-    closes."""
+    ever. deferred: it was not activated yet.
+    seq: of the event that made it. shown: when it counts as shown, so that it cannot be cancelled
+    any more; None: when it is activated, or its window closes."""
 
     deadline: int | None
     deferred: bool

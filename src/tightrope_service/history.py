@@ -601,8 +601,9 @@ class DecisionLine(NamedTuple):
 class OpenLine(NamedTuple):
     """An open decision. time: when it was made or activated. arms: that were played. left: those
     whose rewards are missing. number: it is the n-th decision. others: whether its round's baseline
-    was not what was played. mean: what that baseline earns, where it is known. segments: its values
-    by name. mask: ids of the arms that its request left out, in words; None: they were erased."""
+    was not what was played. mean: what that baseline earns, where it is known.
+    segments: its values by name. mask: ids of the arms that its request left out, in words; None:
+    they were erased."""
 
     time: int
     arms: tuple[str, ...]
@@ -1189,8 +1190,8 @@ class BoundedDifference(NamedTuple):
 class Forecast(NamedTuple):
     """Decisions until it is known which arm is best, where the lead stays as it is and arms are
     played as lately. low, high: for leads ERRORS standard errors larger and smaller. seconds: that
-    the decisions take, at their rate of late; None: nothing is known of it. why: why there is no
-    forecast; then the rest is infinite."""
+    the decisions take, at their rate of late; None: nothing is known of it.
+    why: why there is no forecast; then the rest is infinite."""
 
     decisions: float
     low: float

@@ -189,7 +189,8 @@ START = bytes(32)  # the digest before the first entry
 
 class LogEntry(NamedTuple):
     """One line of the log. time: microseconds since 1970 (UTC). decision: the id of the one it is
-    about, if any. subject: whose data it is. text: the event's body in JSON."""
+    about, if any. subject: whose data it is.
+    text: the event's body in JSON."""
 
     seq: int
     kind: str

@@ -133,7 +133,8 @@ def tell_lasting(
     holding: Mapping[str, Notice],
 ) -> None:
     """Write messages of what holds now, for every webhook once until it has ended. row: of the
-    experiment. scope: what is looked at. holding: notices by what they are about."""
+    experiment. scope: what is looked at.
+    holding: notices by what they are about."""
     for hook in covering(connection, experiment):
         key = {"webhook": hook.id, "experiment": row, "scope": scope}
         mine = sa.and_(T.webhook == hook.id, T.experiment == row, T.scope == scope)

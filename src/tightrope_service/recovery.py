@@ -287,7 +287,8 @@ def thinned(seqs: list[int]) -> list[int]:
 
 class Verification(NamedTuple):
     """The result of following the chain. events: read. blanked: of them, bodies that were erased as
-    the log says. digest: of the last. errors: sentences, none if all is well."""
+    the log says. digest: of the last.
+    errors: sentences, none if all is well."""
 
     experiment: str
     events: int

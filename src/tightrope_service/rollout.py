@@ -2,9 +2,10 @@
 what is learned of them.
 
 apprentice: the baseline is served, the policy learns from it. shadow: the same, and the log has
-what the policy would have played. capped: with probability `share` the policy's choice is served,
-else the baseline. full: the policy's choice. In every mode the policy learns from what was served,
-and the logged propensity is the chance with which the served arm was served.
+what the policy would have played.
+capped: with probability `share` the policy's choice is served, else the baseline. full: the
+policy's choice. In every mode the policy learns from what was served, and the logged propensity is
+the chance with which the served arm was served.
 """
 
 import math

@@ -45,7 +45,8 @@ MOST_HISTORIES = 20  # experiments
 
 class Histories:
     """Histories by experiment, the last ones that were asked for. Called from threads that may wait
-    for the database. most: that are kept; None: all."""
+    for the database. most: that are kept;
+    None: all."""
 
     def __init__(self, database: Database, most: int | None = MOST_HISTORIES) -> None:
         self.database, self.most = database, most

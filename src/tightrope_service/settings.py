@@ -22,14 +22,16 @@ def wall_clock() -> int:
 class Settings:
     """db: a file, or the URL of a database. host, port: where to listen. address: of this process,
     which others on the same database tell clients who ask them for its experiments. group: commands
-    of one commit at most. tick: seconds between looks at the clock. lease: seconds after which a
-    silent process loses its experiments. snapshot_every: events. most_bytes: of a request.
+    of one commit at most. tick: seconds between looks at the clock.
+    lease: seconds after which a silent process loses its experiments. snapshot_every: events.
+    most_bytes: of a request.
     webhook_networks: addresses that are not public and that webhooks may still be delivered to,
-    such as 10.0.0.0/8. proxies: networks of proxies that say from where, and by http or https, a
-    request came; those of this machine always may. admin_key_file: where the first start writes the
-    admin key, in place of showing it. access_log: whether every request is a line of the process's
-    log. own_process: whether nothing but the service runs in it, so that its garbage collector may
-    be told what stays."""
+    such as 10.0.0.0/8.
+    proxies: networks of proxies that say from where, and by http or https, a request came; those of
+    this machine always may.
+    admin_key_file: where the first start writes the admin key, in place of showing it. access_log:
+    whether every request is a line of the process's log. own_process: whether nothing but the
+    service runs in it, so that its garbage collector may be told what stays."""
 
     db: str = "tightrope.db"
     host: str = "127.0.0.1"

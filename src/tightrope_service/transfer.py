@@ -420,8 +420,8 @@ def split(
     context: Shown | None, arms: list[str] | None, columns: list[str]
 ) -> tuple[JsonObject, dict[str, JsonObject]]:
     """The features of a request that all actions share, and those of each action by its name.
-    Values stay as sent; numbers stand in `x`. columns: names of values; those that a request left
-    out are null."""
+    Values stay as sent; numbers stand in `x`.
+    columns: names of values; those that a request left out are null."""
     if context is None:
         return {}, {}
     if is_raw_row(context) or is_one_row(context):

@@ -99,8 +99,8 @@ class Command:
 
 class Transaction:
     """A command's view: the experiment, the time, and the log's entries about a decision. What it
-    records is committed with its part. until: when the command's time is over, by the computer's
-    count of seconds."""
+    records is committed with its part.
+    until: when the command's time is over, by the computer's count of seconds."""
 
     def __init__(
         self,

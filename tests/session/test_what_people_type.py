@@ -317,7 +317,7 @@ def test_slips_of_the_first_hour_get_the_remedy():
     with pytest.raises(
         AttributeError, match=r"no attribute 'bernoulli'\. Did you mean 'Bernoulli'"
     ):
-        tr.problems.arms([0.1])
+        tr.problems.bernoulli([0.1])
     assert tr.TopTwoUCB(epsilon=30.0, rewards="gaussian").epsilon == 30.0
     answer = tr.identify(
         tr.problems.Bernoulli([0.2, 0.9]), tr.UGapE(delta=1e-307), max_rounds=100_000

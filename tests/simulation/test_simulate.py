@@ -308,13 +308,18 @@ def test_ctrl_c_leaves_behind_a_thread_that_looks_up_at_nothing():
 
 
 def test_designs_are_not_made_in_the_driver_s_thread(monkeypatch):
+    import threading
+
     from tightrope.simulation import loops
 
-    calls = []
-    monkeypatch.setattr(loops, "init", lambda policy, arms: calls.append(policy))
+    threads, init = [], loops.init
+    monkeypatch.setattr(
+        loops, "init", lambda *given: threads.append(threading.current_thread()) or init(*given)
+    )
     tr.identify(
         tr.problems.Linear(np.eye(3), [0.6, 0.2, 0.0], noise=0.1),
         tr.RAGE(epsilon=0.1, noise=0.1),
         max_rounds=50,
     )
-    assert calls == []
+    assert threads
+    assert threading.main_thread() not in threads

@@ -210,8 +210,8 @@ def shared_overload(
 
     Numba compiles an implementation again for callers with other options, though these say all
     about it but whether references are counted: a tenth to a third of the time to compile a policy.
-    options: of the implementations; error_model and forceinline among them. strict: whether
-    implementations must name their arguments as `choose` does.
+    options: of the implementations; error_model and forceinline among them.
+    strict: whether implementations must name their arguments as `choose` does.
     """
 
     def decorate(choose: F) -> F:

@@ -26,9 +26,10 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
     """The generator of one role in one replication.
 
     `PROBLEM` draws contexts and `NOISE` draws rewards: every policy meets the same ones, which
-    pairs the comparison. `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte
-    Carlo and never touches a decision. `DELAY` says how late rewards come, so that a delay changes
-    no other draw. `MODE` is the coin of a rollout: the policy's choice or the baseline's.
+    pairs the comparison.
+    `POLICY` is the policy's own randomness. `AUDIT` serves `explain`'s Monte Carlo and never
+    touches a decision. `DELAY` says how late rewards come, so that a delay changes no other draw.
+    `MODE` is the coin of a rollout: the policy's choice or the baseline's.
     """
     if seed > WORD or replication > WORD:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(replication, role)))

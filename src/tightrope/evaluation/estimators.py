@@ -61,12 +61,14 @@ def score(
 
     scaled: (m,) rewards in [0, 1]. target, model, bounded, least: (m, K) probabilities of the
     target, predicted rewards, the same in [0, 1], and what the logger's probabilities were at
-    least. logged: the target is the logger itself; then `target` holds the propensity of the played
-    arm, the other three are 0. known: whether `least` is exactly the logger's probabilities.
-    starts: (m,) whether a row begins a round. size: arms of the largest set. k: lower bound -k of
-    the scores. ends: the lowest and the highest reward that occurs. mass, astray: (K,) sums of the
-    target's probabilities, and of those where the logger's were 0. lower, upper: (m,) out, phi^L
-    and phi^U of the round over `size`. weight, square: (m,) out, sums of w and w^2 in the round.
+    least.
+    logged: the target is the logger itself; then `target` holds the propensity of the played arm,
+    the other three are 0. known: whether `least` is exactly the logger's probabilities. starts:
+    (m,) whether a row begins a round. size: arms of the largest set.
+    k: lower bound -k of the scores. ends: the lowest and the highest reward that occurs. mass,
+    astray: (K,) sums of the target's probabilities, and of those where the logger's were 0.
+    lower, upper: (m,) out, phi^L and phi^U of the round over `size`. weight, square: (m,) out, sums
+    of w and w^2 in the round.
     """
     m, K = target.shape
     i = rounds = 0

@@ -69,13 +69,11 @@ def evaluate(
     policy : array, arm, dict, function, Session or "logged"
         Probabilities of the arms: (n, K), a row for each row of the table the log was made from,
         (K,) for all rows, {slot: (K,)}, or a function of (context, eligible) that returns (K,). An
-        arm by its name or number. A session, at its present state. "logged": the logger itself. A
-        policy that learns is judged by `evaluate_learner`.
+        arm, by name or number. A session, as it is. "logged": the logger itself.
     estimator : str
         Of the value; the sequence does not depend on it.
     model : "ridge", None or (n, K) array
-        Predicted rewards: fitted on earlier rounds only; none; or given, not made from these
-        rewards.
+        Predicted rewards: fitted on earlier rounds only; none; or given, of other rewards.
     alpha : float in (0, 1)
         Error of the interval and of the verdict.
     anytime : bool
@@ -89,11 +87,9 @@ def evaluate(
     k, rho : float
         Of the sequence, see `ConfidenceSequence`. k = 0 makes no use of the model; where rewards
         are rare and weights are known to reach w, k near w gives the tightest upper bound.
-
     unit : str or (n,) array
-        What an arm was drawn for, such as the user, where it has many rows: a column of the table,
-        or an entry for each of its rows. Then the value is that of the sum of rewards of a unit,
-        and the rows of the answer are units.
+        What an arm was drawn for, such as the user, where it has many rows: a column, or an entry
+        for each row of the table. Then a unit is a row, whose reward is the sum of its rewards.
     per : str, (n,) array or float
         Of a ratio, such as revenue per session: what its denominator counts in every row. The value
         is the sum of w R over that of w times the denominator, both by unit, with a normal interval
@@ -110,16 +106,16 @@ def evaluate(
         With too little overlap the numbers are given and the verdict says so.
 
     References
-    ---------- "dr": Dudík, Langford, Li 2011. "snips": Swaminathan, Joachims 2015. "switch-dr":
+    ----------
+    "dr": Dudík, Langford, Li 2011. "snips": Swaminathan, Joachims 2015. "switch-dr":
     Wang, Agarwal, Dudík 2017. Intervals at all times: Waudby-Smith, Wu, Ramdas, Karampatziakis,
     Mineiro 2024.
 
     Examples
     --------
     >>> import tightrope as tr
-    >>> rows = {"arm": [0, 1, 1, 0], "reward": [0.0, 1.0, 1.0, 0.0], "propensity": [0.5] * 4}
-    >>> log = tr.logs.from_frame(rows)
-    >>> tr.evaluate(log, 1, model=None).value
+    >>> rows = {"arm": [0, 1], "reward": [0.0, 1.0], "propensity": [0.5, 0.5]}
+    >>> tr.evaluate(tr.logs.from_frame(rows), 1, model=None).value
     1.0
     """
     options = EvaluationOptions.checked(estimator=estimator, alpha=alpha, k=k, rho=rho, clip=clip)
@@ -343,7 +339,8 @@ def evaluate_learner(
         learn.
 
     References
-    ---------- Li, Chu, Langford, Wang 2011, "Unbiased offline evaluation of contextual-bandit-based
+    ----------
+    Li, Chu, Langford, Wang 2011, "Unbiased offline evaluation of contextual-bandit-based
     news article recommendation algorithms".
 
     Examples

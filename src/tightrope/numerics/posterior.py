@@ -143,7 +143,8 @@ def winning_share(lead, gain, norms, normal, direction, work, mean_and_error):
     """mean_and_error <- the chance that a draw leads all m rivals, and its standard error.
 
     lead: (m,), gain: (m, r), of `gather_rivals`; overwritten. normal: (r, pairs), each of which is
-    taken with both signs. direction: (r,) of zeros, work: (5, LANES), to work in.
+    taken with both signs.
+    direction: (r,) of zeros, work: (5, LANES), to work in.
     """
     m, r = gain.shape
     nearest = math.inf  # in deviations: rivals close behind, or ahead, decide
@@ -394,7 +395,8 @@ def best_of_normals(mean, deviation, chance):
     by < 1e-9, and say whether it did.
 
     The integrals of `chance_among_independent` for all arms over the same panels; False where one
-    is certain, or the panels are too many. O(K^2) evaluations of a normal distribution.
+    is certain, or the panels are too many.
+    O(K^2) evaluations of a normal distribution.
     """
     K, floor, ceiling, least, number = mean.shape[0], -math.inf, -math.inf, math.inf, 1
     for k in range(K):

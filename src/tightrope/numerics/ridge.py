@@ -996,7 +996,8 @@ def regression_of(model, arm):
 @jit
 def measure_arm(model, arm):
     """Bring log_det and parts up to date with one arm's regression: ||theta||^2, tr V^-1, and with
-    h the last column of V^-1, theta'h, ||h||^2, and the last entries of theta and h."""
+    h the last column of V^-1, theta'h,
+    ||h||^2, and the last entries of theta and h."""
     K, d = model.theta.shape
     model.log_det[0] = max(model.log_det[0], model.log_dets[arm] + 2.0 * math.log(K))
     theta, inverse, parts = model.theta[arm], model.inverse[arm], model.parts[arm]

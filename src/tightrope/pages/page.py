@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Table:
     """A table of ready strings; numbers align right unless `aligned` is False. verdict_column: a
-    column to colour by its word. stacked: on narrow screens each row is a list of its cells with
-    their headers. A cell may be markup (`markupsafe.Markup`).
+    column to colour by its word.
+    stacked: on narrow screens each row is a list of its cells with their headers. A cell may be
+    markup (`markupsafe.Markup`).
     """
 
     headers: Sequence[str]

@@ -60,8 +60,8 @@ def regret_figure(
 
     references: label -> (rounds, values), drawn as dashed grey lines too. log_rounds: logarithmic
     axis of rounds. paired: bands of what policies differ by on the same streams (see `draw_bands`).
-    band: their half height in standard errors. width, height: inches. palette: colours by name;
-    default: of this figure alone.
+    band: their half height in standard errors. width, height: inches.
+    palette: colours by name; default: of this figure alone.
     """
     fig, (ax,) = style.figure(
         width=checks.real("width", width, above=0.0, most=100.0),
@@ -168,8 +168,9 @@ def draw_bands(
 
     curves: curves[name] is (replications, n). paired: the band is that of the difference to the
     mean of all curves of the same replication, as orders are judged; what replications have in
-    common widens it no more. lines: line style by name; default from these curves. palette: colours
-    by name; default: of these curves.
+    common widens it no more.
+    lines: line style by name; default from these curves. palette: colours by name; default: of
+    these curves.
     """
     palette = style.Palette(curves) if palette is None else palette
     lines = lines or line_styles([curves], palette)

@@ -38,8 +38,6 @@ __all__ = [
     "spread_arms",
 ]
 
-del globals()["arms"], globals()["structured"]  # modules: `problems.arms([0.3])` asks for a problem
-
 
 def __dir__() -> list[str]:
     return __all__

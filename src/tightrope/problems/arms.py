@@ -410,8 +410,9 @@ class Cascade(Problem):
         Features for policies that use some; default none.
 
     References
-    ---------- Kveton, Szepesvári, Wen, Ashkan 2015, "Cascading bandits: learning to rank in the
-    cascade model".
+    ----------
+    Kveton, Szepesvári, Wen, Ashkan 2015, "Cascading bandits: learning to rank in the cascade
+    model".
     """
 
     means: Array = vector(least=0.0, most=1.0)

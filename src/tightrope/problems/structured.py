@@ -766,12 +766,14 @@ class Classification(Problem):
         Add a column of ones.
     expand : bool
         Every arm sees the row in columns of its own, so features are (K, K d), and a linear policy
-        learns a regression for each class; False: every arm sees the same d columns, for policies
-        with a model for each arm (shared=False), which learn the same at 1 / K^2 of the cost.
+        learns a regression for each class;
+        False: every arm sees the same d columns, for policies with a model for each arm
+        (shared=False), which learn the same at 1 / K^2 of the cost.
 
     References
-    ---------- Dudík, Langford, Li 2011, section 5, make labelled data a test of policies so;
-    Bietti, Agarwal, Langford 2021 do it at scale.
+    ----------
+    Dudík, Langford, Li 2011, section 5, make labelled data a test of policies so; Bietti, Agarwal,
+    Langford 2021 do it at scale.
     """
 
     rows: Array = matrix()

@@ -844,9 +844,10 @@ class ResultByPolicy:
             For a single replication, and where an argument is out of its range.
 
         References
-        ---------- Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals);
-        Agarwal, Schwarzer, Castro, Courville, Bellemare 2021 (interquartile means); Dolan, Moré
-        2002 (profiles).
+        ----------
+        Holm 1979 (p-values); Efron, Tibshirani 1993, equation 12.22 (intervals); Agarwal,
+        Schwarzer, Castro, Courville, Bellemare 2021 (interquartile means); Dolan, Moré 2002
+        (profiles).
         """
         costs, name = self._costs()
         return compared_pairs(

@@ -47,9 +47,9 @@ class DecidingSession(AnsweringSession):
         ----------
         context : (K, d) array, (d,) array, Context, or rows for the encoder
             Features of every arm in this round, or one row that all arms are shown. None: rounds
-            show nothing; where any was shown, every decision is asked for its own. A catalogue may
-            take {name: features}. Where arms share rows, as promotions to users do, features are
-            (N, d) and arm = user * M + promotion.
+            show nothing; where any was shown, every decision is asked for its own.
+            A catalogue may take {name: features}. Where arms share rows, as promotions to users do,
+            features are (N, d) and arm = user * M + promotion.
         eligible : (K,) array of bool, or names
             Arms that may be played, default all; (N,) or (N, M) where arms share rows.
         id : str or int

@@ -36,11 +36,11 @@ class Decision:
     name: that of the arm (a tuple for a set); without names its number. propensity: the chance with
     which the policy chose it (for a set an array, the chance of each arm to be in it),
     propensity_se its standard error; both NaN where `select` made the decision or the session
-    measures none. reason: one sentence. round: 1 for the session's first decision. context: what
-    the round showed (features, mask, baseline); None once a decision that showed something is
-    closed. draws: how many random draws the propensity was sampled by; None: it is exact, or was
-    not measured. time: when it was made, in seconds since 1970, where the session's window is a
-    time.
+    measures none.
+    reason: one sentence. round: 1 for the session's first decision. context: what the round showed
+    (features, mask, baseline); None once a decision that showed something is closed. draws: how
+    many random draws the propensity was sampled by; None: it is exact, or was not measured. time:
+    when it was made, in seconds since 1970, where the session's window is a time.
     """
 
     id: Id

@@ -30,18 +30,18 @@ Digest = Annotated[str, Meta(pattern=f"^{DIGEST}$")]
 NOTHING = (None,) * 8
 
 
-class Strict(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class DocumentPart(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pass
 
 
-class ArmsData(Strict):
+class ArmsData(DocumentPart):
     number: Annotated[int, Meta(ge=1, le=2**48)]
     dimension: Annotated[int, Meta(ge=0, le=2**32)]
     blocks: Annotated[int, Meta(ge=1, le=2**32)]
     common: bool
 
 
-class RoundData(Strict, array_like=True):
+class RoundData(DocumentPart, array_like=True):
     """A round's context. rows, mask: how many rows of the file's `rounds.features` and places of
     its `rounds.eligible` are its own."""
 
@@ -52,7 +52,7 @@ class RoundData(Strict, array_like=True):
     segment: Count | None
 
 
-class MoreData(Strict, array_like=True):
+class MoreData(DocumentPart, array_like=True):
     """What few open decisions of single arms have.
 
     shown: rows and length of the mask that were shown, where arms were added later. held: arms, by
@@ -69,7 +69,7 @@ class MoreData(Strict, array_like=True):
     held: list[list[Count]] | None
 
 
-class DecisionData(Strict, array_like=True):
+class DecisionData(DocumentPart, array_like=True):
     """A decision and its rewards. context, reason: places among the file's; a closed decision has
     no context."""
 
@@ -83,7 +83,7 @@ class DecisionData(Strict, array_like=True):
     more: MoreData | None
 
 
-class BookData(Strict):
+class BookData(DocumentPart):
     """All decisions of a session. last: the id of the last one, if it is open. selected: whether
     `select` made it."""
 
@@ -95,21 +95,21 @@ class BookData(Strict):
     selected: bool
 
 
-class BaseData(Strict):
+class BaseData(DocumentPart):
     """The state that a fork began with; its arrays begin with `base.`."""
 
     known: list[Digest]
     rounds: Positive
 
 
-class PastData(Strict):
+class PastData(DocumentPart):
     known: list[Digest]
     branch: Annotated[str, Meta(max_length=MOST_BRANCH, pattern=f"^{BRANCH}$")]
     forks: Count
     base: BaseData | None
 
 
-class Header(Strict):
+class Header(DocumentPart):
     format: int
     version: str  # of the package that wrote the file
     policy: dict[str, object]

@@ -217,8 +217,9 @@ class Session(DecidingSession):
             For a round or an id that `decide` would refuse, with its row; then nothing is decided.
 
         Notes
-        ----- A compiled policy over single arms chooses in one compiled call. Features stay in one
-        array until the last of these decisions is closed: a copy, or `contexts` itself where it is
+        -----
+        A compiled policy over single arms chooses in one compiled call. Features stay in one array
+        until the last of these decisions is closed: a copy, or `contexts` itself where it is
         read-only (`contexts.flags.writeable = False`). Propensities of policies that draw are
         computed one after the other, as `decide` does; `measured=False` leaves them out. Sets,
         catalogues, windows, conservative and identification policies are decided one by one.

@@ -61,8 +61,9 @@ class Ranking:
         Where an argument is out of its range.
 
     References
-    ---------- Howard, Ramdas, McAuliffe, Sekhon 2021 (mixtures that hold at all looks); Holm 1979
-    (all pairs together).
+    ----------
+    Howard, Ramdas, McAuliffe, Sekhon 2021 (mixtures that hold at all looks); Holm 1979 (all pairs
+    together).
 
     Examples
     --------

@@ -63,8 +63,8 @@ class RunRecipe:
 @dataclass(frozen=True)
 class PackedRecipe:
     """A recipe on its way. code: of the driver, which the worker's must equal. key: of the bytes,
-    by which a worker knows them. data: the bytes, or the file that has them. driver: the process
-    that sends it.
+    by which a worker knows them.
+    data: the bytes, or the file that has them. driver: the process that sends it.
     """
 
     engine: str

@@ -1,12 +1,14 @@
 """Beta-Bernoulli Thompson sampling: play each arm as often as it is likely to be the best.
 
 When to use it: rewards in [0, 1], delayed or batched feedback (its choices vary while nothing new
-is known). Bound: regret / ln T -> the Lai-Robbins constant for 0/1 rewards. Source: Agrawal, Goyal
-2012, Algorithm 1; Kaufmann, Korda, Munos 2012, Theorem 1. Deviations: rewards inside (0, 1) enter
-by their value instead of by a coin flip. forget is no part of the papers: counts fade towards the
-prior, as in Raj, Kalyani 2017 (arXiv 1707.09727). Draws of priors below 0.2 are compared by their
-log odds: at a = b = 0.1 one draw in 75 rounds to 1, at 0.001 half of them, and the lowest arm among
-them would win. O(K) a round: one beta draw per arm.
+is known).
+Bound: regret / ln T -> the Lai-Robbins constant for 0/1 rewards.
+Source: Agrawal, Goyal 2012, Algorithm 1; Kaufmann, Korda, Munos 2012, Theorem 1.
+Deviations: rewards inside (0, 1) enter by their value instead of by a coin flip. forget is no part
+of the papers: counts fade towards the prior, as in Raj, Kalyani 2017 (arXiv 1707.09727). Draws of
+priors below 0.2 are compared by their log odds: at a = b = 0.1 one draw in 75 rounds to 1, at 0.001
+half of them, and the lowest arm among them would win.
+O(K) a round: one beta draw per arm.
 """
 
 import math

@@ -1,10 +1,13 @@
 """Epsilon-greedy: mostly the best mean so far, sometimes any arm.
 
 When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy
-evaluation). Bound: none that grows slower than T for a fixed epsilon: it pays epsilon times the
-average gap every round. Source: Sutton, Barto 1998, section 2.2. Deviation: while arms have no
-reward yet, the greedy choice is by lot among them and the best mean, so that decisions which are
-made before rewards come are spread. O(K) a round.
+evaluation).
+Bound: none that grows slower than T for a fixed epsilon: it pays epsilon times the average gap
+every round.
+Source: Sutton, Barto 1998, section 2.2.
+Deviation: while arms have no reward yet, the greedy choice is by lot among them and the best mean,
+so that decisions which are made before rewards come are spread.
+O(K) a round.
 """
 
 import math

@@ -3,17 +3,19 @@ learned from its own rewards.
 
 When to use it: rewards in euros, seconds or any other unit, without a range or a noise to know;
 arms may differ in their noise. Feedback may be delayed or batched. For very heavy tails see
-RobustUCB, for rewards in [0, 1] BetaThompson. Bound: regret / ln T -> sum_k gap_k / (ln(1 + gap_k^2
-/ sigma_k^2) / 2) for Gaussian rewards and alpha < 0, the lower bound of Burnetas and Katehakis;
-from alpha = 0 on, which includes Jeffreys' prior, the regret grows as a power of T. Source: Honda,
-Takemura 2014, the prior (sigma^2)^(-1 - alpha), its posterior (Student's distribution) and the
-first max(2, 3 - ceil(2 alpha)) rewards of each arm, as in their algorithm. Deviations: the first
-rewards are collected in random order, by lot among the arms that lack some and the arm that the
-others' draws choose, so that decisions which are made before rewards come are spread. While all
-rewards of an arm are equal, its standard deviation is taken to be that of a reward of an arm at
-random: at 0 it would never be played again after an unlucky start. forget is no part of the paper:
-where weights have faded below the first rewards' number n0, draws are those of n0 rewards, wider by
-sqrt(n0 / n). O(K) a round: one Student draw per arm.
+RobustUCB, for rewards in [0, 1] BetaThompson.
+Bound: regret / ln T -> sum_k gap_k / (ln(1 + gap_k^2 / sigma_k^2) / 2) for Gaussian rewards and
+alpha < 0, the lower bound of Burnetas and Katehakis; from alpha = 0 on, which includes Jeffreys'
+prior, the regret grows as a power of T.
+Source: Honda, Takemura 2014, the prior (sigma^2)^(-1 - alpha), its posterior (Student's
+distribution) and the first max(2, 3 - ceil(2 alpha)) rewards of each arm, as in their algorithm.
+Deviations: the first rewards are collected in random order, by lot among the arms that lack some
+and the arm that the others' draws choose, so that decisions which are made before rewards come are
+spread. While all rewards of an arm are equal, its standard deviation is taken to be that of a
+reward of an arm at random: at 0 it would never be played again after an unlucky start. forget is no
+part of the paper: where weights have faded below the first rewards' number n0, draws are those of
+n0 rewards, wider by sqrt(n0 / n).
+O(K) a round: one Student draw per arm.
 """
 
 import math

@@ -2,10 +2,13 @@
 arms.
 
 When to use it: rewards in [0, 1], above all with means near 0 or 1, where UCB's interval is far too
-wide. Bound: regret / ln T -> sum_k gap_k / I(mean_k, best mean), the lower bound of Lai and
-Robbins. Source: Garivier, Cappe 2011, Algorithm 1 and Theorem 1. c = 3 is the value their proof
-uses, c = 0 what they recommend. Deviation: an index is solved for only where it may be the largest,
-which one evaluation of I decides. The choice is the same. O(K) a round.
+wide.
+Bound: regret / ln T -> sum_k gap_k / I(mean_k, best mean), the lower bound of Lai and Robbins.
+Source: Garivier, Cappe 2011, Algorithm 1 and Theorem 1. c = 3 is the value their proof uses, c = 0
+what they recommend.
+Deviation: an index is solved for only where it may be the largest, which one evaluation of I
+decides. The choice is the same.
+O(K) a round.
 """
 
 import math

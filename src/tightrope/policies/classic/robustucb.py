@@ -3,14 +3,17 @@ leave out what is too large to trust.
 
 When to use it: orders, claims, waiting times: rewards without a range of which a few are huge, with
 a bound on their variance, or on a smaller moment where there is no variance. For noise near normal,
-or where no bound is known, GaussianThompson has far less regret. Bound: regret O(sum_k (moment /
-gap_k)^(1 / epsilon) ln T), as for normal noise where epsilon = 1; the page has the constants.
+or where no bound is known, GaussianThompson has far less regret.
+Bound: regret O(sum_k (moment / gap_k)^(1 / epsilon) ln T), as for normal noise where epsilon = 1;
+the page has the constants.
 Source: Bubeck, Cesa-Bianchi, Lugosi 2013: the policy Robust UCB with the truncated empirical mean,
 whose error is at most 4 u^(1 / (1 + epsilon)) (ln(1 / delta) / n)^(epsilon / (1 + epsilon)), delta
-= t^-2. Deviations: reward s of an arm counts if |x|^(1 + epsilon) <= u s / ln(1 / delta), so that a
-reward may have to be left out as t grows. Instead of all rewards an arm keeps its sum for each of
-49 levels of ln(1 / delta), a tenth apart; a round takes the least that is at least 2 ln t. Rewards
-are kept less `centre`, 0 in the paper. O(K) a round, O(49) a reward and an arm.
+= t^-2.
+Deviations: reward s of an arm counts if |x|^(1 + epsilon) <= u s / ln(1 / delta), so that a reward
+may have to be left out as t grows. Instead of all rewards an arm keeps its sum for each of 49
+levels of ln(1 / delta), a tenth apart; a round takes the least that is at least 2 ln t. Rewards are
+kept less `centre`, 0 in the paper.
+O(K) a round, O(49) a reward and an arm.
 """
 
 import math

@@ -1,11 +1,13 @@
 """UCB: play the arm whose mean could plausibly be highest.
 
 When to use it: independent arms, rewards of known range, no more structure; the yardstick for
-everything else. With forget < 1 also where means drift or jump. Bound: E R(n) <= sum_k 8 ln n /
-gap_k + (1 + pi^2/3) gap_k for alpha = 2 and rewards in [0, 1]. Source: Auer, Cesa-Bianchi, Fischer
-2002, Figure 1 and Theorem 1. alpha = 1/2 is the sharp sub-Gaussian constant for [0, 1]. forget:
-Garivier, Moulines 2011, discounted UCB, whose n and pulls are sums of weights forget^age; its
-regret is O(sqrt(c T) ln T) for c jumps with forget = 1 - sqrt(c / T) / 4. O(K) a round.
+everything else. With forget < 1 also where means drift or jump.
+Bound: E R(n) <= sum_k 8 ln n / gap_k + (1 + pi^2/3) gap_k for alpha = 2 and rewards in [0, 1].
+Source: Auer, Cesa-Bianchi, Fischer 2002, Figure 1 and Theorem 1. alpha = 1/2 is the sharp
+sub-Gaussian constant for [0, 1].
+forget: Garivier, Moulines 2011, discounted UCB, whose n and pulls are sums of weights forget^age;
+its regret is O(sqrt(c T) ln T) for c jumps with forget = 1 - sqrt(c / T) / 4.
+O(K) a round.
 """
 
 import math

@@ -4,20 +4,21 @@ known baseline.
 When to use it: a baseline runs in production, its mean reward is known (or can be learned), and no
 loss beyond alpha of what it would have earned may happen while something better is looked for.
 Bound: the constraint holds in every round (checkpoint) with probability 1 - delta, regret as UCB /
-LinUCB plus O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to
-logarithms. delta is shared: with "bernoulli" half for the sum and half for the arms, else pi^2 / 18
-= .548 for psi and .452 for widths ln(2.66 K s^3 / delta), or for the ellipsoid where it needs it.
+LinUCB plus
+O(K / (alpha mu_b)) resp. O(d^2 / (alpha mu_l)^2) rounds of the baseline, up to logarithms. delta is
+shared: with "bernoulli" half for the sum and half for the arms, else pi^2 / 18 = .548 for psi and
+.452 for widths ln(2.66 K s^3 / delta), or for the ellipsoid where it needs it.
 Source: Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020, Eq 2-12 and Algorithm 1 (CUCB2, CLUCB2,
 CLUCB2T); Wu, Shariff, Lattimore, Szepesvari 2016 (CUCB); Kazerouni, Ghavamzadeh, Abbasi-Yadkori,
-Van Roy 2017 (CLUCB). Deviations: rewards of a known range are bounded by the supermartingale in
-`ledger`, not by Eq 5 and Wu et al.'s widths. The papers charge the whole delta to psi and to widths
-ln(K s^3 / delta) alike, which proves 1 - 1.75 delta; so does constants = "paper". For d = 1 Eq 3
-has ln(1 / delta) where 2 ln(1 / delta) is needed, and here it is. r_b in Eq 8 is read as mu_b.
-Linear lower bounds are clipped at 0 also in Eq 7's sum unless clip = "paper". Where the baseline is
-not eligible and no arm is safe, the eligible arm with the largest TOT is played. Rewards may come
-late, in any order or never: `open` says what a decision without its reward has earned (ours, not in
-the papers). Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new
-features.
+Van Roy 2017 (CLUCB).
+Deviations: rewards of a known range are bounded by the supermartingale in `ledger`, not by Eq 5 and
+Wu et al.'s widths. The papers charge the whole delta to psi and to widths ln(K s^3 / delta) alike,
+which proves 1 - 1.75 delta; so does constants = "paper". For d = 1 Eq 3 has ln(1 / delta) where 2
+ln(1 / delta) is needed, and here it is. r_b in Eq 8 is read as mu_b. Linear lower bounds are
+clipped at 0 also in Eq 7's sum unless clip = "paper". Where the baseline is not eligible and no arm
+is safe, the eligible arm with the largest TOT is played. Rewards may come late, in any order or
+never: `open` says what a decision without its reward has earned (ours, not in the papers).
+Per round: O(K), linear O(K^2) or O(K d + d^2) with fixed arms, O(K d^2) with new features.
 """
 
 import math

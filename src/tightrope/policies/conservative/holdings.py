@@ -42,8 +42,9 @@ def holdings(policy: Any, state: State) -> Explanation | None:
     on; None where nothing keeps a ledger.
 
     The bound is about the rounds so far, so nothing is asked of the round to come. state: one of
-    the caller's own, which is written into. O(K), with features O(K d + d^2), for sets O(M d^3). Of
-    segments the bound is the least of all, and `segments` has that of each; O(n K).
+    the caller's own, which is written into.
+    O(K), with features O(K d + d^2), for sets O(M d^3). Of segments the bound is the least of all,
+    and `segments` has that of each; O(n K).
     """
     if isinstance(state, SegmentState):
         return holdings_by_segment(policy, state)

@@ -1,13 +1,15 @@
 """Safe: the conservative guarantee around any policy.
 
 When to use it: Thompson sampling, KL-UCB or any other policy that plays single arms is to be rolled
-out beside a known baseline. Bound: the constraint of `Conservative` with the same probability,
-whatever the inner policy does. Source: the conservative condition of Garcelon, Ghavamzadeh,
-Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12) applied to another policy's choice, as their Algorithm 1
-applies it to the optimistic one. Deviations: the inner policy learns from every round, also the
-baseline's, so that its index of the baseline does not stay infinite; the guarantee's own estimates
-do not. Rewards may come late, as in `Conservative`. Per round: the inner policy's cost, plus O(K),
-or O(K^2) or O(K d + d^2) with features, O(K d^2) if they change.
+out beside a known baseline.
+Bound: the constraint of `Conservative` with the same probability, whatever the inner policy does.
+Source: the conservative condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12)
+applied to another policy's choice, as their Algorithm 1 applies it to the optimistic one.
+Deviations: the inner policy learns from every round, also the baseline's, so that its index of the
+baseline does not stay infinite; the guarantee's own estimates do not.
+Rewards may come late, as in `Conservative`.
+Per round: the inner policy's cost, plus O(K), or O(K^2) or O(K d + d^2) with features, O(K d^2) if
+they change.
 """
 
 import math

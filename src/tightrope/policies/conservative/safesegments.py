@@ -2,15 +2,17 @@
 policy that learns from all of them.
 
 When to use it: a policy is to be rolled out in several countries, on several devices, and none of
-them may pay for another. Bound: that of `Safe` in every segment s, its rounds counted by
-themselves: with probability 1 - delta, at once for all segments and rounds, what the rounds of s
-earn is at least 1 - alpha times what the baseline earns in them. Source: the conservative condition
-of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12); a ledger for each of n segments,
-and delta / n in each, by docs/explanation/conservative-guarantee.md, "Segments". Deviations: an
-arm's lower bound comes from its own rewards in the segment, also where arms have features; where
-features come with the round it is 0, and the baseline's mean must be known. Each segment pays for
-its own beginning, about (1 + psi / mu) / alpha rounds. Per round: the inner policy's cost, plus
-O(K), whatever the number of segments.
+them may pay for another.
+Bound: that of `Safe` in every segment s, its rounds counted by themselves: with probability 1 -
+delta, at once for all segments and rounds, what the rounds of s earn is at least 1 - alpha times
+what the baseline earns in them.
+Source: the conservative condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 4, 6, 7, 12);
+a ledger for each of n segments, and delta / n in each, by
+docs/explanation/conservative-guarantee.md, "Segments".
+Deviations: an arm's lower bound comes from its own rewards in the segment, also where arms have
+features; where features come with the round it is 0, and the baseline's mean must be known. Each
+segment pays for its own beginning, about (1 + psi / mu) / alpha rounds.
+Per round: the inner policy's cost, plus O(K), whatever the number of segments.
 """
 
 import math

@@ -1,15 +1,16 @@
 """SafeSets: the conservative guarantee around a policy that plays sets of arms.
 
 When to use it: a list, a mailing or a shelf is composed by a policy over sets beside a known
-baseline set, and the total reward must never fall more than alpha behind the baseline's. Bound: sum
-of the sets' mean rewards >= (1 - alpha) times the baseline's in every round (checkpoint) with
-probability 1 - delta, whatever the inner policy does; docs/explanation/conservative-guarantee.md
-derives it. Source: the condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 5, 7, 12) for
-the total reward of a set; nearest published: Takemura et al. 2023 (sets under a stepwise
-constraint). Deviations: where the range of an arm's reward is known, the sum of all rewards of the
-inner policy's sets is bounded as in `ledger`; else the range in Freedman's radius is that of a set,
-k. All rewards enter the estimates, also the baseline's. An open decision has earned nothing; so has
-an arm of the baseline set that is answered alone, since it may belong to a round of the baseline.
+baseline set, and the total reward must never fall more than alpha behind the baseline's.
+Bound: sum of the sets' mean rewards >= (1 - alpha) times the baseline's in every round (checkpoint)
+with probability 1 - delta, whatever the inner policy does;
+docs/explanation/conservative-guarantee.md derives it.
+Source: the condition of Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020 (Eq 5, 7, 12) for the total
+reward of a set; nearest published: Takemura et al. 2023 (sets under a stepwise constraint).
+Deviations: where the range of an arm's reward is known, the sum of all rewards of the inner
+policy's sets is bounded as in `ledger`; else the range in Freedman's radius is that of a set, k.
+All rewards enter the estimates, also the baseline's. An open decision has earned nothing; so has an
+arm of the baseline set that is answered alone, since it may belong to a round of the baseline.
 Per round: the inner policy's cost, plus O(N M d^2 / 2), a second call of the oracle where the inner
 set is not safe, O(M d^3 / 3).
 """

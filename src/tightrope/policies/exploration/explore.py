@@ -1,13 +1,14 @@
 """Explore: a floor under every arm's probability, around any policy.
 
 When to use it: decisions are logged so that other policies can be evaluated on them later; without
-a floor an arm that the policy never plays says nothing of what it would have earned. Bound: at most
-floor times K of the rounds are spent uniformly; the inner policy learns from them too. Source:
-epsilon-mixing as in Strehl, Langford, Li, Kakade 2010, "Learning from logged implicit exploration
-data", section 3. A floor under an arm and a guarantee that forbids it exclude each other: Explore
-refuses a conservative policy inside it. Put the guarantee outside, Safe(Explore(policy)); then only
-the arms that are safe in a round keep the floor. Per round: the inner policy's cost, plus O(K) with
-a mask.
+a floor an arm that the policy never plays says nothing of what it would have earned.
+Bound: at most floor times K of the rounds are spent uniformly; the inner policy learns from them
+too.
+Source: epsilon-mixing as in Strehl, Langford, Li, Kakade 2010, "Learning from logged implicit
+exploration data", section 3. A floor under an arm and a guarantee that forbids it exclude each
+other: Explore refuses a conservative policy inside it. Put the guarantee outside,
+Safe(Explore(policy)); then only the arms that are safe in a round keep the floor.
+Per round: the inner policy's cost, plus O(K) with a mask.
 """
 
 from typing import Annotated, NamedTuple

@@ -1,16 +1,18 @@
 """FrankWolfeSampling: climb towards the optimal proportions of arms, one step a sample.
 
 When to use it: as LinGame; where several rivals are about as hard to exclude, it looks at all of
-them at once. Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and
-8) holds for any sampling rule and is a likelihood ratio, as the stop of the source. As delta falls,
-samples / ln(1 / delta) approaches the least possible (Theorem 1 of the source), for epsilon = 0, a
-single best arm and Gaussian noise. Source: Wang, Tzeng, Proutiere 2021, "Fast pure exploration via
-Frank-Wolfe", Algorithm 1: the proportions x move by 1 / t to the mixture that gains most against
-the worst of all rivals whose rate is within t^(-9/10) / K of the least; uniformly where floor(t /
-K) is a square or estimates tie; next is argmax_a x_a / pulls_a. Deviations: LinGapE's ridge
-parameter and stop, so that both differ in what they sample only; with epsilon a rival has to be
-better by it, where optimality is not claimed. O(K d^2 + d^3) a round, and O(K J^2) for J > 1 rivals
-at once.
+them at once.
+Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for
+any sampling rule and is a likelihood ratio, as the stop of the source. As delta falls, samples /
+ln(1 / delta) approaches the least possible (Theorem 1 of the source), for epsilon = 0, a single
+best arm and Gaussian noise.
+Source: Wang, Tzeng, Proutiere 2021, "Fast pure exploration via Frank-Wolfe", Algorithm 1: the
+proportions x move by 1 / t to the mixture that gains most against the worst of all rivals whose
+rate is within t^(-9/10) / K of the least; uniformly where floor(t / K) is a square or estimates
+tie; next is argmax_a x_a / pulls_a.
+Deviations: LinGapE's ridge parameter and stop, so that both differ in what they sample only; with
+epsilon a rival has to be better by it, where optimality is not claimed.
+O(K d^2 + d^3) a round, and O(K J^2) for J > 1 rivals at once.
 """
 
 import math

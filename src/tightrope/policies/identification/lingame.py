@@ -1,16 +1,19 @@
 """LinGame: an online learner mixes arms against the parameter that is hardest to exclude.
 
 When to use it: as LinGapE, where few samples in the limit of small delta matter more than the cost
-of a round. Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8)
-holds for any sampling rule and is a likelihood ratio, as the stop of the source. As delta falls,
-samples / ln(1 / delta) approaches the least possible (Theorem 2 of the source), for epsilon = 0, a
-single best arm and Gaussian noise. Source: Degenne, Menard, Shang, Valko 2020, "Gamification of
-pure exploration for linear bandits", arXiv 2007.00953, Algorithm 1 (LinGame): AdaHedge (de Rooij,
-van Erven, Grunwald, Koolen 2014) for every possible answer, C-tracking, optimistic gains
-min((|move| / noise + sqrt(2 ln t) ||x||_{A^-1})^2 / 2, ln t). Deviations: LinGapE's ridge parameter
-and stop, so that both differ in what they sample only; every arm counts as a share of at least 1e-9
-where a mixture is inverted; with epsilon a rival has to be better by it, where optimality is not
-claimed. O(K d^2 + d^3) a round.
+of a round.
+Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for
+any sampling rule and is a likelihood ratio, as the stop of the source. As delta falls, samples /
+ln(1 / delta) approaches the least possible (Theorem 2 of the source), for epsilon = 0, a single
+best arm and Gaussian noise.
+Source: Degenne, Menard, Shang, Valko 2020, "Gamification of pure exploration for linear bandits",
+arXiv 2007.00953, Algorithm 1 (LinGame): AdaHedge (de Rooij, van Erven, Grunwald, Koolen 2014) for
+every possible answer, C-tracking, optimistic gains min((|move| / noise + sqrt(2 ln t)
+||x||_{A^-1})^2 / 2, ln t).
+Deviations: LinGapE's ridge parameter and stop, so that both differ in what they sample only; every
+arm counts as a share of at least 1e-9 where a mixture is inverted; with epsilon a rival has to be
+better by it, where optimality is not claimed.
+O(K d^2 + d^3) a round.
 """
 
 import math

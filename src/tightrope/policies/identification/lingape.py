@@ -1,14 +1,16 @@
 """LinGapE: name an epsilon-best arm of a linear bandit with few samples.
 
 When to use it: an experiment that should end as soon as the winner is known, arms with shared
-features (factorial variants). Guarantee: mean of the named arm >= best mean - epsilon with
-probability >= 1 - delta (Theorem 1), for noise that is sub-Gaussian with scale `noise` and
-||theta|| <= theta_bound. Source: Xu, Honda, Sugiyama 2018, "A fully adaptive algorithm for pure
-exploration in linear bandits", Algorithms 1-2, Eqs 3, 8-12. Deviations: `union=False` drops K^2
-from Eq 3 (Theorem 1 holds without it: Proposition 2 covers all directions at once, by the norm of
-A); `batch_growth` > 0 decides again only when the number of samples grew by that factor. O(K d +
-d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a pair
-appears.
+features (factorial variants).
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta (Theorem 1),
+for noise that is sub-Gaussian with scale `noise` and ||theta|| <= theta_bound.
+Source: Xu, Honda, Sugiyama 2018, "A fully adaptive algorithm for pure exploration in linear
+bandits", Algorithms 1-2, Eqs 3, 8-12.
+Deviations: `union=False` drops K^2 from Eq 3 (Theorem 1 holds without it: Proposition 2 covers all
+directions at once, by the norm of A); `batch_growth` > 0 decides again only when the number of
+samples grew by that factor.
+O(K d + d^2) a round; a new leader O(K d^2); rule="ratio" solves an LP of O(K d^2) the first time a
+pair appears.
 """
 
 from typing import Literal, NamedTuple

@@ -8,11 +8,12 @@ keep:
 - `PairRidge`: widths of all pairs and X A^-1 X', O(K^2 + K d) an update.
 
 A width is never the difference of entries of X A^-1 X', which loses six digits for near-parallel
-arms: it starts as |L^-1 y|^2 from a Cholesky factor and then loses (y'A^-1 x_a)^2 / (1 + x_a'A^-1
-x_a) with every pull of a. Nothing is estimated before every arm has been pulled; from then on the
-Cholesky factor is computed anew after 1, 2, 4, .. times that many rounds and at least every REFRESH
-rounds. A factor that kept too few digits makes all estimates NaN, which no stopping rule accepts.
-Loops run over arms innermost, so that they vectorise without changing the order of any sum.
+arms: it starts as
+|L^-1 y|^2 from a Cholesky factor and then loses (y'A^-1 x_a)^2 / (1 + x_a'A^-1 x_a) with every pull
+of a. Nothing is estimated before every arm has been pulled; from then on the Cholesky factor is
+computed anew after 1, 2, 4, .. times that many rounds and at least every REFRESH rounds. A factor
+that kept too few digits makes all estimates NaN, which no stopping rule accepts. Loops run over
+arms innermost, so that they vectorise without changing the order of any sum.
 """
 
 import math

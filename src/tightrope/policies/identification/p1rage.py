@@ -3,18 +3,20 @@ taken.
 
 When to use it: features, a given end, and days that are not alike. The best arm is that of the
 largest mean over all rounds. Arms are drawn at random from a known design, so that weighted rewards
-estimate the average theta without bias, whatever order its changes come in. Guarantee: half of
-every design is the G-optimal one, so x'A^-1 x <= 2 d for every arm, at most twice the least worst
-case. It certifies nothing: `stopped` stays False, and gap_bound and error are normal approximations
-for a number of samples that is fixed in advance. Source: Xiong, Camilleri, Fazel, Jain, Jamieson
-2023, "A/B testing and best-arm identification for linear bandits with robustness to
-non-stationarity", arXiv 2307.15154, as its authors' published program plays it: a new design for
-each of ceil(log2 rho) epochs, rho the value of the best design for all differences. Deviations: the
-first epoch draws from the G-optimal design alone (the program replans after its first sample);
-without a budget epochs double. A design changes with a reward after which no decision is open, so
-that every reward is weighted by the design that chose its arm; where some decision always is, all
-arms come from the G-optimal one. O(K d + d^2) a round; at the end of an epoch up to 15 designs,
-O(K^2 d^2) an iteration: some hundred arms are what it is for (RAGE has times of one design).
+estimate the average theta without bias, whatever order its changes come in.
+Guarantee: half of every design is the G-optimal one, so x'A^-1 x <= 2 d for every arm, at most
+twice the least worst case. It certifies nothing: `stopped` stays False, and gap_bound and error are
+normal approximations for a number of samples that is fixed in advance.
+Source: Xiong, Camilleri, Fazel, Jain, Jamieson 2023, "A/B testing and best-arm identification for
+linear bandits with robustness to non-stationarity", arXiv 2307.15154, as its authors' published
+program plays it: a new design for each of ceil(log2 rho) epochs, rho the value of the best design
+for all differences.
+Deviations: the first epoch draws from the G-optimal design alone (the program replans after its
+first sample); without a budget epochs double. A design changes with a reward after which no
+decision is open, so that every reward is weighted by the design that chose its arm; where some
+decision always is, all arms come from the G-optimal one.
+O(K d + d^2) a round; at the end of an epoch up to 15 designs, O(K^2 d^2) an iteration: some
+hundred arms are what it is for (RAGE has times of one design).
 """
 
 import math

@@ -2,16 +2,18 @@
 in play.
 
 When to use it: many arms and small gaps, where its sample complexity is optimal up to a factor of
-log(1 / gap); decisions come in few large batches. Today's stronger baseline for LinGapE. Guarantee:
-the named arm is the best (up to epsilon) with probability >= 1 - delta, noise sub-Gaussian with
-scale `noise`. Source: Fiez, Jain, Jamieson, Ratliff 2019, "Sequential experimental design for
-transductive linear bandits", Algorithm 1 with the arms as measurements and items: in phase t, N_t =
-ceil(8 (2^{t+1})^2 rho_t (1 + rounding) ln(K^2 / delta_t)) samples. Deviations: N_t is scaled by
-noise^2; delta_t = delta / (t (t + 1)), so that the phases add up to delta; shares are rounded up
-(at most K samples more than N_t), at least one for every arm; an arm within epsilon of the apparent
-best may go. O(K) a round; at the end of a phase a design, O(K^2 d^2) an iteration: with d = 20 in
-0.2 s for 100 arms, 1.6 s for 200 and 5 s for 400, so that beyond some hundred arms LinGapE and
-FrankWolfeSampling are what to take.
+log(1 / gap); decisions come in few large batches. Today's stronger baseline for LinGapE.
+Guarantee: the named arm is the best (up to epsilon) with probability >= 1 - delta, noise
+sub-Gaussian with scale `noise`.
+Source: Fiez, Jain, Jamieson, Ratliff 2019, "Sequential experimental design for transductive linear
+bandits", Algorithm 1 with the arms as measurements and items: in phase t, N_t = ceil(8 (2^{t+1})^2
+rho_t (1 + rounding) ln(K^2 / delta_t)) samples.
+Deviations: N_t is scaled by noise^2; delta_t = delta / (t (t + 1)), so that the phases add up to
+delta; shares are rounded up (at most K samples more than N_t), at least one for every arm; an arm
+within epsilon of the apparent best may go.
+O(K) a round; at the end of a phase a design, O(K^2 d^2) an iteration: with d = 20 in 0.2 s for 100
+arms, 1.6 s for 200 and 5 s for 400, so that beyond some hundred arms LinGapE and FrankWolfeSampling
+are what to take.
 """
 
 import math

@@ -2,18 +2,20 @@
 
 When to use it: variants that share no features, above all clicks and other 0/1 rewards; it is the
 simplest of the rules that are near the fewest samples possible. Its choices vary while rewards are
-out, so batches and delays suit it. Guarantee: mean of the named arm >= best mean - epsilon with
-probability >= 1 - delta, for threshold="proven" and rewards in [0, 1] ("bernoulli") or noise that
-is sub-Gaussian with scale `noise` ("gaussian"). As delta falls, samples approach the fewest
-possible among all rules that give the best arm the share leader_share (for epsilon = 0, Gaussian
-rewards, a best arm and no ties; Shang et al. 2020). Source: Russo 2020, "Simple Bayesian algorithms
-for best-arm identification", top-two Thompson sampling; Shang, de Heide, Kaufmann, Menard, Valko
-2020, "Fixed-confidence guarantees for Bayesian best-arm identification", where the challenger is
-the arm of the least transportation cost; stopping: Garivier, Kaufmann 2016. Deviations: a
-challenger is drawn at most `redraws` times, as Russo does it, and then is that of Shang et al.,
-since a leader that is almost certain would be drawn again and again; every arm is pulled once
-first; uniform priors; Z with epsilon. O(K) a round: 1 to 1 + redraws posterior draws per arm, and a
-transportation cost per arm.
+out, so batches and delays suit it.
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for
+threshold="proven" and rewards in [0, 1] ("bernoulli") or noise that is sub-Gaussian with scale
+`noise` ("gaussian"). As delta falls, samples approach the fewest possible among all rules that give
+the best arm the share leader_share (for epsilon = 0, Gaussian rewards, a best arm and no ties;
+Shang et al. 2020).
+Source: Russo 2020, "Simple Bayesian algorithms for best-arm identification", top-two Thompson
+sampling; Shang, de Heide, Kaufmann, Menard, Valko 2020, "Fixed-confidence guarantees for Bayesian
+best-arm identification", where the challenger is the arm of the least transportation cost;
+stopping: Garivier, Kaufmann 2016.
+Deviations: a challenger is drawn at most `redraws` times, as Russo does it, and then is that of
+Shang et al., since a leader that is almost certain would be drawn again and again; every arm is
+pulled once first; uniform priors; Z with epsilon.
+O(K) a round: 1 to 1 + redraws posterior draws per arm, and a transportation cost per arm.
 """
 
 import math

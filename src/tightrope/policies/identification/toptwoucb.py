@@ -1,15 +1,18 @@
 """TopTwoUCB: sample an optimistic leader and the rival that is hardest to tell from it.
 
 When to use it: as TopTwoThompson, with no posterior and every propensity known at once: one of two
-numbers. Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for
+numbers.
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for
 threshold="proven" and rewards in [0, 1] ("bernoulli") or noise that is sub-Gaussian with scale
 `noise` ("gaussian"). As delta falls, samples approach the fewest possible among all rules that give
 the best arm the share leader_share (for epsilon = 0, a best arm and no ties; Jourdan et al. 2022).
 Source: Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022, "Top two algorithms revisited": UCB
-leader, transportation-cost challenger; stopping: Garivier, Kaufmann 2016. Deviations: written from
-the idea of the paper with no copy of it at hand: the leader's index is sup{q : pulls d(mean, q) <=
-ln n}, as KLUCB's with c = 0; of several rivals that cost nothing, because they look better than the
-leader, the best is the challenger; Z with epsilon. O(K) a round.
+leader, transportation-cost challenger;
+stopping: Garivier, Kaufmann 2016.
+Deviations: written from the idea of the paper with no copy of it at hand: the leader's index is
+sup{q : pulls d(mean, q) <= ln n}, as KLUCB's with c = 0; of several rivals that cost nothing,
+because they look better than the leader, the best is the challenger; Z with epsilon.
+O(K) a round.
 """
 
 import math

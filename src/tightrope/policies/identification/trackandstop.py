@@ -1,14 +1,16 @@
 """TrackAndStop: sample arms in the proportions that are optimal for the means estimated so far.
 
 When to use it: variants that share no features, where the fewest samples are worth a costlier
-round; it tunes the leader's share, which top-two rules fix. Guarantee: mean of the named arm >=
-best mean - epsilon with probability >= 1 - delta, for threshold="proven" and rewards in [0, 1]
-("bernoulli") or noise that is sub-Gaussian with scale `noise` ("gaussian"). For epsilon = 0 and a
-single best arm samples / ln(1 / delta) approaches the least possible, T*, as delta falls (Theorem
-14). Source: Garivier, Kaufmann 2016, "Optimal best arm identification with fixed confidence":
-D-tracking (Eq 6), Chernoff's stop (Eq 7), proportions (Theorem 5). Deviations: proportions are
-computed anew when the number of samples has grown by plan_growth; where estimates tie for the best,
-those arms share all samples; Z and the proportions with epsilon, where optimality is not claimed.
+round; it tunes the leader's share, which top-two rules fix.
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for
+threshold="proven" and rewards in [0, 1] ("bernoulli") or noise that is sub-Gaussian with scale
+`noise` ("gaussian"). For epsilon = 0 and a single best arm samples / ln(1 / delta) approaches the
+least possible, T*, as delta falls (Theorem 14).
+Source: Garivier, Kaufmann 2016, "Optimal best arm identification with fixed confidence": D-tracking
+(Eq 6), Chernoff's stop (Eq 7), proportions (Theorem 5).
+Deviations: proportions are computed anew when the number of samples has grown by plan_growth; where
+estimates tie for the best, those arms share all samples; Z and the proportions with epsilon, where
+optimality is not claimed.
 Usually O(K) a round; new proportions take about 40 bisections, each with K roots for Bernoulli
 rewards.
 """

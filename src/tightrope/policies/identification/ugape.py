@@ -1,17 +1,19 @@
 """UGapE: best-arm identification for independent arms.
 
-When to use it: a few variants that share no features; LinGapE is its linear form. Guarantee: mean
-of the named arm >= best mean - epsilon with probability >= 1 - delta, for noise that is
-sub-Gaussian with scale `noise` (1/2 for rewards in [0, 1]); with noise=None for Gaussian rewards
-whose standard deviations are unknown and may differ between arms. Source: Gabillon, Ghavamzadeh,
-Lazaric 2012, UGapEc for one arm (m = 1): beta_k = b sqrt(c ln(4 K N^3 / delta) / T_k) after N
-samples. Rewards in [0, b] with their c = 1/2 are the case noise = b / 2 of noise sqrt(2 ln(4 K N^3
-/ delta) / T_k). noise=None: the half width of arm k after n pulls is s_k / sqrt(n) times a Student
-quantile at delta / (K n (n - 1)), s_k its empirical standard deviation: all intervals hold at once
-and for ever by a union over arms and numbers of pulls, as the box of Jourdan, Degenne, Kaufmann
-2023, "Dealing with unknown variances in best-arm identification", has it; our thresholds are those
-of that union and not theirs. Then the arm with the wider interval is sampled, every arm twice
-first; an arm whose rewards are all equal is never certified. O(K) a round.
+When to use it: a few variants that share no features; LinGapE is its linear form.
+Guarantee: mean of the named arm >= best mean - epsilon with probability >= 1 - delta, for noise
+that is sub-Gaussian with scale `noise` (1/2 for rewards in [0, 1]); with noise=None for Gaussian
+rewards whose standard deviations are unknown and may differ between arms.
+Source: Gabillon, Ghavamzadeh, Lazaric 2012, UGapEc for one arm (m = 1): beta_k = b sqrt(c ln(4 K
+N^3 / delta) / T_k) after N samples. Rewards in [0, b] with their c = 1/2 are the case noise = b / 2
+of noise sqrt(2 ln(4 K N^3 / delta) / T_k).
+noise=None: the half width of arm k after n pulls is s_k / sqrt(n) times a Student quantile at delta
+/ (K n (n - 1)), s_k its empirical standard deviation: all intervals hold at once and for ever by a
+union over arms and numbers of pulls, as the box of Jourdan, Degenne, Kaufmann 2023, "Dealing with
+unknown variances in best-arm identification", has it; our thresholds are those of that union and
+not theirs. Then the arm with the wider interval is sampled, every arm twice first; an arm whose
+rewards are all equal is never certified.
+O(K) a round.
 """
 
 import math

@@ -1,9 +1,10 @@
 """Uniform sampling with LinGapE's stop: what adaptive sampling has to beat.
 
 When to use it: as the yardstick, or when traffic has to be split evenly anyway and only the end is
-adaptive. Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8)
-holds for any sampling rule. The arm pulled least is next, ties to the lowest index. O(K d + d^2) a
-round.
+adaptive.
+Guarantee: as LinGapE's, whose confidence bound (Xu, Honda, Sugiyama 2018, Eqs 3 and 8) holds for
+any sampling rule.
+The arm pulled least is next, ties to the lowest index. O(K d + d^2) a round.
 """
 
 from typing import NamedTuple

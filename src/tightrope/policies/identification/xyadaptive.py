@@ -2,13 +2,15 @@
 rule out.
 
 When to use it: as the baseline of Xu, Honda, Sugiyama 2018, where it needs more samples than
-XY-static. Guarantee: each phase's comparisons are right with probability >= 1 - delta (Proposition
-1); delta is not shared among phases, as in the paper. Source: Soare, Lazaric, Munos 2014, Algorithm
-2; Xu, Honda, Sugiyama 2018, Eq 6. Deviations: every arm is pulled once at the start of a phase
-instead of a ridge parameter; the first phase is measured against the width after those pulls unless
-`first_width` says otherwise (1 in Algorithm 2); ties at random. `epsilon` > 0 also rules out arms
-that are not better than the best by more. O(K^3) a round at most, less where the search is cut
-short; O(K^3) at the end of a phase.
+XY-static.
+Guarantee: each phase's comparisons are right with probability >= 1 - delta (Proposition 1); delta
+is not shared among phases, as in the paper.
+Source: Soare, Lazaric, Munos 2014, Algorithm 2; Xu, Honda, Sugiyama 2018, Eq 6.
+Deviations: every arm is pulled once at the start of a phase instead of a ridge parameter; the first
+phase is measured against the width after those pulls unless `first_width` says otherwise (1 in
+Algorithm 2); ties at random. `epsilon` > 0 also rules out arms that are not better than the best by
+more.
+O(K^3) a round at most, less where the search is cut short; O(K^3) at the end of a phase.
 """
 
 import math

@@ -2,10 +2,12 @@
 best.
 
 When to use it: never in service, since it needs theta; it shows how many samples the static bound
-asks for at the best. Source: Soare, Lazaric, Munos 2014, section 3; Xu, Honda, Sugiyama 2018, Eq
-18. Every arm is pulled once; then the arm furthest behind the optimal design for the directions (x*
-- x_k) / gap_k is next. It stops when Proposition 1's bound on every x* - x_k is below the true gap
-(plus epsilon). Rewards play no part. O(K d + d^2) a round; the design is computed once.
+asks for at the best.
+Source: Soare, Lazaric, Munos 2014, section 3; Xu, Honda, Sugiyama 2018, Eq 18.
+Every arm is pulled once; then the arm furthest behind the optimal design for the directions (x* -
+x_k) / gap_k is next. It stops when Proposition 1's bound on every x* - x_k is below the true gap
+(plus epsilon). Rewards play no part.
+O(K d + d^2) a round; the design is computed once.
 """
 
 from typing import NamedTuple

@@ -1,12 +1,14 @@
 """XY-static allocation: shrink the widest difference of arms, whatever the rewards say.
 
 When to use it: as the baseline of Xu, Honda, Sugiyama 2018, or when the sampling plan has to be
-fixed in advance. Guarantee: the named arm is the best with probability >= 1 - delta for noise
-bounded by `noise` (constant = 2 sqrt(2)); for sub-Gaussian noise constant = sqrt(2) is enough.
+fixed in advance.
+Guarantee: the named arm is the best with probability >= 1 - delta for noise bounded by `noise`
+(constant = 2 sqrt(2)); for sub-Gaussian noise constant = sqrt(2) is enough.
 Source: Soare, Lazaric, Munos 2014, Proposition 1 and section 4; Xu, Honda, Sugiyama 2018, Eqs 2 and
-5. Deviations: every arm is pulled once first instead of a ridge parameter; exact ties are broken at
-random. `epsilon` > 0 stops as soon as the best is known up to epsilon. O(K^3) a round at most, less
-where the search is cut short.
+5.
+Deviations: every arm is pulled once first instead of a ridge parameter; exact ties are broken at
+random. `epsilon` > 0 stops as soon as the best is known up to epsilon.
+O(K^3) a round at most, less where the search is cut short.
 """
 
 from typing import NamedTuple

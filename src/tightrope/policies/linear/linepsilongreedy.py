@@ -1,10 +1,13 @@
 """Epsilon-greedy on a ridge regression: mostly the best estimate, sometimes any arm.
 
 When to use it: a baseline, or where every arm must keep a known minimum probability (for off-policy
-evaluation). Bound: none that grows slower than T for a fixed epsilon. Source: Sutton, Barto 1998,
-section 2.2, with the linear estimate; the baseline of Yang & Toni 2020, section 5. Deviation: the
-greedy choice is by lot among the arms whose estimates are equal and largest, so that decisions
-which are made before rewards come are spread. Per round: as LinUCB.
+evaluation).
+Bound: none that grows slower than T for a fixed epsilon.
+Source: Sutton, Barto 1998, section 2.2, with the linear estimate; the baseline of Yang & Toni 2020,
+section 5.
+Deviation: the greedy choice is by lot among the arms whose estimates are equal and largest, so that
+decisions which are made before rewards come are spread.
+Per round: as LinUCB.
 """
 
 from typing import NamedTuple

@@ -3,16 +3,17 @@ it.
 
 When to use it: linear rewards where logs are to be evaluated later. Every choice has an exact
 propensity, unlike LinTS, and no parameter trades regret for exploration, unlike epsilon-greedy; the
-natural rival of SoftUCB. Bound: O(d sqrt(T) log T) pseudo-regret, and O(d^2 log^2(T) / gap) up to
-log log T (Balagopalan, Jun 2024). Source: Balagopalan, Jun 2024, "Minimum empirical divergence for
-sub-Gaussian linear bandits", arXiv 2411.00229: p_k ~ q_k f_k with f_k = exp(-gap_k^2 / (beta
-||x_best - x_k||^2_{V^-1})), beta the squared radius of the confidence set, and q a mixture of the
-empirically best arm, of a G-optimal design over the arms sqrt(f_k) x_k, and of the uniform
-distribution. Deviations: written from the idea of the paper with no copy of it at hand, so the
-defaults of best, design and delta are ours to answer for and no table of it was compared. The
-design is approximate, within twice its least value. Ties of the best estimate go to the lowest
-index. Per round: that of LinUCB, plus O(K d), and where K > 2 d O(K d^2) for each step of the
-design.
+natural rival of SoftUCB.
+Bound: O(d sqrt(T) log T) pseudo-regret, and O(d^2 log^2(T) / gap) up to log log T (Balagopalan, Jun
+2024).
+Source: Balagopalan, Jun 2024, "Minimum empirical divergence for sub-Gaussian linear bandits", arXiv
+2411.00229: p_k ~ q_k f_k with f_k = exp(-gap_k^2 / (beta ||x_best - x_k||^2_{V^-1})), beta the
+squared radius of the confidence set, and q a mixture of the empirically best arm, of a G-optimal
+design over the arms sqrt(f_k) x_k, and of the uniform distribution.
+Deviations: written from the idea of the paper with no copy of it at hand, so the defaults of best,
+design and delta are ours to answer for and no table of it was compared. The design is approximate,
+within twice its least value. Ties of the best estimate go to the lowest index.
+Per round: that of LinUCB, plus O(K d), and where K > 2 d O(K d^2) for each step of the design.
 """
 
 import math

@@ -1,17 +1,19 @@
 """LinTS: play the best arm of a theta drawn around the estimate.
 
 When to use it: where linear optimism explores too little in ties, or feedback arrives late. Nothing
-has to be known: the posterior's scale is that of the noise, which is learned. Bound: O(d^(3/2)
-sqrt(T) log T) pseudo-regret for width="theorem", with probability 1 - delta and a bound on the
-noise. The default, 0.7 standard deviations of the posterior, explores far less, has less regret on
-every problem that we tried (docs/results/bakeoff.md) and no such proof; width=1 is Bayes' rule.
+has to be known: the posterior's scale is that of the noise, which is learned.
+Bound: O(d^(3/2) sqrt(T) log T) pseudo-regret for width="theorem", with probability 1 - delta and a
+bound on the noise. The default, 0.7 standard deviations of the posterior, explores far less, has
+less regret on every problem that we tried (docs/results/bakeoff.md) and no such proof; width=1 is
+Bayes' rule.
 Source: Agrawal, Goyal 2013, Algorithm 1; v_t = noise sqrt(9 d ln(t / delta)), section 2.2, as in
 the experiments of Yang & Toni 2020. The scale of the noise where it is learned: numerics/noise.py.
 Deviations: the default width is no paper's. The ridge parameter is free (lam = 1 in the paper).
-shared=False keeps a theta for each arm; v_t is that of d dimensions. forget < 1: draws with the
-covariance of Russac, Vernade, Cappe 2019 (two matrices), as Kim, Tewari 2020 (arXiv 1912.05695)
-have it. Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) with new
-features or shared=False; forget < 1 adds O(d^3).
+shared=False keeps a theta for each arm; v_t is that of d dimensions.
+forget < 1: draws with the covariance of Russac, Vernade, Cappe 2019 (two matrices), as Kim, Tewari
+2020 (arXiv 1912.05695) have it.
+Per round: O(K d + d^2) with fixed arms and d <= K, O(K^3) when K < d, O(K d^2) with new features or
+shared=False; forget < 1 adds O(d^3).
 """
 
 import math

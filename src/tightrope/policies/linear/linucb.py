@@ -2,19 +2,21 @@
 
 When to use it: many arms that share features, also with new features every round; or a few arms
 that are all shown one context (a user, a request) and differ in what it means for them. Nothing has
-to be known: the width comes from the data, in standard errors. Bound: O(d sqrt(T) log T)
-pseudo-regret with probability 1 - delta for width="theorem", with a bound on the noise and on
-||theta||. The default width is an interval for one arm at one time, which is three to ten times
-narrower: it has less regret on every problem that we tried (docs/results/bakeoff.md) and no proof.
+to be known: the width comes from the data, in standard errors.
+Bound: O(d sqrt(T) log T) pseudo-regret with probability 1 - delta for width="theorem", with a bound
+on the noise and on ||theta||. The default width is an interval for one arm at one time, which is
+three to ten times narrower: it has less regret on every problem that we tried
+(docs/results/bakeoff.md) and no proof.
 Source: Abbasi-Yadkori, Pal, Szepesvari 2011 (radius="determinant"); Yang & Toni 2020, Eq 5
 (radius="horizon", here with lam and the norms of fixed arms; features that change must have norms
 of at most 1); Li, Chu, Langford, Schapire 2010, Algorithm 1 (shared=False, with beta as its alpha);
-Russac, Vernade, Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices). The scale of
-the noise where it is learned: numerics/noise.py. Deviations: the default width is no paper's. Where
-no horizon is known, as in a service, radius="horizon" falls back to the anytime "determinant". With
-shared=False either radius holds for all arms at once (delta / K each; the largest determinant). Per
-round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features, shared=False or forget <
-1, which adds O(d^3).
+Russac, Vernade, Cappe 2019, arXiv 1909.09146 (forget: theta may drift; two matrices).
+The scale of the noise where it is learned: numerics/noise.py.
+Deviations: the default width is no paper's. Where no horizon is known, as in a service,
+radius="horizon" falls back to the anytime "determinant". With shared=False either radius holds for
+all arms at once (delta / K each; the largest determinant).
+Per round: O(min(K^2, K d + d^2)) with fixed arms, O(K d^2) with new features, shared=False or
+forget < 1, which adds O(d^3).
 """
 
 import math
@@ -175,10 +177,10 @@ class OFUL(LinUCB):
     """LinUCB with the width that has a proof (Abbasi-Yadkori, Pal, Szepesvari 2011).
 
     Regret is O(d sqrt(T) log T) with probability 1 - delta, for noise that is sub-Gaussian with
-    scale `noise` (1 where none is given) and ||theta|| at most theta_bound; `noise`, `delta`,
-    `theta_bound` and `radius` are what to give. The paper's own radius, which holds at any time, is
-    radius="determinant"; where the number of rounds is known the default is that of Yang & Toni
-    2020, Eq 5.
+    scale `noise` (1 where none is given) and
+    ||theta|| at most theta_bound; `noise`, `delta`, `theta_bound` and `radius` are what to give.
+    The paper's own radius, which holds at any time, is radius="determinant"; where the number of
+    rounds is known the default is that of Yang & Toni 2020, Eq 5.
     """
 
 

@@ -1,14 +1,15 @@
 """LogisticTS: Thompson sampling for clicks, whose log odds are linear in the features.
 
 When to use it: clicks, sales, answers: rewards of 0 or 1, or shares in between, with features. The
-page compares it with LinTS and LinUCB, which take any rewards. Bound: none is proved for a law that
-is normal by approximation and follows one reward at a time. Source: Chapelle, Li 2011, Algorithm 3
-and section 4: regularised logistic regression with Laplace's approximation, and draws from it.
+page compares it with LinTS and LinUCB, which take any rewards.
+Bound: none is proved for a law that is normal by approximation and follows one reward at a time.
+Source: Chapelle, Li 2011, Algorithm 3 and section 4: regularised logistic regression with Laplace's
+approximation, and draws from it.
 Deviations: the whole covariance instead of its diagonal; one reward at a time, each by an exact
 search for the mode (numerics/logistic.py), instead of batches; an intercept; a model for each arm
 where all arms are shown one context. The default width is no paper's: 1 is Bayes' rule and has 1.6
-to 1.7 times the regret on the worlds of its page. Per round: O(K d + d^2), with a model for each
-arm O(K d^2); O(d^2) a reward.
+to 1.7 times the regret on the worlds of its page.
+Per round: O(K d + d^2), with a model for each arm O(K d^2); O(d^2) a reward.
 """
 
 from typing import NamedTuple

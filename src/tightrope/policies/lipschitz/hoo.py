@@ -1,11 +1,13 @@
 """HOO: optimism in a binary tree of cells over [0, 1].
 
 When to use it: as the known alternative on a continuous interval, when no grid can be chosen in
-advance. Bound: O(T^((d+1)/(d+2)) (ln T)^(1/(d+2))) for near-optimality dimension d (Bubeck, Munos,
-Stoltz, Szepesvari 2011, Theorem 6). Source: Bubeck, Munos, Stoltz, Szepesvari 2011, "X-armed
-bandits", Algorithm 1. Deviations: the arms are a grid of points in [0, 1]; a cell is played at the
-arm nearest to its middle and is not split once it holds one arm or has depth ceil(log2 K) (a
-truncated tree). A round recomputes U and B of all cells: O(K), at most 4 K cells.
+advance.
+Bound: O(T^((d+1)/(d+2)) (ln T)^(1/(d+2))) for near-optimality dimension d (Bubeck, Munos, Stoltz,
+Szepesvari 2011, Theorem 6).
+Source: Bubeck, Munos, Stoltz, Szepesvari 2011, "X-armed bandits", Algorithm 1.
+Deviations: the arms are a grid of points in [0, 1]; a cell is played at the arm nearest to its
+middle and is not split once it holds one arm or has depth ceil(log2 K) (a truncated tree).
+A round recomputes U and B of all cells: O(K), at most 4 K cells.
 """
 
 import math

@@ -1,13 +1,15 @@
 """OSLB: explore at the rates of the regret lower bound, estimated from the data.
 
 When to use it: to reach the asymptotic limit C(theta) ln T at very long horizons; at 1e4 to 1e6
-rounds CKL-UCB has less regret. Bound: limsup regret / ln T <= (1 + epsilon) C(theta) where the
-program has one solution (Theorem 5.2). Source: Magureanu, Combes, Proutiere 2014, Algorithm 1.
+rounds CKL-UCB has less regret.
+Bound: limsup regret / ln T <= (1 + epsilon) C(theta) where the program has one solution (Theorem
+5.2).
+Source: Magureanu, Combes, Proutiere 2014, Algorithm 1.
 Deviations: arms never pulled come first; f(n) = ln n + loglog ln ln n with loglog = 0 by default
 (the paper: 3K + 1); K_e is {t_k <= c_k f(n)} (the paper prints ln n, with which it can be empty
 while exploring); where it still is empty, because arms tie with the leader, the least-played arm
-with an index above the leader's mean is played. O(K^2) a round at worst, and one linear program
-(about K pivots of O(K^2)) in exploring rounds only.
+with an index above the leader's mean is played.
+O(K^2) a round at worst, and one linear program (about K pivots of O(K^2)) in exploring rounds only.
 """
 
 from ...compiled.kernels import jit

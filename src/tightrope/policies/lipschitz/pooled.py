@@ -448,8 +448,8 @@ class Pooled(Policy):
     Bernoulli divergences, else any.
 
     lipschitz: L > 0, a bound on |mean difference| / distance. loglog: weight of ln ln n in f(n), or
-    "theory" for 3K + 1. divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with standard
-    deviation sigma.
+    "theory" for 3K + 1.
+    divergence: "bernoulli" (rewards in [0, 1]) or "gaussian" with standard deviation sigma.
     """
 
     lipschitz: float = real(above=0)

@@ -1,17 +1,18 @@
 """TrackCKLUCB (an extension): CKL-UCB decides when to explore, the lower bound's rates decide what.
 
 When to use it: where OSLB's asymptotic rates matter and the horizon is one that happens: 1e4 to 1e6
-rounds. Bound: none proved here. The argument that the rates are OSLB's: while the leader is the
-best arm and the means are near theirs, an arm is explored only while t_k <= c_k f(n), as in OSLB,
-or while its own evidence t_k I(mean_k, mean_leader) is at most patience sqrt(f(n)), or up to ln ln
-n pulls; the last two add O(sqrt(ln n)) pulls an arm, so regret / ln T -> C(theta). That the other
-rounds are o(ln T) is what forced exploration and the pooled index are for, as in the analysis of
-CKL-UCB. Source: Magureanu, Combes, Proutiere 2014, Algorithms 1 and 2, combined as follows.
+rounds.
+Bound: none proved here. The argument that the rates are OSLB's: while the leader is the best arm
+and the means are near theirs, an arm is explored only while t_k <= c_k f(n), as in OSLB, or while
+its own evidence t_k I(mean_k, mean_leader) is at most patience sqrt(f(n)), or up to ln ln n pulls;
+the last two add O(sqrt(ln n)) pulls an arm, so regret / ln T -> C(theta). That the other rounds are
+o(ln T) is what forced exploration and the pooled index are for, as in the analysis of CKL-UCB.
+Source: Magureanu, Combes, Proutiere 2014, Algorithms 1 and 2, combined as follows.
 Differences to OSLB: (1) exploration ends when no index exceeds the leader's index, not its mean, so
 that a leader with few pulls is played; (2) the least-played rival is tried itself before the
 program may refute it through worse neighbours, because a best arm that had bad luck is never found
-out otherwise; (3) only arms that inform on the rival are played for it. O(K^2) a round at worst,
-and one linear program in exploring rounds past a rival's patience.
+out otherwise; (3) only arms that inform on the rival are played for it.
+O(K^2) a round at worst, and one linear program in exploring rounds past a rival's patience.
 """
 
 import math

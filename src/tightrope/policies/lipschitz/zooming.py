@@ -1,12 +1,14 @@
 """Zooming: activate arms only where the active ones' confidence balls leave a gap.
 
 When to use it: as the known alternative on a continuous interval, when no grid can be chosen in
-advance. Bound: O(T^((d+1)/(d+2)) (ln T)^(1/(d+2))) for zooming dimension d (Kleinberg, Slivkins,
-Upfal 2008, Theorem 1.3). Source: Kleinberg, Slivkins, Upfal 2008, "Multi-armed bandits in metric
-spaces", Section 1.3. Deviations: the arms are a grid of points in [0, 1]; the middle of the widest
-gap is rounded to the nearest arm, and a gap too narrow to hold one counts as covered; an arm is
-played when it is activated (its index is the largest for T >= 5); without a horizon, as in a
-service, ln n takes the place of ln T. O(K) a round.
+advance.
+Bound: O(T^((d+1)/(d+2)) (ln T)^(1/(d+2))) for zooming dimension d (Kleinberg, Slivkins, Upfal 2008,
+Theorem 1.3).
+Source: Kleinberg, Slivkins, Upfal 2008, "Multi-armed bandits in metric spaces", Section 1.3.
+Deviations: the arms are a grid of points in [0, 1]; the middle of the widest gap is rounded to the
+nearest arm, and a gap too narrow to hold one counts as covered; an arm is played when it is
+activated (its index is the largest for T >= 5); without a horizon, as in a service, ln n takes the
+place of ln T. O(K) a round.
 """
 
 import math

@@ -2,10 +2,11 @@
 
 When to use it: trees, networks or any other regression that learns row by row predicts rewards
 better than a linear one. Bound, source: as `SquareCB`, with Reg the square-loss regret of that
-regression; gamma from the horizon supposes that of a linear one. Deviation: a regression that has
-seen nothing predicts 0. Its rounds are Python, each with K predictions of that regression. A
-session with it cannot be saved: files hold no objects. It has the name of the compiled class, which
-makes it again from its parameters.
+regression; gamma from the horizon supposes that of a linear one.
+Deviation: a regression that has seen nothing predicts 0.
+Its rounds are Python, each with K predictions of that regression. A session with it cannot be
+saved: files hold no objects. It has the name of the compiled class, which makes it again from its
+parameters.
 """
 
 from typing import Any, NamedTuple

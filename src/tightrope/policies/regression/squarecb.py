@@ -1,16 +1,18 @@
 """SquareCB: play an arm the less likely the further its prediction falls short of the best one.
 
 When to use it: contexts and any regression that predicts rewards well; every choice has an exact
-propensity, and no arm's is ever 0, so the log can evaluate other policies. Bound: with gamma from
-the horizon, O(sqrt(K T Reg) + sqrt(K T ln(1 / delta))) regret with probability 1 - delta, Reg the
-square-loss regret of the regression, if some member of its class predicts the mean rewards (Theorem
-1). Reg = O(d ln(1 + T / d)) for ridge regression on rewards in [0, 1]. Source: Foster, Rakhlin
-2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K; growth="schedule" is Vowpal Wabbit's,
-and the default because the theorem's gamma explores far longer than data ask for
-(docs/how-to/contexts-and-models.md has figures). Deviations: among n eligible arms mu is n. Where
-no horizon is known, gamma is that of the rounds so far. The schedule's gamma is divided by the
-scale of the noise, which is learned from the residuals, so that rewards may have any unit; Vowpal
-Wabbit's is noise=1, scale=10. Per round: that of LinUCB.
+propensity, and no arm's is ever 0, so the log can evaluate other policies.
+Bound: with gamma from the horizon, O(sqrt(K T Reg) + sqrt(K T ln(1 / delta))) regret with
+probability 1 - delta, Reg the square-loss regret of the regression, if some member of its class
+predicts the mean rewards (Theorem 1). Reg = O(d ln(1 + T / d)) for ridge regression on rewards in
+[0, 1].
+Source: Foster, Rakhlin 2020, "Beyond UCB", arXiv 2002.04926, Algorithm 1 with mu = K;
+growth="schedule" is Vowpal Wabbit's, and the default because the theorem's gamma explores far
+longer than data ask for (docs/how-to/contexts-and-models.md has figures).
+Deviations: among n eligible arms mu is n. Where no horizon is known, gamma is that of the rounds so
+far. The schedule's gamma is divided by the scale of the noise, which is learned from the residuals,
+so that rewards may have any unit; Vowpal Wabbit's is noise=1, scale=10.
+Per round: that of LinUCB.
 """
 
 import math

@@ -2,10 +2,11 @@
 
 When to use it: many arms with features, a set of them each round, a reward seen for each. In
 catalogues with large groups of similar arms prefer PC2UCB or CombTS(randomization="arm"), which
-spread a set over several groups. Bound: O~(max(sqrt(d), sqrt(lam)) sqrt(d k T)) regret for lam >= k
-and alpha = "theory" (Theorem 4). Source: Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1.
-Scores theta'x + alpha ||x||_{V^-1}, V and theta before the round. Per round: O(N d^2 / 2) and the
-oracle.
+spread a set over several groups.
+Bound: O~(max(sqrt(d), sqrt(lam)) sqrt(d k T)) regret for lam >= k and alpha = "theory" (Theorem 4).
+Source: Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1. Scores theta'x + alpha ||x||_{V^-1},
+V and theta before the round.
+Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...core.policy import policy

@@ -1,8 +1,10 @@
 """CombGreedy: the set of largest estimated means, after a random first round.
 
 When to use it: as a yardstick. Strong where a random first set covers all clusters, weak where good
-arms are rare. No bound. Source: Takemura & Ito 2019, section VII-B1: scores theta'x; before any
-reward has come in, standard normal scores. Per round: O(N d) and the oracle.
+arms are rare. No bound.
+Source: Takemura & Ito 2019, section VII-B1: scores theta'x; before any reward has come in, standard
+normal scores.
+Per round: O(N d) and the oracle.
 """
 
 from typing import Literal

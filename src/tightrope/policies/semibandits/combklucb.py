@@ -1,13 +1,16 @@
 """CombKLUCB: optimism for sets of plain arms by the divergence of Bernoulli rewards.
 
 When to use it: as CombUCB1, with rewards in [0, 1] that are mostly near 0 or 1, such as clicks. On
-a cascade it is CascadeKL-UCB. Bound: on a cascade of the k most attractive of N arms, O(ln T), to
-which each other arm adds about its gap over its divergence from the k-th best, and O~(sqrt(N T))
-whatever the gaps, where CombUCB1's can grow as sqrt(k N T). With other oracles no bound is known to
-us. Source: Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1 with the index sup{q : pulls I(mean,
-q) <= ln t + c ln ln t}, c = 3; the bound whatever the gaps is by Vial, Sanghavi, Shakkottai,
-Srikant 2022. Deviations: any oracle, not the k largest only. Arms without a reward come first in
-the same call of the oracle. Per round: O(N) and the oracle.
+a cascade it is CascadeKL-UCB.
+Bound: on a cascade of the k most attractive of N arms, O(ln T), to which each other arm adds about
+its gap over its divergence from the k-th best, and O~(sqrt(N T)) whatever the gaps, where
+CombUCB1's can grow as sqrt(k N T). With other oracles no bound is known to us.
+Source: Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1 with the index sup{q : pulls I(mean, q) <=
+ln t + c ln ln t}, c = 3; the bound whatever the gaps is by Vial, Sanghavi, Shakkottai, Srikant
+2022.
+Deviations: any oracle, not the k largest only. Arms without a reward come first in the same call of
+the oracle.
+Per round: O(N) and the oracle.
 """
 
 import math

@@ -1,10 +1,12 @@
 """CombLinTS: Thompson sampling for sets in the Kalman form, with a Gaussian prior and known noise.
 
 When to use it: as round-wise CombTS, when a prior scale is easier to name than lam. The noise is
-learned where it is not named. Bound: O~(d k sqrt(T)) Bayes regret (Wen, Kveton, Ashkan 2015,
-Theorem 1). Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 2: one theta ~ N(mean, Sigma),
-Sigma^-1 = I / prior_scale^2 + sum x x' / noise^2. That is round-wise CombTS with lam = noise^2 /
-prior_scale^2 and v = noise, in whose form it is computed. Per round: O(N d) and the oracle.
+learned where it is not named.
+Bound: O~(d k sqrt(T)) Bayes regret (Wen, Kveton, Ashkan 2015, Theorem 1).
+Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 2: one theta ~ N(mean, Sigma), Sigma^-1 = I /
+prior_scale^2 + sum x x' / noise^2. That is round-wise CombTS with lam = noise^2 / prior_scale^2 and
+v = noise, in whose form it is computed.
+Per round: O(N d) and the oracle.
 """
 
 from ...core.policy import policy

@@ -1,10 +1,12 @@
 """CombLinUCB: optimism for sets in the Kalman form, with a Gaussian prior and known noise.
 
 When to use it: as C2UCB, when a prior scale is easier to name than lam. The noise is learned where
-it is not named. Bound: O~(d k sqrt(T)) regret (Wen, Kveton, Ashkan 2015, Theorem 2). Source: Wen,
-Kveton, Ashkan 2015, Algorithms 1 and 3: Sigma^-1 = I / prior_scale^2 + sum x x' / noise^2, scores
-x'mean + c sqrt(x' Sigma x). That is C2UCB with lam = noise^2 / prior_scale^2 and alpha = c noise,
-in whose form it is computed. Per round: O(N d^2 / 2) and the oracle.
+it is not named.
+Bound: O~(d k sqrt(T)) regret (Wen, Kveton, Ashkan 2015, Theorem 2).
+Source: Wen, Kveton, Ashkan 2015, Algorithms 1 and 3: Sigma^-1 = I / prior_scale^2 + sum x x' /
+noise^2, scores x'mean + c sqrt(x' Sigma x). That is C2UCB with lam = noise^2 / prior_scale^2 and
+alpha = c noise, in whose form it is computed.
+Per round: O(N d^2 / 2) and the oracle.
 """
 
 from ...core.fields import real

@@ -1,11 +1,12 @@
 """CombTS: Thompson sampling for sets, with one parameter drawn per round or one per arm.
 
 When to use it: as C2UCB and PC2UCB; randomization="arm" where arms form large clusters, "round" is
-the textbook posterior draw. Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v =
-"theory" (Takemura & Ito 2019, Theorems 1 and 2). Source: Takemura & Ito 2019, Algorithm 2.
-Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2 V^-1) is drawn as the one normal
-N(theta'x, v^2 ||x||^2_{V^-1}) that it is. Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and
-the oracle.
+the textbook posterior draw.
+Bound: O~(max(d, sqrt(d lam)) sqrt(d k T)) regret for lam >= k and v = "theory" (Takemura & Ito
+2019, Theorems 1 and 2).
+Source: Takemura & Ito 2019, Algorithm 2. Arm-wise, the score x'theta_i with theta_i ~ N(theta, v^2
+V^-1) is drawn as the one normal N(theta'x, v^2 ||x||^2_{V^-1}) that it is.
+Per round: O(N d) round-wise, O(N d^2 / 2) arm-wise, and the oracle.
 """
 
 import math

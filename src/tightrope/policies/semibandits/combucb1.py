@@ -3,12 +3,14 @@
 When to use it: the same arms every round, no features that say how they are alike, any oracle,
 rewards of a set that may depend on each other. ESCB has the better bound where they are
 independent; CombKLUCB learns faster where they are mostly 0, as clicks are. On a cascade it is
-CascadeUCB1. Bound: O(k N ln T / gap) and O(sqrt(k N T ln T)) for sets of at most k of N arms with
-rewards in [0, 1]; both are tight up to constants and logarithms. Source: Gai, Krishnamachari, Jain
-2012 (LLR: alpha = k + 1); Kveton, Wen, Ashkan, Szepesvari 2015, Algorithm 1, alpha = 3/2; on
-cascades Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1. Deviations: arms without a reward come
-first in the same call of the oracle, not in rounds of their own, so that a mask cannot hold them
-up. ln t counts this round too. Per round: O(N) and the oracle.
+CascadeUCB1.
+Bound: O(k N ln T / gap) and O(sqrt(k N T ln T)) for sets of at most k of N arms with rewards in [0,
+1]; both are tight up to constants and logarithms.
+Source: Gai, Krishnamachari, Jain 2012 (LLR: alpha = k + 1); Kveton, Wen, Ashkan, Szepesvari 2015,
+Algorithm 1, alpha = 3/2; on cascades Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1.
+Deviations: arms without a reward come first in the same call of the oracle, not in rounds of their
+own, so that a mask cannot hold them up. ln t counts this round too.
+Per round: O(N) and the oracle.
 """
 
 import math

@@ -2,15 +2,18 @@
 roots.
 
 When to use it: as CombUCB1, where the rewards of a set are independent of each other: for the same
-certainty its sets are up to sqrt(k) narrower. Bound: O(N (ln k)^2 ln T / gap) where the set of the
-largest index is played. In every round the set S that is played satisfies max index <= mean(S) + C
-width(S) with a factor C that is computed (`explain`): 1 where S is that set, never above sqrt(k).
+certainty its sets are up to sqrt(k) narrower.
+Bound: O(N (ln k)^2 ln T / gap) where the set of the largest index is played. In every round the set
+S that is played satisfies max index <= mean(S) + C width(S) with a factor C that is computed
+(`explain`): 1 where S is that set, never above sqrt(k).
 Source: Combes, Talebi, Proutiere, Lelarge 2015, ESCB-2; Cuvelier, Combes, Gourdin 2021 for sets
-whose index is nearly the largest. Deviations: the largest index is hard to find, and the search of
-2021 needs an oracle that takes a budget. Here any linear oracle serves: sqrt(v) <= slope v + 1 / (4
-slope), so the best set for mean + slope spread bounds all indices, and cutting planes over the
-slope lead to the least such bound. Of the sets met on the way, CombUCB1's the first, the one of
-least C is played. Arms without a reward come first. Per round: O(N) and 2 to 9 calls of the oracle.
+whose index is nearly the largest.
+Deviations: the largest index is hard to find, and the search of 2021 needs an oracle that takes a
+budget. Here any linear oracle serves: sqrt(v) <= slope v + 1 / (4 slope), so the best set for mean
++ slope spread bounds all indices, and cutting planes over the slope lead to the least such bound.
+Of the sets met on the way, CombUCB1's the first, the one of least C is played. Arms without a
+reward come first.
+Per round: O(N) and 2 to 9 calls of the oracle.
 """
 
 import math

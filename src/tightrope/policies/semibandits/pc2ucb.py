@@ -1,11 +1,12 @@
 """PC2UCB: C2UCB whose optimism is perturbed for each arm on its own, so that one set explores
 several clusters.
 
-When to use it: sets from a catalogue with large groups of similar arms, few rounds. Bound: as C2UCB
-for c = O(1) and alpha = "theory" (Takemura & Ito 2019, Theorem 3). Source: Takemura & Ito 2019,
-Algorithm 1: scores theta'x + (1 + u_i) alpha ||x||_{V^-1}, u_i ~ U[0, c] fresh per arm and round.
-Where whole clusters tie exactly, C2UCB(ties="random") gains nearly as much; where they do not, only
-the perturbation mixes them. Per round: O(N d^2 / 2), N uniform draws and the oracle.
+When to use it: sets from a catalogue with large groups of similar arms, few rounds.
+Bound: as C2UCB for c = O(1) and alpha = "theory" (Takemura & Ito 2019, Theorem 3).
+Source: Takemura & Ito 2019, Algorithm 1: scores theta'x + (1 + u_i) alpha ||x||_{V^-1}, u_i ~ U[0,
+c] fresh per arm and round. Where whole clusters tie exactly, C2UCB(ties="random") gains nearly as
+much; where they do not, only the perturbation mixes them.
+Per round: O(N d^2 / 2), N uniform draws and the oracle.
 """
 
 from ...core.fields import real
