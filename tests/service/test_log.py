@@ -647,7 +647,7 @@ def test_a_file_is_written_anew_where_something_was_blanked_and_it_is_quick(serv
     assert (quick["erased"], quick["rewritten"], quick["owed"]) == (1, True, False) and len(
         done
     ) == 1
-    monkeypatch.setattr("tightrope_service.database.AT_ONCE", 1000)
+    monkeypatch.setattr("tightrope_service.routes.AT_ONCE", 1000)
     large = erase("s1")
     assert (large["erased"], large["rewritten"], large["owed"]) == (1, False, True)
     assert erase("s1")["owed"]

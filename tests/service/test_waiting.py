@@ -36,7 +36,7 @@ def slowed(monkeypatch, seconds):
             time.sleep(seconds)
         return real(experiment, *given)
 
-    monkeypatch.setattr(commands, "decide", slow)
+    monkeypatch.setattr(commands, "prepare", slow)
 
 
 def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(
