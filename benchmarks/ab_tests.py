@@ -49,8 +49,7 @@ def line(name, samples, wrong):
         f" ± {samples.std(ddof=1) / np.sqrt(samples.size):,.0f}" if samples.size > 1 else ""
     )
     print(
-        f"| {name} | {taken} | "
-        f"{100 * wrong.mean():.2f} ± "
+        f"| {name} | {taken} | {100 * wrong.mean():.2f} ± "
         f"{100 * wrong.std(ddof=1) / np.sqrt(wrong.size):.2f} |",
         flush=True,
     )

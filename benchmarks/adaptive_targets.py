@@ -83,9 +83,7 @@ def main(worlds=100, bootstraps=100, rounds=1000):
         widths.append(e.interval[1] - e.interval[0])
     bias = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(worlds)
     print(
-        f"covered in {covered} of {worlds} worlds; bias "
-        f"{bias[0]:.4f} +- "
-        f"{bias[1]:.4f}; width "
+        f"covered in {covered} of {worlds} worlds; bias {bias[0]:.4f} +- {bias[1]:.4f}; width "
         f"{np.mean(widths):.3f}"
     )
 

@@ -46,11 +46,8 @@ def main() -> None:
             changing = seconds(tr.Session(policy, arms=N, dimension=51, oracle=oracle), X[:N])
             name = type(policy).__name__
             print(
-                f"{name}, N = {N:,}, k = 200: fixed arms "
-                f"{fixed:.3f} s, new "
-                f"features "
-                f"{changing:.3f} s, "
-                f"peak {memory():.2f} GiB"
+                f"{name}, N = {N:,}, k = 200: fixed arms {fixed:.3f} s, new features "
+                f"{changing:.3f} s, peak {memory():.2f} GiB"
             )
 
     N, M, k = 20_000, 10, 200
@@ -59,9 +56,7 @@ def main() -> None:
     started = time.perf_counter()
     assignment = oracle.solve(scores)
     print(
-        f"promotions oracle, N = {N:,}, "
-        f"M = {M}, "
-        f"k = {k}: "
+        f"promotions oracle, N = {N:,}, M = {M}, k = {k}: "
         f"{1e3 * (time.perf_counter() - started):.1f} ms"
     )
     if "--scipy" in sys.argv:
@@ -70,18 +65,14 @@ def main() -> None:
         value = places[linear_sum_assignment(places, maximize=True)].sum()
         apart = abs(value - assignment.value) / value
         print(
-            f"SciPy's dense assignment: {time.perf_counter() - started:.1f} "
-            f"s, values "
-            f"apart by "
+            f"SciPy's dense assignment: {time.perf_counter() - started:.1f} s, values apart by "
             f"{apart:.1e}, relative"
         )
     for policy in policies:
         took = seconds(tr.Session(policy, arms=N, dimension=51, oracle=oracle), X[:N])
         print(
-            f"{type(policy).__name__}, promotions for {N:,} users, new "
-            f"features: "
-            f"{took:.3f} s a "
-            f"round"
+            f"{type(policy).__name__}, promotions for {N:,} users, new features: {took:.3f} s a "
+            "round"
         )
 
 

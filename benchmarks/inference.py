@@ -66,17 +66,13 @@ def read(path):
     log = tr.logs.from_frame(path, **columns, arms=K)
     opened = time.perf_counter()
     print(
-        f"{log.n:,} rows, K = {K}, d = {D}, "
-        f"{os.path.getsize(path) / 2**30:.2f} GiB: "
-        f"checked in "
+        f"{log.n:,} rows, K = {K}, d = {D}, {os.path.getsize(path) / 2**30:.2f} GiB: checked in "
         f"{opened - started:.1f} s"
     )
     evaluation = tr.evaluate(log, 3, baseline="logged")
     done = time.perf_counter()
     print(
-        f"DR, sequence and gate: {done - opened:.1f} s; together "
-        f"{done - started:.1f} "
-        f"s; most "
+        f"DR, sequence and gate: {done - opened:.1f} s; together {done - started:.1f} s; most "
         f"memory {memory():.2f} GiB"
     )
     print(evaluation)

@@ -135,9 +135,7 @@ def main() -> int:
         for factor in ("2.0", "3.0"):  # the first run leaves files of older sources
             pathlib.Path(folder, "damaged_kernels.py").write_text(MODULE.replace("3.0", factor))
             code = (
-                "import sys; sys.path.insert(0, "
-                "sys.argv[1]); import "
-                "kernel_files; "
+                "import sys; sys.path.insert(0, sys.argv[1]); import kernel_files; "
                 "kernel_files.results()"
             )
             here = str(pathlib.Path(__file__).parent)
@@ -167,9 +165,7 @@ def main() -> int:
             tried += count
             if process.exitcode:
                 print(
-                    f"a process ended with "
-                    f"{process.exitcode} after "
-                    f"{len(reported)} of its "
+                    f"a process ended with {process.exitcode} after {len(reported)} of its "
                     f"{count} damages"
                 )
     kinds = sorted({kind for kind, _ in counts})
@@ -186,11 +182,8 @@ def main() -> int:
     for (_, outcome), number in counts.items():
         total[outcome if outcome in ("equal", "different") else "errors"] += number
     print(
-        f"{tried} damaged files: {total['equal']} equal, "
-        f"{total['different']} "
-        f"different, "
-        f"{total['errors']} "
-        f"errors, {crashes} crashes"
+        f"{tried} damaged files: {total['equal']} equal, {total['different']} different, "
+        f"{total['errors']} errors, {crashes} crashes"
     )
     return int(total["equal"] != tried)
 

@@ -112,8 +112,7 @@ def main() -> None:
         done = alive_for(papers, folder / "killed", seconds) is not None
         killed += not done
         print(
-            f"{'' if done else killed:>4}  "
-            f"{seconds:7.1f}  "
+            f"{'' if done else killed:>4}  {seconds:7.1f}  "
             f"{chunks(folder / 'killed'):11}{'  (came to its end)' if done else ''}",
             flush=True,
         )
@@ -125,9 +124,7 @@ def main() -> None:
         if whole.get(name) != after_kills.get(name)
     )
     print(
-        f"{len(whole)} files of tables, rows and claims, "
-        f"{len(other)} "
-        f"of them "
+        f"{len(whole)} files of tables, rows and claims, {len(other)} of them "
         f"differ{': ' + ', '.join(other) if other else ''}"
     )
     sys.exit(bool(other or not whole))

@@ -180,16 +180,12 @@ def main() -> None:
     if not selection:
         names = [case.name for case in every]
         sys.exit(
-            f"only = {options.only!r} is in the name of "
-            f"nothing "
-            f"that is "
+            f"only = {options.only!r} is in the name of nothing that is "
             f"measured.{checks.hint(options.only, names)}"
         )
     if not options.json:
         print(
-            f"{'median µs':>10} "
-            f"{'90 % µs':>10}  "
-            f"decide and "
+            f"{'median µs':>10} {'90 % µs':>10}  decide and "
             f"reward{', beside a busy process on each core' if options.busy else ''}"
         )
     rows = []

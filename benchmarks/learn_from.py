@@ -81,12 +81,9 @@ def main():
                 done = subprocess.run(words, capture_output=True, text=True, check=True)
                 n, seconds, memory = (float(word) for word in done.stdout.split())
                 print(
-                    f"{name:8s} {n:12,.0f} rows, d = "
-                    f"{options.dimension}, "
-                    f"{options.workers} "
-                    f"threads: "
-                    f"{seconds:7.2f} s of CPU, "
-                    f"{n / seconds:10,.0f} rows/s per core, peak memory {memory:6,.0f} MiB",
+                    f"{name:8s} {n:12,.0f} rows, d = {options.dimension}, {options.workers} "
+                    f"threads: {seconds:7.2f} s of CPU, {n / seconds:10,.0f} rows/s per core, "
+                    f"peak memory {memory:6,.0f} MiB",
                     flush=True,
                 )
     return None

@@ -39,9 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     checkpoints = np.unique(np.geomspace(100, options.visitors, 160).round().astype(int))
     print(
-        f"| conversion | alpha | visitors until it "
-        f"learns | "
-        f"days at "
+        "| conversion | alpha | visitors until it learns | days at "
         f"{', '.join(f'{n:,}' for n in A_DAY)} a day | regret | baseline alone |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
@@ -69,13 +67,9 @@ def main() -> None:
             middle, lost = float(np.median(learned(result, "safe"))), result.regret["safe"][:, -1]
             alone = (problem.means.max() - problem.means[arm]) * options.visitors
             print(
-                f"| {rate:.0%} | "
-                f"{alpha:g} | "
-                f"{middle:,.0f} | "
-                f"{', '.join(days(middle, n) for n in A_DAY)} | "
-                f"{lost.mean():,.0f} ± "
-                f"{lost.std(ddof=1) / math.sqrt(lost.size):,.0f} | "
-                f"{alone:,.0f} |",
+                f"| {rate:.0%} | {alpha:g} | {middle:,.0f} | "
+                f"{', '.join(days(middle, n) for n in A_DAY)} | {lost.mean():,.0f} ± "
+                f"{lost.std(ddof=1) / math.sqrt(lost.size):,.0f} | {alone:,.0f} |",
                 flush=True,
             )
 

@@ -32,11 +32,8 @@ def main():
                 more = (regret - result.regret["SoftUCB, online"])[:, -1]
                 error = more.std(ddof=1) / math.sqrt(INSTANCES)
                 print(
-                    f"d = {d}, sigma = {name:9} "
-                    f"{policy:18} "
-                    f"{regret[:, -1].mean():7.1f}, "
-                    f"{more.mean():+7.1f} "
-                    f"(s.e. {error:.1f})",
+                    f"d = {d}, sigma = {name:9} {policy:18} {regret[:, -1].mean():7.1f}, "
+                    f"{more.mean():+7.1f} (s.e. {error:.1f})",
                     flush=True,
                 )
 

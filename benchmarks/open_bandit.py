@@ -37,24 +37,17 @@ def page(data=None):
     lines = [
         "# Open Bandit: each policy judged on the other's log",
         "",
-        f"Made by `python "
-        f"benchmarks/open_bandit.py` "
-        f"({packages}, source "
+        f"Made by `python benchmarks/open_bandit.py` ({packages}, source "
         f"{package_versions['source'][:12]}).",
-        "The same with pictures: `tightrope reproduce openbandit`. The data "
-        "are not "
-        "in this "
+        "The same with pictures: `tightrope reproduce openbandit`. The data are not in this "
         "repository.",
         "",
         outcome.notes,
         "",
         "## Overlap, bounds and gate",
         "",
-        "Bounds hold at all times at once, with probability 0.95, whatever "
-        "the logger "
-        "learned. "
-        "The gate compares "
-        "with the logger.",
+        "Bounds hold at all times at once, with probability 0.95, whatever the logger learned. "
+        "The gate compares with the logger.",
         "",
     ]
     rows = []
@@ -85,9 +78,7 @@ def page(data=None):
     ]
     lines += [*table(headers, rows), "## Estimates", ""]
     lines += [
-        "Clicks per impression, ± one standard error; in units of 0.001. "
-        "Refused cases "
-        "are shown "
+        "Clicks per impression, ± one standard error; in units of 0.001. Refused cases are shown "
         "and not judged.",
         "",
     ]
@@ -105,10 +96,8 @@ def page(data=None):
     counted = Counter(row.verdict for row in outcome.rows)
     words = ", ".join(f"{number} {verdict}" for verdict, number in counted.items())
     lines.append(
-        f"{len(outcome.rows)} comparisons: {words}; each "
-        f"with its "
-        f"test in "
-        f"[claims-openbandit.md](claims-openbandit.md)."
+        f"{len(outcome.rows)} comparisons: {words}; each with its test in "
+        "[claims-openbandit.md](claims-openbandit.md)."
     )
     return "\n".join(lines) + "\n"
 

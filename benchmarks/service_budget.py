@@ -103,24 +103,18 @@ def main() -> None:
                 )
                 broken[guarded] += truth.lowest < 0
                 print(
-                    f"{seed:3} {kind:8} lowest true budget "
-                    f"{truth.lowest:8.3f}, at "
-                    f"the end "
-                    f"{truth.budget:8.2f}, "
-                    f"baseline {truth.baseline_share:6.1%}, at most {truth.most_open} open",
+                    f"{seed:3} {kind:8} lowest true budget {truth.lowest:8.3f}, at the end "
+                    f"{truth.budget:8.2f}, baseline {truth.baseline_share:6.1%}, at most "
+                    f"{truth.most_open} open",
                     flush=True,
                 )
     print(
-        f"guarded: {options.runs - broken[True]} of {options.runs} runs kept "
-        f"their true "
-        f"budget at "
-        f"0 or above in every round"
+        f"guarded: {options.runs - broken[True]} of {options.runs} runs kept their true budget at "
+        "0 or above in every round"
     )
     print(f"plain:   {options.runs - broken[False]} of {options.runs}")
     print(
-        f"{options.runs * 2 * options.decisions} "
-        f"decisions over "
-        f"HTTP in "
+        f"{options.runs * 2 * options.decisions} decisions over HTTP in "
         f"{time.perf_counter() - began:.0f} s"
     )
     sys.exit(1 if broken[True] or not broken[False] else 0)

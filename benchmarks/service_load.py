@@ -206,9 +206,7 @@ async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) 
         )
         print(f"the server's own time: {1e6 * (cpu(pid) - before) / n:.0f} µs a decision")
         print(
-            f"single decisions, {len(connections)} connections: "
-            f"{n / took:,.0f}/s over "
-            f"{took:.0f} "
+            f"single decisions, {len(connections)} connections: {n / took:,.0f}/s over {took:.0f} "
             f"s; {milliseconds(times)}"
         )
 
@@ -241,10 +239,8 @@ async def measure(port: int, key: str, arguments: argparse.Namespace, pid: int) 
             connections[:4], f"{base}/decisions:batch", lambda: body, arguments.seconds / 4, 10**6
         )
         print(
-            f"batches of {BATCH}: {n * BATCH / took:,.0f} "
-            f"decisions/s; "
-            f"{milliseconds(times)} per "
-            f"batch"
+            f"batches of {BATCH}: {n * BATCH / took:,.0f} decisions/s; {milliseconds(times)} per "
+            "batch"
         )
         print(f"the server's own time: {1e6 * (cpu(pid) - before) / (n * BATCH):.0f} µs a decision")
     memory = next(
@@ -298,11 +294,8 @@ async def compare_busy(port: int, key: str, seconds: float) -> None:
         with busy_cores():
             busy = await rewarded(admin, base, seconds)
         print(
-            f"{policy}, {arms} arms, d = {dimension}: alone "
-            f"{milliseconds(alone)}; "
-            f"beside busy "
-            f"processes "
-            f"{milliseconds(busy)}",
+            f"{policy}, {arms} arms, d = {dimension}: alone {milliseconds(alone)}; beside busy "
+            f"processes {milliseconds(busy)}",
             flush=True,
         )
 
@@ -328,12 +321,8 @@ def main() -> None:
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="tightrope-load-"))
     folder.mkdir(exist_ok=True)
     print(
-        f"{platform.machine()}, {os.cpu_count()} "
-        f"cores, Python "
-        f"{platform.python_version()}; "
-        f"the "
-        f"disk alone: "
-        f"{milliseconds(disk(folder))}"
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; the "
+        f"disk alone: {milliseconds(disk(folder))}"
     )
     try:
         with served(arguments.db or str(folder / "load.db"), folder) as (port, key, process):

@@ -65,9 +65,7 @@ async def drive(port: int, key: str, pid: int, decisions: int, most_open: int) -
             ), answer[:300]
         if done % (decisions // LINES) == 0:
             print(
-                f"{done:>9,} decisions, "
-                f"{len(waiting):,} open, "
-                f"{time.perf_counter() - began:5.0f} "
+                f"{done:>9,} decisions, {len(waiting):,} open, {time.perf_counter() - began:5.0f} "
                 f"s: {memory(pid):,.0f} MB",
                 flush=True,
             )

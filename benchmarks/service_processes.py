@@ -57,9 +57,7 @@ async def measure(processes: list[tuple[int, str]], seconds: float) -> None:
     times = [each for _, _, part in parts for each in part]
     speed = sum(n / took for n, took, _ in parts)
     print(
-        f"{len(processes)} processes with {CONNECTIONS} connections: "
-        f"{speed:,.0f} "
-        f"decisions/s; "
+        f"{len(processes)} processes with {CONNECTIONS} connections: {speed:,.0f} decisions/s; "
         f"{milliseconds(times)}"
     )
 

@@ -161,10 +161,8 @@ def main() -> int:
             ):
                 longest, most, count, seconds, said = waits_of(place, ACTS[name])
         print(
-            f"{name:>14} {1000 * longest:10.0f} "
-            f"{1000 * most:7.0f} "
-            f"{count:6} "
-            f"{seconds:8.1f}  {said}",
+            f"{name:>14} {1000 * longest:10.0f} {1000 * most:7.0f} {count:6} {seconds:8.1f}  "
+            f"{said}",
             flush=True,
         )
         slow += [name] if longest > MOST else []

@@ -48,16 +48,12 @@ def main() -> int:
             played, came = played + 1, came + signals
             if played % TOLD == 0:
                 print(
-                    f"{played:,} histories, {came:,} "
-                    f"signals, "
-                    f"{wrong.total()} differ "
+                    f"{played:,} histories, {came:,} signals, {wrong.total()} differ "
                     f"({time.monotonic() - began:.0f} s)",
                     flush=True,
                 )
     print(
-        f"{played:,} histories of {len(names)} kinds of sessions, "
-        f"{came:,} "
-        f"signals: "
+        f"{played:,} histories of {len(names)} kinds of sessions, {came:,} signals: "
         f"{wrong.total()} differ"
     )
     return int(bool(wrong))

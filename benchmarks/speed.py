@@ -291,10 +291,8 @@ def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[
         )
     print("The yardstick is a hand-fused UCB loop with K = 10, measured beside each.")
     print(
-        f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} "
-        f"{'x baseline':>10}  "
-        f"policy and "
-        f"problem",
+        f"{'rounds/s':>12} {'µs/round':>9} {'x yardstick':>11} {'x baseline':>10}  policy and "
+        "problem",
         flush=True,
     )
     measured: dict[str, Measurement] = {}
@@ -304,9 +302,7 @@ def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[
         measured[key] = got = better(measured[key], got) if key in measured else got
         ratio = "new" if key not in before else f"{got.relative / before[key]:.2f}"
         print(
-            f"{got.rounds_per_second:12,.0f} "
-            f"{got.microseconds:9.3g} "
-            f"{got.relative:11.3g} "
+            f"{got.rounds_per_second:12,.0f} {got.microseconds:9.3g} {got.relative:11.3g} "
             f"{ratio:>10}  {key}",
             flush=True,
         )
@@ -332,11 +328,9 @@ def compare(baseline: pathlib.Path, save: bool, only: str, check: bool) -> list[
         print(f"baseline: {baseline}")
     elif check and not before:
         print(
-            f"{baseline} has no multiples of this kind of processor "
-            f"({processor}), and "
-            f"those of "
-            f"another say nothing here. "
-            "make bench-check AGAINST=COMMIT compares with a commit; --save stores these.",
+            f"{baseline} has no multiples of this kind of processor ({processor}), and those of "
+            "another say nothing here. make bench-check AGAINST=COMMIT compares with a commit; "
+            "--save stores these.",
             file=sys.stderr,
         )
     elif check:

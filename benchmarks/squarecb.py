@@ -49,9 +49,7 @@ def report(name, policy, values, gains, words):
     """A line for one policy on one data set."""
     error = gains.std(ddof=1) / math.sqrt(gains.size)
     print(
-        f"{name:22} {policy:18} {values.mean():8.2f} "
-        f"{words}, gain "
-        f"{gains.mean():8.2f} (s.e. "
+        f"{name:22} {policy:18} {values.mean():8.2f} {words}, gain {gains.mean():8.2f} (s.e. "
         f"{error:.2f})",
         flush=True,
     )

@@ -313,9 +313,7 @@ def main():
                 int((regret > coin / 4).sum()),
             )
             print(
-                f"  {policy:16} {regret.mean():7.1f} ± {error:5.1f}   "
-                f"largest "
-                f"{regret.max():7.1f} "
+                f"  {policy:16} {regret.mean():7.1f} ± {error:5.1f}   largest {regret.max():7.1f} "
                 f"  above a quarter {lost}",
                 flush=True,
             )

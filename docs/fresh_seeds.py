@@ -23,19 +23,10 @@ FRESH_NUMBERS = (
         "Linear worlds (“shifted”)",
         "conservative",
         (
-            "The reading was found on seed 0. Seeds 1 to 3 draw other models, "
-            "at laptop "
-            "scale: 35 "
-            "models of 4 runs, "
-            "where paper scale has 70 "
-            "of 120, so that their worst model is the worst of half as "
-            "many. The "
-            "outside check "
-            "has 70 models of 40 "
-            "runs. Per cent are "
-            "reductions of CLUCB's regret, and of E2 shares of rounds; "
-            "the other "
-            "numbers are "
+            "The reading was found on seed 0. Seeds 1 to 3 draw other models, at laptop scale: 35 "
+            "models of 4 runs, where paper scale has 70 of 120, so that their worst model is the "
+            "worst of half as many. The outside check has 70 models of 40 runs. Per cent are "
+            "reductions of CLUCB's regret, and of E2 shares of rounds; the other numbers are "
             "ratios of regrets."
         ),
         (
@@ -129,16 +120,9 @@ FRESH_NUMBERS = (
         "Bernoulli worlds (“index by rounds”)",
         "conservative",
         (
-            "Reductions of CUCB's regret in per cent, psi with 1/2. "
-            "Other seeds "
-            "draw other "
-            "models. At laptop "
-            "scale each of the "
-            "70 models has "
-            "one run, whose noise widens the range over draws and lowers its "
-            "worst; the "
-            "average "
-            "model hardly feels it."
+            "Reductions of CUCB's regret in per cent, psi with 1/2. Other seeds draw other "
+            "models. At laptop scale each of the 70 models has one run, whose noise widens the "
+            "range over draws and lowers its worst; the average model hardly feels it."
         ),
         (
             *(
@@ -170,15 +154,9 @@ FRESH_NUMBERS = (
         "Jester (“filled”)",
         "conservative",
         (
-            "Ratios of regrets; 100 users of 10 runs at paper scale, 50 "
-            "of one at "
-            "laptop scale, "
-            "100 of 5 outside. "
-            "Other seeds draw other "
-            "users; whether checkpoints every 5 % lower regret these three "
-            "leave open "
-            "(together "
-            "1.01 ± .02)."
+            "Ratios of regrets; 100 users of 10 runs at paper scale, 50 of one at laptop scale, "
+            "100 of 5 outside. Other seeds draw other users; whether checkpoints every 5 % lower "
+            "regret these three leave open (together 1.01 ± .02)."
         ),
         (
             (
@@ -208,11 +186,8 @@ FRESH_NUMBERS = (
         "The example of the discussion on action selection",
         "conservative",
         (
-            "Rounds of E2 that play arm 2, and CUCB2's regret less "
-            "CUCB's, 10,000 "
-            "rounds at "
-            "laptop and 20,000 "
-            "at paper scale."
+            "Rounds of E2 that play arm 2, and CUCB2's regret less CUCB's, 10,000 rounds at "
+            "laptop and 20,000 at paper scale."
         ),
         tuple(
             number
@@ -239,9 +214,7 @@ FRESH_NUMBERS = (
         "Lipschitz bandits (f(n) = ln n + 3 ln ln n)",
         "lipschitz",
         (
-            "CKL-UCB's regret less KL-UCB's after 100,000 rounds. Other seeds "
-            "are other "
-            "rewards "
+            "CKL-UCB's regret less KL-UCB's after 100,000 rounds. Other seeds are other rewards "
             "of the same instances."
         ),
         tuple(
@@ -259,11 +232,8 @@ FRESH_NUMBERS = (
         "SoftUCB, Table I (“eta by cell”)",
         "softucb",
         (
-            "beta-hat by cell, 100 instances at laptop scale and 300 at paper "
-            "scale; the "
-            "outside "
-            "check had 12 at d = "
-            "15, and another eta."
+            "beta-hat by cell, 100 instances at laptop scale and 300 at paper scale; the outside "
+            "check had 12 at d = 15, and another eta."
         ),
         tuple(
             (f"d = {d}, T = {T}", "table1", f"beta-hat, d = {d}, T = {T}", printed, outside)

@@ -189,20 +189,15 @@ WORLDS = {
         5_000,
     ),
     "conservative": World(
-        "ten arms with means from 0.25 to 0.75 and rewards of 0 or 1; the "
-        "baseline has "
-        "0.53 and "
-        "may not be undercut "
-        "by more than 5 %",
+        "ten arms with means from 0.25 to 0.75 and rewards of 0 or 1; the baseline has 0.53 and "
+        "may not be undercut by more than 5 %",
         arms,
         promised,
         ("UCB", "CUCB", "CUCB2"),
         10_000,
     ),
     "conservative, linear": World(
-        "twenty arms with five features and rewards of 0 or 1; the baseline "
-        "may not be "
-        "undercut "
+        "twenty arms with five features and rewards of 0 or 1; the baseline may not be undercut "
         "by more than 5 %",
         clicks,
         promised_linear,

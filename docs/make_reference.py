@@ -47,8 +47,7 @@ def specs() -> str:
         ]
         for name, (schema, default) in recipe.parameters.items():
             lines.append(
-                f"| `{name}` | "
-                f"{'required' if default is ... else f'`{default!r}`'} | "
+                f"| `{name}` | {'required' if default is ... else f'`{default!r}`'} | "
                 f"{yaml_type(schema)} |"
             )
         lines.append("")

@@ -175,11 +175,8 @@ def provenance(paper: str, name: str, saved: dict[str, Any]) -> str:
     """Where the rows of a figure come from."""
     versions = ", ".join(f"{package} {number}" for package, number in saved["versions"].items())
     return (
-        f"`tightrope reproduce {paper} --figure {name} "
-        f"--scale "
-        f"{saved['scale']} --seed "
-        f"{saved['seed']}`; "
-        f"{versions}."
+        f"`tightrope reproduce {paper} --figure {name} --scale {saved['scale']} --seed "
+        f"{saved['seed']}`; {versions}."
     )
 
 
@@ -219,9 +216,7 @@ def drawn(paper: str, figure: str) -> list[str]:
     for one in kept["pictures"]:
         for number, panel in enumerate(one["panels"], start=1):
             lines += [
-                f"![{figure}, "
-                f"{one['label']}, panel "
-                f"{number} of "
+                f"![{figure}, {one['label']}, panel {number} of "
                 f"{len(one['panels'])}](figures/{paper}/{panel})",
                 "",
             ]
@@ -248,11 +243,8 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
     lines = [f"# {find_paper(paper).TITLE}", ""]
     lines += [sentence(counts(stand)) + f" {HOW_CLAIMS_STAND}", "", "## Figures", ""]
     lines += [
-        "Beside each figure the claims that it judges, with a link to their "
-        "rows; a "
-        "claim that "
-        "several figures "
-        "judge stands at each.",
+        "Beside each figure the claims that it judges, with a link to their rows; a claim that "
+        "several figures judge stands at each.",
         "",
     ]
     for name in sorted(
@@ -293,9 +285,7 @@ def page(paper: str, saved: dict[str, Any]) -> list[str]:
         lines += [
             "## Contradicted",
             "",
-            "Each has a page with the counterexample or the proof, and the "
-            "repair where "
-            "there is "
+            "Each has a page with the counterexample or the proof, and the repair where there is "
             "one.",
             "",
         ]
@@ -454,16 +444,9 @@ def fresh_seeds() -> list[str]:
     outside."""
     lines = ["## The readings on fresh seeds", ""]
     lines += paragraph(
-        "Readings were found on seed 0. Here their figures are played by "
-        "our engine "
-        "on three "
-        "seeds more, with "
-        "`--seed 1` to `3`, beside "
-        "what a check from outside found, which shares no code with ours. "
-        "Where a "
-        "number has no "
-        "error the row gives "
-        "a range or a word."
+        "Readings were found on seed 0. Here their figures are played by our engine on three "
+        "seeds more, with `--seed 1` to `3`, beside what a check from outside found, which shares "
+        "no code with ours. Where a number has no error the row gives a range or a word."
     )
     for one in FRESH_NUMBERS:
         lines += fresh_table(one)
@@ -496,9 +479,8 @@ def fresh_table(numbers: FreshNumbers) -> list[str]:
         f"seed {seed}, {found[first]['scale']}" for seed, found in kept.items()
     ]
     command = (
-        f"`tightrope reproduce "
-        f"{numbers.paper} "
-        f"{' '.join(f'--figure {name}' for name in names)} --scale laptop --seed 1`"
+        f"`tightrope reproduce {numbers.paper} {' '.join(f'--figure {name}' for name in names)} "
+        "--scale laptop --seed 1`"
     )
     return [
         f"### {numbers.title}",
@@ -517,20 +499,11 @@ def prices(now: dict[str, dict[str, ClaimStanding]], saved: dict[str, dict[str, 
         if one.verdict == UNDECIDED
     ]
     words = (
-        "A difference that is N standard errors from what decides it needs "
-        "(4 / N)² "
-        "times the "
-        "runs, if it stays "
-        "what it is; a band needs "
-        "runs until it is four standard errors wide. Times "
-        "are those "
-        "of [paper "
-        "scale](paper-scale.md) or of laptop scale, whichever made "
-        "the rows; where only a few of a figure's runs are in doubt, those "
-        "runs were "
-        "timed. A "
-        "difference that "
-        "shrinks costs more."
+        "A difference that is N standard errors from what decides it needs (4 / N)² times the "
+        "runs, if it stays what it is; a band needs runs until it is four standard errors wide. "
+        "Times are those of [paper scale](paper-scale.md) or of laptop scale, whichever made the "
+        "rows; where only a few of a figure's runs are in doubt, those runs were timed. A "
+        "difference that shrinks costs more."
     )
     lines = ["## What the open claims would cost", "", *paragraph(words)]
     rows = [
@@ -567,13 +540,10 @@ def changes(saved: dict[str, dict[str, Any]]) -> list[str]:
     }
     lines = ["# Second reading of the claims", ""]
     lines += paragraph(
-        "At the first reading a claim had the worst verdict over all "
-        "readings of its "
-        "figure and "
-        "all rows, also rows "
-        "of ours. "
-        "Now one reading of a figure counts, and only rows that restate the paper's words. What is "
-        "[contradicted](contradictions/index.md) has a page of its own."
+        "At the first reading a claim had the worst verdict over all readings of its figure and "
+        "all rows, also rows of ours. Now one reading of a figure counts, and only rows that "
+        "restate the paper's words. What is [contradicted](contradictions/index.md) has a page of "
+        "its own."
     )
     for title, standing in (
         ("First reading", before),
@@ -642,25 +612,17 @@ def paper_scale(saved: dict[str, dict[str, Any]]) -> list[str]:
             )
     lines = ["# Paper scale: what was run, and how long it took", ""]
     lines += [
-        "`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a "
-        "figure at the "
-        "size of "
-        "its paper, and says "
-        "its time first."
+        "`tightrope reproduce PAPER --figure FIGURE --scale paper` makes a figure at the size of "
+        "its paper, and says its time first."
     ]
     lines += [
-        "[Claims](claims.md) take a figure's rows from paper scale where it "
-        "was run. "
-        "Times are of "
+        "[Claims](claims.md) take a figure's rows from paper scale where it was run. Times are of "
         "one core of an AMD EPYC;"
     ]
     lines += ["runs that figures share count for the first"]
     lines += [
-        f"of them. All that is known "
-        f"adds up to "
-        f"{all_papers.in_words(sum(took.values()))} of "
-        f"one "
-        f"core.",
+        f"of them. All that is known adds up to {all_papers.in_words(sum(took.values()))} of one "
+        "core.",
         "",
     ]
     return lines + table(("paper", "figure", "run", "core time"), rows)
@@ -687,11 +649,8 @@ def overall(saved: dict[str, dict[str, Any]]) -> list[str]:
         "",
     ]
     lines += [
-        "Each page lists every claim, the rows that judge it, the test of "
-        "each row, "
-        "and the "
-        "command that makes "
-        "it. Figures are at"
+        "Each page lists every claim, the rows that judge it, the test of each row, and the "
+        "command that makes it. Figures are at"
     ]
     lines += ["laptop scale or, where that was run, at [paper scale](paper-scale.md).", ""]
     return lines + cards("numbers", ("paper", "claims", "where they stand"), rows)
@@ -716,10 +675,8 @@ def main() -> None:
     saved = {paper: known(paper) for paper in names()}
     if nothing := [paper for paper in names() if not saved[paper]]:
         sys.exit(
-            f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope "
-            f"reproduce "
-            f"all` as "
-            f"well."
+            f"no rows of {', '.join(nothing)} yet; give a folder of `tightrope reproduce all` as "
+            "well."
         )
     (PAGES / "claims.md").write_text(pages()["results/claims.md"])
     DRAWN.mkdir(exist_ok=True)

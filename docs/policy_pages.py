@@ -52,18 +52,12 @@ HEADS = (
     "Differences to OSLB",
 )
 WAITS = (
-    "The choice does not move until the next reward is in: a long delay repeats "
-    "one arm, "
-    "so that "
-    "every arm may cost "
-    "up to a delay's "
-    "rounds of its gap more."
+    "The choice does not move until the next reward is in: a long delay repeats one arm, so that "
+    "every arm may cost up to a delay's rounds of its gap more."
 )
 DRAWS = (
-    "It draws anew for every decision, so that many open decisions are "
-    "spread over "
-    "the arms "
-    "that may be best."
+    "It draws anew for every decision, so that many open decisions are spread over the arms that "
+    "may be best."
 )
 ORDER = (
     "Where the time at which a reward comes depends on what it is, "
@@ -83,11 +77,8 @@ LATE = {  # by family; {moves}: how choices behave while nothing new is known
     f"decisions open. "
     f"{{moves}} {ORDER}",
     "softucb": (
-        f"{DRAWS} Probabilities are exact at the time of each decision. "
-        f"The online "
-        f"rule moves "
-        f"beta when a reward "
-        f"is learned. {ORDER}"
+        f"{DRAWS} Probabilities are exact at the time of each decision. The online rule moves "
+        f"beta when a reward is learned. {ORDER}"
     ),
     "regression": f"{DRAWS} Probabilities are exact at the time of each "
     f"decision, "
@@ -428,9 +419,7 @@ def index() -> str:
     lines = [
         "# Policies",
         "",
-        "Which one? [The map](../which-policy.md) asks two "
-        "questions. In "
-        "Python: "
+        "Which one? [The map](../which-policy.md) asks two questions. In Python: "
         "`tightrope.NAME(parameter=value, ..)`; on",
     ]
     lines += ["the command line `tightrope policies NAME`.", ""]

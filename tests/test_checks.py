@@ -43,9 +43,7 @@ MESSAGES = [
     ),
     (
         lambda: tr.problems.ContextualLinear([1.0], arms=10**400),
-        "arms = about 10^399 needs about 10^400 bytes of memory (8 bytes each), "
-        "but this "
-        "machine "
+        "arms = about 10^399 needs about 10^400 bytes of memory (8 bytes each), but this machine "
         "has",
     ),
     (

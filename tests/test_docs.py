@@ -278,9 +278,7 @@ def test_figures_in_the_readme_are_those_of_the_pages_behind_them():
         )
     )
     assert (
-        f"hand-written NumPy needs {float(numpy):.2g}, River "
-        f"{float(river):.2g} and "
-        f"MABWiser "
+        f"hand-written NumPy needs {float(numpy):.2g}, River {float(river):.2g} and MABWiser "
         f"{float(mabwiser):.2g}." in text
     )
     rows = re.findall(

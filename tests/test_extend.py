@@ -530,10 +530,8 @@ def test_a_preset_is_its_base_with_other_defaults():
     for made in (tr.CUCB2T, tr.CLUCB2T):
         with pytest.raises(
             ValueError,
-            match=f"{made.__name__} needs checkpoint or min_gap, without "
-            f"which it is "
-            f"another "
-            f"policy; give checkpoint",
+            match=f"{made.__name__} needs checkpoint or min_gap, without which it is another "
+            "policy; give checkpoint",
         ):
             made(baseline=0)
     assert tr.CUCB2(model="linear", clip="both") == tr.Conservative()

@@ -32,8 +32,7 @@ def test_every_policy_is_cited_with_papers_that_its_file_names():
     assert entries().keys() == OURS.keys()
     for name, item in OURS.items():
         words = (
-            f"{sys.modules[item.__module__].__doc__} "
-            f"{item.TRAITS.paper} "
+            f"{sys.modules[item.__module__].__doc__} {item.TRAITS.paper} "
             f"{'' if item.TRAITS.base is None else item.__doc__}"
         )
         for entry in entries()[name]:

@@ -80,12 +80,8 @@ def test_what_needs_no_kernel_loads_neither_numba_nor_numpy(code):
 
 def test_the_first_public_name_brings_all_others():
     code = (
-        "import sys, tightrope as tr; before = 'numba' in sys.modules; "
-        "tr.UCB; "
-        "print(before, "
-        "{*tr.__all__} <= "
-        "{*vars(tr)}, "
-        "'Client' in vars(tr))"
+        "import sys, tightrope as tr; before = 'numba' in sys.modules; tr.UCB; print(before, "
+        "{*tr.__all__} <= {*vars(tr)}, 'Client' in vars(tr))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "False"]
@@ -94,10 +90,8 @@ def test_the_first_public_name_brings_all_others():
 def test_names_are_found_without_the_package_having_been_touched():
     """A session file or a spec names a policy, and the reader has imported one module only."""
     code = (
-        "from tightrope.core.registry "
-        "import find, "
-        "named_policies; "
-        "print(find('LinTS').__name__, len(list(named_policies())) > 40)"
+        "from tightrope.core.registry import find, named_policies; print(find('LinTS').__name__, "
+        "len(list(named_policies())) > 40)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["LinTS", "True"]

@@ -307,48 +307,23 @@ def page(lines, kinds, sizes, to):
     text = [
         "# A bake-off with defaults",
         "",
-        f"Made by `python benchmarks/bakeoff/bakeoff.py`: {len(sets)} sets of "
-        f"labelled "
-        f"data that "
-        f"packages "
-        f"ship, as contextual bandits (Bietti, "
-        f"Agarwal, Langford 2021). A row is shown, an arm is a class, and only "
-        f"whether it "
-        f"was the "
-        f"right one "
-        f"is learned. The loss is the share of "
-        f"mistakes in all {ROUNDS:,} rounds, in {SEEDS} orders of the rows "
-        f"that all "
-        f"policies meet "
-        f"alike (3 "
-        f"for the libraries other than Vowpal "
-        "Wabbit). Every policy has its defaults. Our widths were "
-        "chosen on the "
-        "development sets "
-        "and on the "
-        "development worlds of "
-        "`benchmarks/widths.py`; the confirmation sets were played after "
-        "that, six "
-        "times, as the "
-        "script changed; no "
-        "default changed "
-        "between or after them.",
+        f"Made by `python benchmarks/bakeoff/bakeoff.py`: {len(sets)} sets of labelled data that "
+        "packages ship, as contextual bandits (Bietti, Agarwal, Langford 2021). A row is shown, "
+        "an arm is a class, and only whether it was the right one is learned. The loss is the "
+        f"share of mistakes in all {ROUNDS:,} rounds, in {SEEDS} orders of the rows that all "
+        "policies meet alike (3 for the libraries other than Vowpal Wabbit). Every policy has its "
+        "defaults. Our widths were chosen on the development sets and on the development worlds "
+        "of `benchmarks/widths.py`; the confirmation sets were played after that, six times, as "
+        "the script changed; no default changed between or after them.",
         "",
         "![Loss relative to the best, by policy](../images/bakeoff.svg)",
         "",
         "## Wins minus losses",
         "",
-        f"A win is a smaller loss on a set by a paired t-test over orders at "
-        f"{LEVEL:g}; "
-        f"against "
-        f"all other "
-        f"policies, over all sets. *Did not run*: "
-        f"sets on which a run takes longer than {LIMIT:g} s, or fails. "
-        f"Times are "
-        f"wall-clock times "
-        f"of a round "
-        f"on a shared machine, with choosing and "
-        "learning; ours are those of `simulate`.",
+        f"A win is a smaller loss on a set by a paired t-test over orders at {LEVEL:g}; against "
+        "all other policies, over all sets. *Did not run*: sets on which a run takes longer than "
+        f"{LIMIT:g} s, or fails. Times are wall-clock times of a round on a shared machine, with "
+        "choosing and learning; ours are those of `simulate`.",
         "",
         *table(
             [
@@ -371,17 +346,11 @@ def page(lines, kinds, sizes, to):
                 for name in ranked
             ],
         ),
-        f"With {ZERO:g} added to every reward, as prices and temperatures "
-        f"have it, "
-        f"losses of our "
-        f"defaults are the "
-        f"same to the last "
-        f"mistake in "
+        f"With {ZERO:g} added to every reward, as prices and temperatures have it, losses of our "
+        "defaults are the same to the last mistake in "
         f"{sum((losses[s, moved(k)] == losses[s, k]).sum() for s in sets for k in DEFAULTS):,} of "
-        f"{sum(losses[s, name].size for s in sets for name in DEFAULTS):,} "
-        f"runs; the "
-        f"others' "
-        f"rewards were not moved.",
+        f"{sum(losses[s, name].size for s in sets for name in DEFAULTS):,} runs; the others' "
+        "rewards were not moved.",
         "",
     ]
     never = sorted(set(failed) - set(policies))
@@ -413,26 +382,17 @@ def page(lines, kinds, sizes, to):
     text += [
         "## Against Vowpal Wabbit's best exploration, set by set",
         "",
-        "The last column is the best of its seven on that set, which "
-        "nobody knows "
-        "before; losses "
-        "with standard "
-        "errors over orders.",
+        "The last column is the best of its seven on that set, which nobody knows before; losses "
+        "with standard errors over orders.",
         "",
         *table(["data", "classes, columns", *OURS, "Vowpal Wabbit's best"], rows),
         *(
-            f"- {name} has at most 1.1 times that loss on "
-            f"{at_most[name]} of "
-            f"{len(sets)} sets, "
-            f"and a "
-            f"significantly smaller one on {better[name]}."
+            f"- {name} has at most 1.1 times that loss on {at_most[name]} of {len(sets)} sets, "
+            f"and a significantly smaller one on {better[name]}."
             for name in at_most
         ),
-        f"- Defaults of ours that are worse than our own epsilon-greedy "
-        f"by more "
-        f"than four "
-        f"standard errors: "
-        f"{'; '.join(worse) or 'none'}.",
+        "- Defaults of ours that are worse than our own epsilon-greedy by more than four standard "
+        f"errors: {'; '.join(worse) or 'none'}.",
         "",
     ]
     to.write_text("\n".join(text))

@@ -129,21 +129,12 @@ def page(measured_rows, problems):
     lines = [
         "# Speed beside others",
         "",
-        "Made by `python benchmarks/peers/compare.py`, all in one run, one "
-        "process "
-        "after the "
-        "other, one thread "
-        "each. Times are CPU",
-        "times of the best of up to 20 runs; *times ours* is the peer's "
-        "time for a "
-        "round over "
-        "tightrope's. Every "
-        "peer plays as its",
-        "documentation shows, we with our defaults. Regret is beside it so that "
-        "one sees "
-        "that all "
-        "solved the same "
-        "task; policies differ",
+        "Made by `python benchmarks/peers/compare.py`, all in one run, one process after the "
+        "other, one thread each. Times are CPU",
+        "times of the best of up to 20 runs; *times ours* is the peer's time for a round over "
+        "tightrope's. Every peer plays as its",
+        "documentation shows, we with our defaults. Regret is beside it so that one sees that all "
+        "solved the same task; policies differ",
         "in their constants.",
         "",
         f"Machine: {machine()}.",
@@ -168,9 +159,7 @@ def page(measured_rows, problems):
         for name, row in sorted(rows, key=lambda item: item[1]["us"]):
             ratio = short(row["us"] / rounds["us"]) if rounds else ""
             lines.append(
-                f"| {name} {row['version']} | {row['what']} | "
-                f"{short(row['us'])} | "
-                f"{ratio} | "
+                f"| {name} {row['version']} | {row['what']} | {short(row['us'])} | {ratio} | "
                 f"{short(row['regret'])} |"
             )
         lines.append("")
@@ -216,22 +205,12 @@ def decisions():
     return [
         "## One decision with its reward",
         "",
-        "`Session.decide` and `reward`, with the propensity of what is played "
-        "and its "
-        "standard "
-        "error: median "
-        "wall-clock time in "
-        "µs, and in",
-        "brackets what nine of ten decisions do not exceed; also beside a "
-        "process that "
-        "keeps each "
-        "core busy, as "
-        "installed and with one",
-        "BLAS thread (`python benchmarks/latency.py --busy`). There whatever "
-        "takes a "
-        "tenth of the "
-        "scheduler's time "
-        "slice waits for a",
+        "`Session.decide` and `reward`, with the propensity of what is played and its standard "
+        "error: median wall-clock time in µs, and in",
+        "brackets what nine of ten decisions do not exceed; also beside a process that keeps each "
+        "core busy, as installed and with one",
+        "BLAS thread (`python benchmarks/latency.py --busy`). There whatever takes a tenth of the "
+        "scheduler's time slice waits for a",
         "neighbour's slice once in ten times.",
         "",
         "| | alone | beside busy processes | and with one BLAS thread |",
@@ -241,11 +220,8 @@ def decisions():
             for (case, _, _), three in zip(alone, times, strict=True)
         ),
         "",
-        f"As installed, nine of ten decisions beside busy processes take "
-        f"at most "
-        f"{SLOWER} times "
-        f"the median with one "
-        f"BLAS thread and",
+        f"As installed, nine of ten decisions beside busy processes take at most {SLOWER} times "
+        "the median with one BLAS thread and",
         f"{SLACK} µs" + (f", but for {'; '.join(late)}." if late else ", of every policy."),
         "",
     ]

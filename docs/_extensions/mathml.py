@@ -30,12 +30,8 @@ def mathml(latex: str, display: str) -> str:
     unknown = NOT_UNDERSTOOD.search(made)
     if unknown:
         raise SphinxError(
-            f"the formula {latex!r} has "
-            f"{unknown[0]!r}, which "
-            f"docs/_extensions/mathml.py "
-            f"cannot "
-            f"typeset; write it "
-            f"otherwise."
+            f"the formula {latex!r} has {unknown[0]!r}, which docs/_extensions/mathml.py cannot "
+            "typeset; write it otherwise."
         )
     return MARKS.sub('<mo stretchy="false" lspace="0" rspace="0">', made)
 

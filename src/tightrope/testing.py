@@ -211,21 +211,16 @@ def _check_all(pairs: Sequence[tuple[Policy, Problem]]) -> None:
         pairs, digests_elsewhere(pairs, "NUMBA_DISABLE_JIT"), strict=True
     ):
         _say(
-            f"{label(policy)} on {type(problem).__name__}: compiled, in steps, "
-            f"saved and "
-            f"loaded, "
-            f"under masks"
+            f"{label(policy)} on {type(problem).__name__}: compiled, in steps, saved and loaded, "
+            "under masks"
         )
         check_pair(policy, problem)
         _require(
             digest(policy, problem) == uncompiled,
             policy,
             problem,
-            "differs between compiled and uncompiled kernels; use math.log, "
-            "math.exp, "
-            "math.sqrt "
-            "and explicit loops "
-            "in kernels",
+            "differs between compiled and uncompiled kernels; use math.log, math.exp, math.sqrt "
+            "and explicit loops in kernels",
         )
 
 
@@ -288,17 +283,13 @@ def _check_name(policy: Policy) -> None:
         copy = policy_from_spec(json.loads(json.dumps(policy_to_spec(policy))))
     except (ValueError, TypeError) as error:
         raise Broken(
-            f"{label(policy)} cannot be made again from what a session file "
-            f"or spec "
-            f"says of it: "
+            f"{label(policy)} cannot be made again from what a session file or spec says of it: "
             f"{error}"
         ) from None
     if type(copy) is not type(policy) or repr(copy) != repr(policy):
         raise Broken(
-            f"{name} made again from {policy_to_spec(policy)} is {copy!r}; "
-            f"decode what "
-            f"the fields "
-            f"encode."
+            f"{name} made again from {policy_to_spec(policy)} is {copy!r}; decode what the fields "
+            "encode."
         )
 
 
@@ -316,12 +307,8 @@ def _check_kinds(policy: Policy, problem: Problem, state: State) -> None:
             else:
                 declared = kind is not None or (not whole and value.dtype.kind not in "iu")
             words = (
-                f"{type(state).__name__}.{name} holds whole numbers of no "
-                f"declared kind; "
-                f"annotate "
-                f"the field, as "
-                f"ArmIndex, Count or "
-                "another kind of tightrope.extend"
+                f"{type(state).__name__}.{name} holds whole numbers of no declared kind; annotate "
+                "the field, as ArmIndex, Count or another kind of tightrope.extend"
             )
             _require(declared, policy, problem, words)
 
@@ -350,10 +337,8 @@ def _check_explanation(
     )  # nothing may be known of an arm played: a baseline, or estimates made later
     known = mean.shape == (K,) and bool((np.isfinite(mean) | (width == np.inf))[pulls > 0].all())
     words = (
-        f"explain's mean must be ({K},), and finite for the arms played; "
-        f"NaN only "
-        f"where the "
-        f"width is infinite"
+        f"explain's mean must be ({K},), and finite for the arms played; NaN only where the width "
+        "is infinite"
     )
     _require(known, policy, problem, words)
     shown = (
@@ -364,10 +349,8 @@ def _check_explanation(
         chance.shape == (K,) and (chance >= 0).all() and abs(float(chance.sum()) - arms.size) < 1e-6
     )
     words = (
-        f"explain's probability must be ({K},), not negative, "
-        f"and sum to "
-        f"{arms.size}, the "
-        f"number of arms it plays"
+        f"explain's probability must be ({K},), not negative, and sum to {arms.size}, the number "
+        "of arms it plays"
     )
     _require(right, policy, problem, words)
     certain = session._agent.rng.bit_generator.state == before  # nothing was drawn
@@ -432,31 +415,23 @@ def _check_rounds(problem: Problem) -> None:
             shape = np.shape(context.features)
             if shape != (arms.rows, arms.dimension):
                 raise Broken(
-                    f"{name}'s observe shows features of shape "
-                    f"{shape}, but "
-                    f"arms says "
-                    f"({arms.rows}, "
-                    f"{arms.dimension})."
+                    f"{name}'s observe shows features of shape {shape}, but arms says "
+                    f"({arms.rows}, {arms.dimension})."
                 )
         if context.eligible is not None and (
             np.shape(context.eligible) != (K,) or not np.any(context.eligible)
         ):
             raise Broken(
-                f"{name}'s observe shows a mask of shape "
-                f"{np.shape(context.eligible)}; it "
-                f"must be "
-                f"({K},) with an "
-                f"eligible arm."
+                f"{name}'s observe shows a mask of shape {np.shape(context.eligible)}; it must be "
+                f"({K},) with an eligible arm."
             )
         if arms.oracle is None:
             _check_rewards(problem, world, context, noise, K)
     changed = difference_between(before, flatten(problem))
     if changed:
         raise Broken(
-            f"{name}'s observe writes into {changed}, which all "
-            f"replications share; "
-            f"declare it as "
-            f"scratch()."
+            f"{name}'s observe writes into {changed}, which all replications share; declare it as "
+            "scratch()."
         )
 
 
@@ -479,27 +454,19 @@ def _check_rewards(
             rewards.min() < arms.rewards[0] or rewards.max() > arms.rewards[1]
         ):
             raise Broken(
-                f"{name}'s play returned rewards from "
-                f"{rewards.min():g} to "
-                f"{rewards.max():g}, but "
+                f"{name}'s play returned rewards from {rewards.min():g} to {rewards.max():g}, but "
                 f"arms says {arms.rewards}."
             )
         expected, error = float(mean(world, context, k)), float(rewards.std()) / np.sqrt(DRAWS)
         if abs(float(rewards.mean()) - expected) > DEVIATIONS * error + 1e-9:
             raise Broken(
-                f"{name}'s rewards of arm {k} average "
-                f"{rewards.mean():.4g} (se "
-                f"{error:.2g}), but "
-                f"its mean says "
-                f"{expected:.4g}."
+                f"{name}'s rewards of arm {k} average {rewards.mean():.4g} (se {error:.2g}), but "
+                f"its mean says {expected:.4g}."
             )
     if np.ptp(total) > 1e-9:
         raise Broken(
-            f"{name}'s mean and regret do not add up to the same best value "
-            f"for all "
-            f"arms, but to "
-            f"{min(total):g} to "
-            f"{max(total):g}."
+            f"{name}'s mean and regret do not add up to the same best value for all arms, but to "
+            f"{min(total):g} to {max(total):g}."
         )
 
 
@@ -680,9 +647,7 @@ def digests_elsewhere(
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise Broken(
-            f"the process that runs the kernels with "
-            f"{mode}=1 "
-            f"failed: "
+            f"the process that runs the kernels with {mode}=1 failed: "
             f"{words[-1] if words else f'exit code {done.returncode}'}."
         )
     answer = json.loads(done.stdout.splitlines()[-1])
@@ -726,9 +691,7 @@ def _named_errors(
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{pathlib.Path(last.filename).name}, line {last.lineno}"
         raise Broken(
-            f"{label(policy)} on {type(problem).__name__} failed: "
-            f"{type(error).__name__}: "
-            f"{error} "
+            f"{label(policy)} on {type(problem).__name__} failed: {type(error).__name__}: {error} "
             f"({where})."
         ) from error
 

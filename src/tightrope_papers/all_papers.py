@@ -63,10 +63,8 @@ def reproduce_all(run: Run, say: Say = lambda line: None) -> pathlib.Path:
     ):  # one front page would sum them up as if they were one
         content = f"scale {recorded['scale']!r} with seed {recorded['seed']}"
         raise ValueError(
-            f"out = {str(run.out)!r} holds all papers at {content}; choose "
-            f"another "
-            f"folder or "
-            f"remove it."
+            f"out = {str(run.out)!r} holds all papers at {content}; choose another folder or "
+            "remove it."
         )
     files.write_json(record, wanted)
     with paper_workers(run) as shared:
@@ -128,8 +126,7 @@ def state_of(paper: str, run: Run) -> PaperState:
     states = dict.fromkeys(figures(paper), "not yet")
     for name in states.keys() & outcomes.keys():
         states[name] = (
-            f"{len(outcomes[name].rows)} "
-            f"rows in "
+            f"{len(outcomes[name].rows)} rows in "
             f"{in_words(time_taken(folder / name).get('seconds', math.nan))}"
         )
         if not outcomes[name].rows and outcomes[name].notes.startswith("Not run: "):
@@ -181,25 +178,19 @@ def front_page(
     ]
     missing = sum(state == "not yet" for *_, state in detail)
     lead = (
-        f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from "
-        f"a stated "
-        f"test, none "
-        f"from a reader's eye."
+        f"{sentence(total)} Scale “{run.scale}”. Every verdict comes from a stated test, none "
+        "from a reader's eye."
     )
     if run.scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."
     if missing:
         lead += (
-            f" {missing} of {len(detail)} figures are not there yet: the same "
-            f"command "
-            f"goes on "
-            f"from here."
+            f" {missing} of {len(detail)} figures are not there yet: the same command goes on "
+            "from here."
         )
     note = (
-        "The worst row decides about a claim, of those that count; a "
-        "paper's page "
-        "has every "
-        "row with its test."
+        "The worst row decides about a claim, of those that count; a paper's page has every row "
+        "with its test."
     )
     note += " Core time is that of all cores together."
     columns = ["paper", "claims", *COLUMNS_OF_VERDICTS, "core time"]

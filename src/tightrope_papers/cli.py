@@ -61,11 +61,8 @@ def reproduce(
     engine: Annotated[
         str | None,
         typer.Option(
-            help="threads, processes, dask or ray; default threads, and "
-            "processes for "
-            "long runs "
-            "in Python. Results "
-            "are the same."
+            help="threads, processes, dask or ray; default threads, and processes for long runs "
+            "in Python. Results are the same."
         ),
     ] = None,
     address: Address = None,
@@ -84,10 +81,8 @@ def reproduce(
     folder = out or pathlib.Path("runs") / f"{paper}-{scale}"
     if paper == "all" and figure:
         raise ValueError(
-            f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name "
-            f"the paper, "
-            f"or leave "
-            f"the figure out."
+            f"figure = {figure[0]!r} is of one paper, but paper = 'all'; name the paper, or leave "
+            "the figure out."
         )
     say = partial((errors if as_json else console).print, soft_wrap=True)
     with Meter(quiet) as meter:

@@ -62,12 +62,9 @@ TIME = "time.json"  # and of how long it took
 THREADS = (None, "threads")  # engines
 PICTURES = "pictures.json"  # its pictures as pages show them
 HOW_CLAIMS_STAND = (
-    "The worst row decides about a claim, of the rows in the primary reading "
-    "of their "
-    "figures; "
-    "rows of ours and in "
-    "other readings are "
-    "shown and not counted. The rows stand with their figures."
+    "The worst row decides about a claim, of the rows in the primary reading of their figures; "
+    "rows of ours and in other readings are shown and not counted. The rows stand with their "
+    "figures."
 )
 CHIP_LETTERS = 130  # of a claim's words
 MANY_ROUNDS = (
@@ -416,9 +413,7 @@ def verdict_sentence(rows: list[Row]) -> str:
     if not judged:
         return ""
     return (
-        f"Of {len(judged)} "
-        f"comparisons with "
-        f"the paper: "
+        f"Of {len(judged)} comparisons with the paper: "
         f"{', '.join(f'{judged.count(one)} {one}' for one in VERDICTS if one in judged)}."
     )
 
@@ -450,10 +445,8 @@ def paper_of(folder: pathlib.Path, records: Mapping[str, FigureRecord]) -> str:
     )
     if paper is None:
         raise ValueError(
-            f"folder = {str(folder)!r} holds rows of "
-            f"{', '.join(sorted(records))}, which "
-            f"no paper "
-            f"has; run it again."
+            f"folder = {str(folder)!r} holds rows of {', '.join(sorted(records))}, which no paper "
+            "has; run it again."
         )
     return paper
 
@@ -523,10 +516,8 @@ def _write_report(
         sections.append(Section(name, text, pictures[name], tables, chips=chips(claims, name)))
     sections.append(Section("Claims", HOW_CLAIMS_STAND, [], [claims_table(frame)], summary=summary))
     lead = (
-        f"{summary} Reproduction at scale “{scale}”. Every verdict comes "
-        f"from the "
-        f"stated test, "
-        f"none from a reader's eye."
+        f"{summary} Reproduction at scale “{scale}”. Every verdict comes from the stated test, "
+        "none from a reader's eye."
     )
     if scale == "smoke":
         lead += " This scale only checks that the experiments run, so nothing is judged."

@@ -144,10 +144,8 @@ def standings(
             continue
         if row.key not in by_claim:
             raise ValueError(
-                f"key = {row.key!r} of the row {row.text!r} is no claim of "
-                f"the paper; "
-                f"add it to "
-                f"claims.yaml or use OURS."
+                f"key = {row.key!r} of the row {row.text!r} is no claim of the paper; add it to "
+                "claims.yaml or use OURS."
             )
         by_claim[row.key].append(row)
     stood = []
@@ -185,9 +183,7 @@ def stand(claim: Claim, rows: list[Row], named: Mapping[str, Reading]) -> tuple[
     if failing and claim.settings and (good := sum(one == REPRODUCED for _, one in verdicts)):
         return (
             DEPENDS,
-            f"It holds in {good} of {len(counted)} "
-            f"comparisons over "
-            f"{claim.settings}. "
+            f"It holds in {good} of {len(counted)} comparisons over {claim.settings}. "
             f"{said(failing[0])}",
         )
     if failing and not holding:

@@ -193,17 +193,11 @@ def within(
     off = estimate.value - target
     wide = not margin * estimate.se <= band
     test = (
-        f"within {band:.3g} of {target:.4g}, with {margin:g} standard "
-        f"errors below "
-        f"that; else "
-        f"undecided if they "
-        f"reach it; partly if "
-        f"{words}"
+        f"within {band:.3g} of {target:.4g}, with {margin:g} standard errors below that; else "
+        f"undecided if they reach it; partly if {words}"
     )
     reason = (
-        f"It differs from {target:.4g} by {off:+.3g}; {margin:g} "
-        f"standard "
-        f"errors are "
+        f"It differs from {target:.4g} by {off:+.3g}; {margin:g} standard errors are "
         f"{margin * estimate.se:.3g}."
     )
     reached = not abs(off) > band + margin * estimate.se
@@ -221,11 +215,8 @@ def agree(difference: Estimate, size: float, margin: float = MARGIN) -> Judgemen
     within = known and abs(difference.value) <= margin * difference.se
     blind = not known or margin * difference.se > abs(size)
     test = (
-        f"the difference is within {margin:g} joint standard errors; "
-        f"undecided if "
-        f"these exceed "
-        f"{abs(size):.3g}, "
-        f"the number itself"
+        f"the difference is within {margin:g} joint standard errors; undecided if these exceed "
+        f"{abs(size):.3g}, the number itself"
     )
     return _judgement(
         within and not blind,
@@ -283,10 +274,8 @@ def rare(count: int, total: int, bound: float, confidence: float = 0.99) -> Judg
         0.0 if count == 0 else float(special.betaincinv(count, total - count + 1, 1 - confidence))
     )
     test = (
-        f"the upper {confidence:.0%} limit of the probability is at most "
-        f"{bound:g}; "
-        f"undecided "
-        f"if only the lower limit is"
+        f"the upper {confidence:.0%} limit of the probability is at most {bound:g}; undecided if "
+        "only the lower limit is"
     )
     reason = f"{count} of {total}: between {lower:.3g} and {upper:.3g}."
     return _judgement(upper <= bound, False, test, reason, open_=lower <= bound)
@@ -303,12 +292,8 @@ def falls(steps: Sequence[Estimate], whole: Estimate, margin: float = MARGIN) ->
     rising = [place for place, step in enumerate(steps, start=1) if step.value > margin * step.se]
     sure = _clear(whole.value, whole.se, margin)
     test = (
-        f"last below first by {margin:g} standard errors, and no step up "
-        f"by them; "
-        f"partly if "
-        f"only the first; "
-        f"undecided if "
-        f"neither is clear"
+        f"last below first by {margin:g} standard errors, and no step up by them; partly if only "
+        "the first; undecided if neither is clear"
     )
     where = f"Steps up by them: {', '.join(map(str, rising)) or 'none'} of {len(steps)}"
     reason = f"{where}; last minus first is {_apart(whole.value, whole.se)}."
@@ -402,11 +387,8 @@ def both_signs(estimates: Sequence[Estimate], margin: float = MARGIN) -> Judgeme
     negative = sum(one.value < -margin * one.se for one in estimates)
     positive = sum(one.value > margin * one.se for one in estimates)
     test = (
-        f"below 0 somewhere and above 0 somewhere else, each by {margin:g} "
-        f"standard "
-        f"errors; "
-        f"undecided if "
-        f"nowhere either"
+        f"below 0 somewhere and above 0 somewhere else, each by {margin:g} standard errors; "
+        "undecided if nowhere either"
     )
     reason = f"Below at {negative}, above at {positive} of {len(estimates)} places."
     return _judgement(
@@ -422,11 +404,8 @@ def ahead(difference: Estimate, relative: float, least: float, margin: float = M
     """
     sure = difference.value > margin * difference.se
     test = (
-        f"above 0 by {margin:g} standard errors and at least {least:.0%}; "
-        f"partly if "
-        f"above 0 by "
-        f"them; undecided if "
-        f"no further from 0"
+        f"above 0 by {margin:g} standard errors and at least {least:.0%}; partly if above 0 by "
+        "them; undecided if no further from 0"
     )
     reason = (
         f"It is {relative:+.1%}; the distance to 0 is {_apart(difference.value, difference.se)}."

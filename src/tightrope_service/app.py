@@ -178,8 +178,7 @@ def serve(settings: Settings) -> None:
         elif first is not None:
             print(f"Admin key, shown only now: {first}", flush=True)
         print(
-            f"Serving "
-            f"{service.database.url.render_as_string(hide_password=True)} on "
+            f"Serving {service.database.url.render_as_string(hide_password=True)} on "
             f"http://{settings.host}:{settings.port}",
             flush=True,
         )
@@ -226,10 +225,7 @@ def first_key(database: Database, path: str | None = None) -> str | None:
                     file.write(key + "\n")
             except OSError as error:
                 raise ValueError(
-                    f"admin_key_file = {path!r} cannot be written "
-                    f"({error.strerror}); "
-                    f"give the "
-                    f"path of a file that "
-                    f"is not there yet."
+                    f"admin_key_file = {path!r} cannot be written ({error.strerror}); give the "
+                    "path of a file that is not there yet."
                 ) from None
         return key

@@ -121,11 +121,8 @@ WAITING = {"window": "7d", "default_reward": 0}
 TEMPLATES = {
     "safe": Template(
         "Which is best, safely?",
-        "Thompson sampling within a promise: of what the baseline would have "
-        "earned, at "
-        "most the "
-        "share alpha is "
-        "lost, at any time.",
+        "Thompson sampling within a promise: of what the baseline would have earned, at most the "
+        "share alpha is lost, at any time.",
         {"name": "", "policy": "BetaThompson", "arms": ARMS, "baseline": "9.90", "alpha": 0.05}
         | WAITING,
     ),
@@ -145,11 +142,8 @@ TEMPLATES = {
     ),
     "test": Template(
         "I only want to test",
-        "A test that says when it knows the best arm (within epsilon, "
-        "wrong with "
-        "probability "
-        "delta at most), and "
-        "then has an answer.",
+        "A test that says when it knows the best arm (within epsilon, wrong with probability "
+        "delta at most), and then has an answer.",
         {
             "name": "",
             "policy": {"policy": "UGapE", "epsilon": 0.02, "delta": 0.05},
@@ -190,10 +184,8 @@ def arms_request(text: str) -> ArmsRequest:
         except (ValueError, RecursionError):
             raise Refused(
                 422,
-                f"arms has the line {one[:100]!r}, which begins like JSON and "
-                f"is not; "
-                f"give an id "
-                f"a line.",
+                f"arms has the line {one[:100]!r}, which begins like JSON and is not; give an id "
+                "a line.",
                 "arms",
             ) from None
     return read_as(ArmsRequest, {"arms": arms})
@@ -499,10 +491,8 @@ async def stream(request: Request, name: str) -> Response:
     if len(_streams) >= STREAMS:
         raise Refused(
             503,
-            f"{STREAMS} pages are being kept up to date already; load this one "
-            f"again from "
-            f"time to "
-            f"time.",
+            f"{STREAMS} pages are being kept up to date already; load this one again from time to "
+            "time.",
             retry_after=60,
         )
     mark = id(request)

@@ -452,11 +452,8 @@ def no_leader(history: History) -> str:
     contrast = history.telling_masks()
     if contrast is not None:
         return (
-            f"the arm {contrast[0]} earns something else where other arms "
-            f"may not be "
-            f"played, "
-            f"so that arms are "
-            f"not compared"
+            f"the arm {contrast[0]} earns something else where other arms may not be played, so "
+            "that arms are not compared"
         )
     return "what an arm earns depends on the round, so no single arm leads"
 
@@ -473,12 +470,8 @@ def against(estimate: JsonObject | None) -> str:
     sure = "sure" if estimate["verdict"] in ("better", "worse") else "not sure yet"
     chance = f"{100 * (1 - estimate['error']):.4g} %"
     return (
-        f"a decision of the policy earns {more(gap)} than "
-        f"one of the "
-        f"baseline "
-        f"({between(gap)}); "
-        f"which is better is "
-        f"{sure} at {chance}"
+        f"a decision of the policy earns {more(gap)} than one of the baseline ({between(gap)}); "
+        f"which is better is {sure} at {chance}"
     )
 
 
@@ -505,20 +498,13 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
     mean = short(lead.mean_of(history.arms[arm]))
     if gap.value < 0:
         first = (
-            f"no arm earns more than {than}: of those that are "
-            f"played {arm} "
-            f"earns most, "
-            f"{mean} a decision, "
-            f"{more(gap)} "
-            f"({between(gap)})"
+            f"no arm earns more than {than}: of those that are played {arm} earns most, {mean} a "
+            f"decision, {more(gap)} ({between(gap)})"
         )
         return [first, *sureness(standing, history, leader)]
     first = (
-        f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with "
-        f"{mean} a "
-        f"decision, "
-        f"{more(gap)} than "
-        f"{than} ({between(gap)})"
+        f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, "
+        f"{more(gap)} than {than} ({between(gap)})"
     )
     return [first, *sureness(standing, history, leader)]
 
@@ -535,11 +521,8 @@ def sureness(standing: JsonObject, history: History, leader: lead.Lead) -> list[
     waiting = f"{len(history.open):,} open decisions"
     if delays is not None and history.open:
         return [
-            f"how sure that is cannot be said: there are {waiting}, and "
-            f"rewards of "
-            f"{delays[0]} "
-            f"depend on how long "
-            f"they take"
+            f"how sure that is cannot be said: there are {waiting}, and rewards of {delays[0]} "
+            "depend on how long they take"
         ]
     if leader.best:
         return [f"{best} is sure {SURE}, and known now"]
@@ -559,8 +542,7 @@ def when(forecast: Forecast) -> str:
     time = "" if forecast.seconds is None else f", {span(forecast.seconds)} at the rate of late"
     return (
         "if the lead stays as it is and arms are played as lately, it will be known after about "
-        f"{two_digits(forecast.decisions)} more "
-        f"decisions "
+        f"{two_digits(forecast.decisions)} more decisions "
         f"({limits(forecast.low, forecast.high)}){time}"
     )
 
@@ -573,19 +555,14 @@ def cost(history: History, bounds: Bounds) -> str:
             return ""
         most = f"against the best arm it has cost at most {short(regret)}"
         return (
-            f"{most}: no more would the best arm alone have "
-            f"earned in {n} "
-            f"decisions, with "
-            f"probability 90 %"
+            f"{most}: no more would the best arm alone have earned in {n} decisions, with "
+            "probability 90 %"
         )
     has_mean = history.spec is not None and history.spec.baseline_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = (
-        f"in {n} decisions it has earned {more(gain)} "
-        f"than {than} "
-        f"(without luck "
-        f"{between(gain)}, "
-        f"with probability 90 %)"
+        f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, "
+        "with probability 90 %)"
     )
     if gain.low >= 0:
         return f"against the baseline it has cost nothing so far: {said}"
@@ -599,11 +576,8 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
     arm, gap, left = identified["arm"], identified["gap_bound"], identified["samples_remaining"]
     if identified["status"] == "certified":
         return [
-            f"the arm {arm} is the best, as far as the policy was asked to "
-            f"know; its "
-            f"stopping "
-            f"rule is met, and it "
-            f"is known now"
+            f"the arm {arm} is the best, as far as the policy was asked to know; its stopping "
+            "rule is met, and it is known now"
         ]
     behind = "" if gap is None else f", at most {short(gap)} behind the best by the policy's bounds"
     said = f"the arm {arm} is the policy's choice so far{behind}, which is not sure yet"
@@ -678,10 +652,8 @@ def of_mode(change: ModeChange, standing: JsonObject) -> list[str]:
     rollout, spec, after = standing["rollout"], standing["spec"], change.mode
     before, rule = rollout["mode"], rollout["rules"].get(after)
     share = (
-        f"{100 * (change.share or 0.0):.4g} % of the decisions are the "
-        f"policy's, "
-        f"the others "
-        f"are production's."
+        f"{100 * (change.share or 0.0):.4g} % of the decisions are the policy's, the others are "
+        "production's."
     )
     said = [
         share if after == "capped" else SERVED[after],
@@ -694,9 +666,7 @@ def of_mode(change: ModeChange, standing: JsonObject) -> list[str]:
         after_rewards = f" {rule['after']:,} rewards have come" if rule.get("after") else ""
         better = " the policy is surely better than the baseline" if rule.get("better") else ""
         said.append(
-            f"A rule goes on to "
-            f"{MODES[MODES.index(after) + 1]} "
-            f"as soon "
+            f"A rule goes on to {MODES[MODES.index(after) + 1]} as soon "
             f"as{' and'.join(filter(None, (after_rewards, better)))}."
         )
     if spec.get("sticky") and MODES.index(after) < MODES.index(before):
@@ -719,18 +689,14 @@ def guarantee_in(mode: str, standing: JsonObject) -> str:
             else f" If the log shows that the policy is worse than the baseline, {back}."
         )
         return (
-            f"No promise is kept (there is no alpha): nothing bounds "
-            f"what the "
-            f"policy's "
-            f"decisions may lose.{limit}"
+            "No promise is kept (there is no alpha): nothing bounds what the policy's decisions "
+            f"may lose.{limit}"
         )
     limit = (
         f" If that falls below {least:g}, {back}." if mode in PLAYED and least is not None else ""
     )
     return (
-        f"{promised(holdings, standing['spec'])} The "
-        f"budget is "
-        f"at least "
+        f"{promised(holdings, standing['spec'])} The budget is at least "
         f"{short(holdings['budget_bound'])} now.{limit}"
     )
 
@@ -747,10 +713,8 @@ def of_status(what: str, standing: JsonObject) -> list[str]:
             open_now(standing["open"]),
         ]
     return [
-        f"This cannot be undone: an archived experiment is never resumed. "
-        f"{REFUSED}, "
-        f"and so are "
-        f"rewards.",
+        f"This cannot be undone: an archived experiment is never resumed. {REFUSED}, and so are "
+        "rewards.",
         open_now(standing["open"], ": the rewards are refused from then on."),
         "The log, this page and the certificate can be read for ever.",
     ]
@@ -762,9 +726,7 @@ def of_arm(arm: str, change: ArmChange, standing: JsonObject, history: History) 
     if change.status == "active":
         return [f"{arm} is played from the next decision on, with all that was learned of it."]
     return [
-        f"{arm} is not played any more, from the next "
-        f"decision on; "
-        f"{left:,} other "
+        f"{arm} is not played any more, from the next decision on; {left:,} other "
         f"arm{'s are' if left != 1 else ' is'} played.",
         open_now(waiting, " that played it: rewards are still learned.")
         if waiting
@@ -1119,9 +1081,7 @@ def certificate_chart(certificate: JsonObject) -> Markup | None:
         return None
     points = [(float(decisions), bound) for decisions, bound in certificate["budget"]["over_time"]]
     words = (
-        f"Lower bound of the budget over {points[-1][0]:.0f} "
-        f"decisions, "
-        f"never below "
+        f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below "
         f"{short(certificate['budget']['lowest_bound'])}."
     )
     return lines([Line("at least", points, "c2")], words, 0.0, time=False)

@@ -73,10 +73,8 @@ def assumptions(
     if observations.clipped:
         low, high = history.reward_range
         says = (
-            f"A reward outside [{low:g}, {high:g}] is worth as much as the "
-            f"end that "
-            f"is nearer "
-            f"to it."
+            f"A reward outside [{low:g}, {high:g}] is worth as much as the end that is nearer to "
+            "it."
         )
         premises.append(
             unseen(
@@ -89,9 +87,7 @@ def assumptions(
     return [
         *premises,
         unseen(
-            "Each decision was carried out as it was answered, and each "
-            "reward was "
-            "reported once "
+            "Each decision was carried out as it was answered, and each reward was reported once "
             "and truly."
         ),
     ]
@@ -113,9 +109,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         if holdings["sets"]:
             premises.append(
                 unseen(
-                    "Rewards of the arms of a set depend on each other by "
-                    "what they "
-                    "earn on "
+                    "Rewards of the arms of a set depend on each other by what they earn on "
                     "average alone."
                 )
             )
@@ -170,20 +164,15 @@ def seen_range(history: History) -> str:
     if not history.rewards:
         return "There is no reward yet."
     return (
-        f"The {plural(history.rewards, 'reward')} of "
-        f"the log "
-        f"are from "
-        f"{observations.lowest:.6g} to {observations.highest:.6g}."
+        f"The {plural(history.rewards, 'reward')} of the log are from {observations.lowest:.6g} "
+        f"to {observations.highest:.6g}."
     )
 
 
 def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) -> Assumption:
     says = (
-        f"Rewards are at least {least:g}, and their noise is sub-Gaussian "
-        f"with scale "
-        f"sigma = "
-        f"{sigma:.6g} "
-        "(1/2 is enough for any reward between 0 and 1)."
+        f"Rewards are at least {least:g}, and their noise is sub-Gaussian with scale sigma = "
+        f"{sigma:.6g} (1/2 is enough for any reward between 0 and 1)."
     )
     observations, declared = history.observed, spec.reward_range
     if observations.lowest < least:
@@ -196,10 +185,8 @@ def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) ->
         return Assumption(
             says,
             HOLDS,
-            f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not "
-            f"learned, and "
-            f"half of "
-            f"that is at most sigma.",
+            f"Rewards outside [{declared[0]:g}, {declared[1]:g}] are not learned, and half of "
+            "that is at most sigma.",
         )
     low, high = history.reward_range
     for where, observed in history.alike.items() if history.comparable else ():
@@ -208,10 +195,8 @@ def noise(sigma: float, least: float, spec: ExperimentSpec, history: History) ->
                 return Assumption(
                     says,
                     CONTRADICTED,
-                    f"The rewards of arm {arm!r}{where} vary by more than "
-                    f"sigma = "
-                    f"{sigma:.6g} "
-                    f"allows.",
+                    f"The rewards of arm {arm!r}{where} vary by more than sigma = {sigma:.6g} "
+                    "allows.",
                 )
     return Assumption(says, AGREES, seen_range(history))
 
@@ -298,10 +283,8 @@ def steady(says: str, history: History) -> Assumption:
             arm, (more, least, less, most) = drift
             least, most = history.in_units(least, most)
             values = (
-                f"at least {least:.4g} in decisions from {more} on, "
-                f"at most "
-                f"{most:.4g} in "
-                f"those from {less} on"
+                f"at least {least:.4g} in decisions from {more} on, at most {most:.4g} in those "
+                f"from {less} on"
             )
             return Assumption(says, CONTRADICTED, f"Arm {arm!r} earned{where} {values}.")
     return Assumption(
@@ -317,9 +300,7 @@ def delays(history: History) -> Assumption:
             arm, (more, least, less, most) = contrast
             least, most = history.in_units(least, most)
             values = (
-                f"at least {least:.4g} on average where they took {more}, "
-                f"at most "
-                f"{most:.4g} "
+                f"at least {least:.4g} on average where they took {more}, at most {most:.4g} "
                 f"where {less}"
             )
             return Assumption(
@@ -336,10 +317,8 @@ def whether_it_comes(says: str, history: History) -> Assumption:
         return Assumption(says, AGREES, "Every decision that has ended has a reward.")
     return unseen(
         says,
-        f"{plural(missing, 'decision')} ended without a reward; nobody "
-        f"knows what "
-        f"those would "
-        f"have been.",
+        f"{plural(missing, 'decision')} ended without a reward; nobody knows what those would "
+        "have been.",
     )
 
 
@@ -376,9 +355,7 @@ def default_is_earned(
             return Assumption(says, CONTRADICTED, f"{rewards} are at least {least:.4g} on average.")
     return unseen(
         says,
-        f"{plural(history.expired, 'window')} closed "
-        f"without a "
-        f"reward; "
+        f"{plural(history.expired, 'window')} closed without a reward; "
         f"{plural(history.late, 'reward')} came later.",
     )
 
@@ -390,11 +367,9 @@ def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
 def cancellations(history: History) -> Assumption:
     one = history.cancelled == 1
     says = (
-        f"{plural(history.cancelled, 'cancelled decision')} "
-        f"{'counts' if one else 'count'} for "
-        f"nothing: none was "
-        f"shown, and whether one is "
-        "cancelled does not depend on its arm or its reward."
+        f"{plural(history.cancelled, 'cancelled decision')} {'counts' if one else 'count'} for "
+        "nothing: none was shown, and whether one is cancelled does not depend on its arm or its "
+        "reward."
     )
     for where, observed in history.alike.items():
         uneven = observed.uneven_cancellation()
@@ -403,27 +378,21 @@ def cancellations(history: History) -> Assumption:
             return Assumption(
                 says,
                 CONTRADICTED,
-                f"Of arm {more!r}{where} at least {least:.1%} are "
-                f"cancelled, of arm "
-                f"{less!r} at "
+                f"Of arm {more!r}{where} at least {least:.1%} are cancelled, of arm {less!r} at "
                 f"most {most:.1%}.",
             )
         if observed.late_cancellation():
             return Assumption(
                 says,
                 CONTRADICTED,
-                f"Most cancellations{where} come later than most "
-                f"rewards, when a "
-                f"reward may be "
-                f"known.",
+                f"Most cancellations{where} come later than most rewards, when a reward may be "
+                "known.",
             )
     share = history.cancelled / max(history.decisions, 1)
     return unseen(
         says,
-        f"They are {share:.1%} of all decisions, and no arm surely has a "
-        f"larger share "
-        f"of them "
-        f"than another.",
+        f"They are {share:.1%} of all decisions, and no arm surely has a larger share of them "
+        "than another.",
     )
 
 
@@ -432,15 +401,9 @@ def cancellations(history: History) -> Assumption:
 
 def linear(coefficients: float, longest: float, history: History) -> Assumption:
     says = (
-        "What an arm earns on average is a linear function of its features, "
-        "which does "
-        "not change "
-        "during the "
-        "experiment; the norm of "
-        f"its coefficients is at most {coefficients:.6g} (theta_bound), that of "
-        f"features "
-        f"at most "
-        f"{longest:.6g} (arm_bound)."
+        "What an arm earns on average is a linear function of its features, which does not change "
+        f"during the experiment; the norm of its coefficients is at most {coefficients:.6g} "
+        f"(theta_bound), that of features at most {longest:.6g} (arm_bound)."
     )
     spec = history.spec
     assert spec is not None
@@ -453,10 +416,8 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
         return Assumption(says, CONTRADICTED, drift.why)
     return unseen(
         says,
-        f"The longest features have the norm {norm:.6g}; whether what they "
-        f"explain is "
-        f"linear is "
-        f"not checked.",
+        f"The longest features have the norm {norm:.6g}; whether what they explain is linear is "
+        "not checked.",
     )
 
 
@@ -483,10 +444,8 @@ def masks(history: History) -> Assumption:
 
 def baseline_is_there(history: History) -> Assumption:
     says = (
-        "The baseline can be played in every round; where it "
-        "could not, a "
-        "decision's reason "
-        "says so."
+        "The baseline can be played in every round; where it could not, a decision's reason says "
+        "so."
     )
     missing = history.observed.without_baseline
     if missing:
@@ -506,9 +465,7 @@ def baseline_mean(holdings: JsonObject, spec: ExperimentSpec, history: History) 
     if not isinstance(spec.baseline, str) or not history.comparable:
         return unseen(
             says,
-            "The baseline is not one arm with one mean here, so that the log "
-            "does not "
-            "show what "
+            "The baseline is not one arm with one mean here, so that the log does not show what "
             "it earns.",
         )
     bounds = mean_bounds(history).get(spec.baseline)
@@ -534,9 +491,7 @@ def means_by_segment(spec: ExperimentSpec, history: History) -> Assumption:
         {value: float(spec.baseline_mean or 0.0) for value in values} if stated is None else stated
     )
     says = (
-        f"The baseline earns on "
-        f"average, "
-        f"by {by}: "
+        f"The baseline earns on average, by {by}: "
         f"{', '.join(f'{value} {means[value]:.6g}' for value in values)}."
     )
     bounds: dict[str, tuple[float, float]] = {}
@@ -623,9 +578,7 @@ def read_public(public: bytes) -> Ed25519PublicKey:
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise ValueError(
-            "public_key is not a public key for Ed25519 in PEM; give "
-            "the text "
-            "that GET "
+            "public_key is not a public key for Ed25519 in PEM; give the text that GET "
             "/v1/public-key answers."
         )
     return key
@@ -633,12 +586,9 @@ def read_public(public: bytes) -> Ed25519PublicKey:
 
 KIND = "tightrope certificate 1"
 BELOW_ZERO = (
-    "A bound below 0 does not say that the promise was broken: at that time "
-    "the log "
-    "alone could "
-    "not show that it "
-    "was kept, because rewards "
-    "that had just come were bad ones, or the baseline's mean was not known well yet."
+    "A bound below 0 does not say that the promise was broken: at that time the log alone could "
+    "not show that it was kept, because rewards that had just come were bad ones, or the "
+    "baseline's mean was not known well yet."
 )
 
 
@@ -739,9 +689,7 @@ def check(certificate: JsonObject, public: bytes) -> list[str]:
         errors.append("Its digest is not that of its content: it was changed.")
     if body.get("public_key") != fingerprint(public):
         errors.append(
-            f"It names another public key than this "
-            f"one, whose "
-            f"fingerprint is "
+            "It names another public key than this one, whose fingerprint is "
             f"{fingerprint(public)}."
         )
     elif not signed_with(public, text, certificate["ed25519"]):
@@ -760,33 +708,22 @@ def charge(holdings: JsonObject | None) -> str:
     )
     if holdings["sets"]:
         return (
-            f"The rewards of {open['arms']} arms are open: those of the "
-            f"policy's sets "
-            f"count as "
-            f"nothing, a set of "
-            f"the baseline {how}."
+            f"The rewards of {open['arms']} arms are open: those of the policy's sets count as "
+            f"nothing, a set of the baseline {how}."
         )
     if charged != charged:
         return (
-            f"{open['decisions']} open decisions of the policy are bounded "
-            f"together "
-            f"with all "
-            f"others by the "
-            f"regression's "
-            f"confidence set."
+            f"{open['decisions']} open decisions of the policy are bounded together with all "
+            "others by the regression's confidence set."
         )
     if charged == 0.0:
         own, others = open["decisions"], open["baseline"]
         return (
-            f"{own} open decisions of the policy count as having earned "
-            f"nothing, "
-            f"{others} of "
-            f"the baseline {how}."
+            f"{own} open decisions of the policy count as having earned nothing, {others} of the "
+            f"baseline {how}."
         )
     return (
-        f"{open['decisions']} open decisions of the policy count as "
-        f"having earned "
-        f"at least "
+        f"{open['decisions']} open decisions of the policy count as having earned at least "
         f"{charged:.6g}."
     )
 
@@ -819,9 +756,7 @@ def promise(holdings: JsonObject | None, spec: JsonObject, assumed: list[Assumpt
 def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
     if holdings is None:
         return (
-            "None: the policy keeps no budget. Create the experiment with a "
-            "baseline "
-            "and alpha "
+            "None: the policy keeps no budget. Create the experiment with a baseline and alpha "
             "for a promise."
         )
     alpha, delta, others = holdings["alpha"], holdings["failure"], unguarded(spec)
@@ -837,24 +772,16 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
         else f"of the decisions so far in every {by} by itself, and in other together,"
     )
     sure = (
-        f"With probability at least {1 - delta:.6g}, {where} the "
-        f"expected reward "
-        f"{whose} is at "
-        f"least "
-        f"{1 - alpha:.6g} times what the "
-        f"baseline alone "
-        f"would have "
+        f"With probability at least {1 - delta:.6g}, {where} the expected reward {whose} is at "
+        f"least {1 - alpha:.6g} times what the baseline alone would have "
         f"earned{'' if by is None else ' there'}."
     )
     if not others:
         return sure
     return (
-        f"{sure} The promise covers what the policy decides. What "
-        f"production plays "
-        f"besides the "
-        f"baseline "
-        f"({', '.join(others)}; "
-        "rollout.production) is counted but not guarded: while it is served the reward may be less."
+        f"{sure} The promise covers what the policy decides. What production plays besides the "
+        f"baseline ({', '.join(others)}; rollout.production) is counted but not guarded: while it "
+        "is served the reward may be less."
     )
 
 
@@ -904,9 +831,7 @@ def of_event(event: object, seq: int, time: int) -> Notice | None:
     if isinstance(event, events.ModeChanged):
         why = event.why.rstrip(".")
         what = (
-            f"The mode changed from "
-            f"{event.before} to "
-            f"{event.mode}, by "
+            f"The mode changed from {event.before} to {event.mode}, by "
             f"{event.by}{f': {why}' if why else ''}."
         )
         data = {

@@ -45,27 +45,21 @@ def serve(
     webhook_network: Annotated[
         list[str] | None,
         typer.Option(
-            help="Addresses that are not public, such as 10.0.0.0/8, and may "
-            "still be "
-            "told by "
+            help="Addresses that are not public, such as 10.0.0.0/8, and may still be told by "
             "webhooks; again for more."
         ),
     ] = None,
     proxy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Addresses of proxies whose X-Forwarded-Proto and -For are "
-            "believed, "
-            "such as "
+            help="Addresses of proxies whose X-Forwarded-Proto and -For are believed, such as "
             "10.0.0.0/8; again for more."
         ),
     ] = None,
     admin_key_file: Annotated[
         str | None,
         typer.Option(
-            help="A new file that the first start writes the admin key to, "
-            "with mode "
-            "0600, in "
+            help="A new file that the first start writes the admin key to, with mode 0600, in "
             "place of showing it."
         ),
     ] = None,
@@ -104,10 +98,8 @@ def open_database(db: str, must_exist: bool = True) -> "Database":
     database = Database(db)
     if must_exist and database.sqlite and not pathlib.Path(str(database.url.database)).exists():
         raise ValueError(
-            f"db = {str(database.url.database)!r} does not exist; give the "
-            f"file that "
-            f"`tightrope "
-            f"serve` writes."
+            f"db = {str(database.url.database)!r} does not exist; give the file that `tightrope "
+            "serve` writes."
         )
     database.migrate()
     return database
@@ -178,18 +170,14 @@ def replay_log(
             replayed = replay(connection, row, name, until)
             state = replayed.journal.experiment
             typer.echo(
-                f"{name}: event {state.seq}, "
-                f"{state.session.decided} "
-                f"decisions, "
-                f"{state.session.rounds} rewards, {len(state.open)} open, "
-                f"{replayed.compared} snapshots compared, fingerprint {replayed.fingerprint}"
+                f"{name}: event {state.seq}, {state.session.decided} decisions, "
+                f"{state.session.rounds} rewards, {len(state.open)} open, {replayed.compared} "
+                f"snapshots compared, fingerprint {replayed.fingerprint}"
             )
             if replayed.disagreements:
                 typer.echo(
-                    f"  {replayed.disagreements} arms come from the log: this "
-                    f"machine "
-                    f"would have "
-                    f"drawn others."
+                    f"  {replayed.disagreements} arms come from the log: this machine would have "
+                    "drawn others."
                 )
             for sentence in replayed.others:
                 typer.echo(f"  {sentence}")
@@ -223,9 +211,7 @@ def export_log(
     out: Annotated[
         pathlib.Path,
         typer.Argument(
-            help="A .jsonl file for the whole log; .parquet, .npz (obp) or "
-            ".dsjson "
-            "for its "
+            help="A .jsonl file for the whole log; .parquet, .npz (obp) or .dsjson for its "
             "decisions."
         ),
     ],
@@ -244,10 +230,8 @@ def export_log(
         low, high = (float(word) for word in rewards.split(","))
     except ValueError:
         raise ValueError(
-            f"rewards = {rewards!r} must be two numbers, the lowest and the "
-            f"highest "
-            f"reward, such "
-            f"as 0,1."
+            f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such "
+            "as 0,1."
         ) from None
     with reading(db) as connection:
         from .log import rows_and_names
@@ -275,10 +259,8 @@ def import_log(
     database = open_database(db, must_exist=False)
     if not source.exists():
         raise ValueError(
-            f"source = {str(source)!r} does not exist; give a file that "
-            f"`tightrope log "
-            f"export` "
-            f"wrote."
+            f"source = {str(source)!r} does not exist; give a file that `tightrope log export` "
+            "wrote."
         )
     from .log import COMMAND_LINE, note
     from .settings import wall_clock
@@ -316,11 +298,8 @@ def create_key(
     experiments: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name or a pattern, such as 'shop-*', of the experiments it "
-            "is for; "
-            "give it "
-            "again for more. "
-            "Default all."
+            help="A name or a pattern, such as 'shop-*', of the experiments it is for; give it "
+            "again for more. Default all."
         ),
     ] = None,
     db: Db = "tightrope.db",
@@ -353,9 +332,7 @@ def list_keys(db: Db = "tightrope.db") -> None:
             ended = "" if key.revoked is None else f", revoked {timestamp(key.revoked)}"
             scope = ", ".join(key.experiments or ()) or "all experiments"
             typer.echo(
-                f"{key.id:4}  {key.role:6}  "
-                f"{scope}  "
-                f"{key.per_second:g}/s  made "
+                f"{key.id:4}  {key.role:6}  {scope}  {key.per_second:g}/s  made "
                 f"{timestamp(key.created)}{ended}  {key.note}"
             )
 
@@ -387,9 +364,7 @@ def check_certificate(
         pathlib.Path | None,
         typer.Option(
             "--public-key",
-            help="The service's public key, as GET /v1/public-key "
-            "answers it; no "
-            "database is "
+            help="The service's public key, as GET /v1/public-key answers it; no database is "
             "needed then.",
         ),
     ] = None,
@@ -415,10 +390,8 @@ def check_certificate(
             public = public_key.read_bytes()
         except OSError as error:
             raise ValueError(
-                f"public_key = {str(public_key)!r} cannot be read "
-                f"({error.strerror}); "
-                f"save GET "
-                f"/v1/public-key there."
+                f"public_key = {str(public_key)!r} cannot be read ({error.strerror}); save GET "
+                "/v1/public-key there."
             ) from None
         tell_of_certificate(
             certificate,
@@ -449,11 +422,8 @@ def tell_of_certificate(certificate: "JsonObject", errors: list[str], signer: st
         raise typer.Exit(1)
     head = certificate["log"]
     typer.echo(
-        f"{certificate['experiment']}: signed by {signer} at "
-        f"{certificate['issued']}, "
-        f"about event "
-        f"{head['events']}, "
-        f"{head['digest']}"
+        f"{certificate['experiment']}: signed by {signer} at {certificate['issued']}, about event "
+        f"{head['events']}, {head['digest']}"
     )
 
 
@@ -560,17 +530,11 @@ def simulate_traffic(
             progress=tell,
         )
     typer.echo(
-        f"{truth.decisions} decisions and {truth.rewards} "
-        f"rewards in "
-        f"{truth.seconds:.1f} s, at "
-        f"most "
-        f"{truth.most_open} "
-        f"open at once"
+        f"{truth.decisions} decisions and {truth.rewards} rewards in {truth.seconds:.1f} s, at "
+        f"most {truth.most_open} open at once"
     )
     typer.echo(
-        f"true mean reward {truth.mean:.4f}, of the best price "
-        f"{truth.best:.4f}, "
-        f"baseline in "
+        f"true mean reward {truth.mean:.4f}, of the best price {truth.best:.4f}, baseline in "
         f"{truth.baseline_share:.1%} of the decisions"
     )
     verdict = (

@@ -515,12 +515,8 @@ def read(answer: httpx.Response) -> JsonObject:
     raise Rejected(
         answer.status_code,
         "not_json",
-        f"url = {str(answer.request.url)!r} answered with status "
-        f"{answer.status_code} and "
-        f"no JSON "
-        f"of this service; "
-        f"give the address of "
-        "`tightrope serve`, and look at what stands between.",
+        f"url = {str(answer.request.url)!r} answered with status {answer.status_code} and no JSON "
+        "of this service; give the address of `tightrope serve`, and look at what stands between.",
         None,
     )
 

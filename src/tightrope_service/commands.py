@@ -93,9 +93,7 @@ def check_status_change(transaction: Transaction, what: str) -> bool:
     if experiment.status != after and before and experiment.status != before:
         raise Refused(
             409,
-            f"experiment = {experiment.name!r} is {experiment.status}; {what} "
-            f"it only "
-            f"while it is "
+            f"experiment = {experiment.name!r} is {experiment.status}; {what} it only while it is "
             f"{before}.",
             "experiment",
         )
@@ -138,11 +136,8 @@ def check_same(experiment: Experiment, arm: ArmSpec) -> None:
         ):
             raise Refused(
                 409,
-                f"arms has {arm.id!r} with other {what} than it was made "
-                f"with; say "
-                f"the same "
-                f"again, or give the "
-                f"new arm a new id.",
+                f"arms has {arm.id!r} with other {what} than it was made with; say the same "
+                "again, or give the new arm a new id.",
                 "arms",
             )
 
@@ -153,11 +148,8 @@ def check_point(experiment: Experiment, arm: ArmSpec) -> None:
     if arm.point is not None and experiment.session.arms.points is None:
         raise Refused(
             422,
-            f"arms has a point for {arm.id!r}, but the arms of "
-            f"experiment "
-            f"{experiment.name!r} "
-            f"have no positions; "
-            f"leave it out.",
+            f"arms has a point for {arm.id!r}, but the arms of experiment {experiment.name!r} "
+            "have no positions; leave it out.",
             "arms",
         )
 
@@ -192,12 +184,8 @@ def check_arm_change(transaction: Transaction, arm: str, change: ArmChange) -> b
         if not active & (production.keys() - {arm}):
             raise Refused(
                 409,
-                f"arm = {arm!r} is the last arm of rollout.production that is "
-                f"played, "
-                f"which the "
-                f"experiment falls "
-                f"back to; restore "
-                "another one first.",
+                f"arm = {arm!r} is the last arm of rollout.production that is played, which the "
+                "experiment falls back to; restore another one first.",
                 "arm",
             )
     return bool(known_arm["status"] != change.status)
@@ -229,10 +217,8 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
             if entry_before.blanked:
                 raise Refused(
                     410,
-                    f"id = {id!r} was decided, and the data of its subject "
-                    f"was erased "
-                    f"since; its "
-                    f"answer is gone.",
+                    f"id = {id!r} was decided, and the data of its subject was erased since; its "
+                    "answer is gone.",
                     "id",
                 )
             if event.asked != transaction.experiment.question(request):
@@ -470,10 +456,8 @@ def waiting_for_reward(transaction: Transaction, id: str) -> OpenDecision | None
     if decision is not None and decision.deferred:
         raise Refused(
             409,
-            f"decision_id = {id!r} is deferred and was not activated; "
-            f"activate it "
-            f"before its "
-            f"reward.",
+            f"decision_id = {id!r} is deferred and was not activated; activate it before its "
+            "reward.",
             "decision_id",
         )
     return decision
@@ -490,21 +474,16 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     if isinstance(value, dict):
         raise Refused(
             422,
-            f"value is of several arms, but decisions of experiment "
-            f"{experiment.name!r} "
-            f"play one; "
-            f"give a number.",
+            f"value is of several arms, but decisions of experiment {experiment.name!r} play one; "
+            "give a number.",
             "value",
         )
     if name is None:
         raise Refused(
             422,
-            f"reward_id is missing: rewards of experiment "
-            f"{experiment.name!r} are "
-            f"summed, and "
-            f"without it a retry "
-            f"would count twice; "
-            "send your own id of each, such as that of the order.",
+            f"reward_id is missing: rewards of experiment {experiment.name!r} are summed, and "
+            "without it a retry would count twice; send your own id of each, such as that of the "
+            "order.",
             "reward_id",
         )
     decision, entries = waiting_for_reward(transaction, id), entries_about(transaction, id)
@@ -545,10 +524,8 @@ def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | 
         ):
             raise Refused(
                 409,
-                f"reward_id = {event.reward_id!r} was given with another "
-                f"value; it "
-                f"belongs to one "
-                f"reward.",
+                f"reward_id = {event.reward_id!r} was given with another value; it belongs to one "
+                "reward.",
                 "reward_id",
             )
         if before == event or (
@@ -563,10 +540,8 @@ def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | 
     ):
         raise Refused(
             409,
-            f"decision_id = {event.decision!r} was rewarded "
-            f"otherwise; a "
-            f"decision takes "
-            f"one reward.",
+            f"decision_id = {event.decision!r} was rewarded otherwise; a decision takes one "
+            "reward.",
             "value",
         )
     return last if value.keys() <= known_by_arm.keys() else None
@@ -585,10 +560,8 @@ def too_late(
     if isinstance(event, events.Closed):  # nothing more of this subject goes into the log
         return Refused(
             410,
-            f"decision_id = {id!r} was closed: {event.why}; it takes no "
-            f"reward, and "
-            f"none was "
-            f"logged.",
+            f"decision_id = {id!r} was closed: {event.why}; it takes no reward, and none was "
+            "logged.",
             "decision_id",
         )
     entry = decision_entry(entries)
@@ -607,10 +580,8 @@ def too_late(
         transaction.record(late)
     return Refused(
         410,
-        f"decision_id = {id!r} waited for its reward until "
-        f"{timestamp(ended.time)}; this "
-        f"one was "
-        f"logged, not learned.",
+        f"decision_id = {id!r} waited for its reward until {timestamp(ended.time)}; this one was "
+        "logged, not learned.",
         "decision_id",
     )
 
@@ -719,15 +690,9 @@ class Erasure:
     def _unsaveable(self, error: ValueError) -> Refused:
         return Refused(
             409,
-            f"experiment = {self.transaction.experiment.name!r} has a state "
-            f"that cannot "
-            f"be saved: "
-            f"{error}. Nothing "
-            f"was erased, "
-            "because nothing could go on from there; archive the "
-            "experiment, and "
-            "export and "
-            "delete its log.",
+            f"experiment = {self.transaction.experiment.name!r} has a state that cannot be saved: "
+            f"{error}. Nothing was erased, because nothing could go on from there; archive the "
+            "experiment, and export and delete its log.",
             "experiment",
         )
 
@@ -763,10 +728,8 @@ def change_mode(
     if expected is not None and expected != rollout.mode:
         raise Refused(
             409,
-            f"mode was {expected!r} when you were asked, and is "
-            f"{rollout.mode!r} now; "
-            f"look again, "
-            f"then decide.",
+            f"mode was {expected!r} when you were asked, and is {rollout.mode!r} now; look again, "
+            "then decide.",
             "mode",
         )
     if check_mode_change(transaction, change):
@@ -783,10 +746,8 @@ def check_mode_change(transaction: Transaction, change: ModeChange) -> bool:
     if experiment.spec.oracle is not None:
         raise Refused(
             409,
-            f"experiment = {experiment.name!r} plays sets of arms; only "
-            f"single arms "
-            f"are rolled "
-            f"out beside a baseline.",
+            f"experiment = {experiment.name!r} plays sets of arms; only single arms are rolled "
+            "out beside a baseline.",
             "mode",
         )
     if (
@@ -797,10 +758,8 @@ def check_mode_change(transaction: Transaction, change: ModeChange) -> bool:
     ):
         raise Refused(
             409,
-            f"experiment = {experiment.name!r} has no baseline, which mode "
-            f"{change.mode} "
-            f"serves; "
-            f"create it with one.",
+            f"experiment = {experiment.name!r} has no baseline, which mode {change.mode} serves; "
+            "create it with one.",
             "mode",
         )
     share = rollout.share if change.share is None else change.share
@@ -904,9 +863,7 @@ async def compile_common(service: Service) -> None:
         work = asyncio.ensure_future(service.in_thread("start", warm_up, spec))
         while not (await asyncio.wait([work], timeout=SOON))[0]:
             print(
-                f"Compiling {spec.described_policy['policy']}, "
-                f"once on a "
-                f"machine: "
+                f"Compiling {spec.described_policy['policy']}, once on a machine: "
                 f"{time.monotonic() - began:.0f} s",
                 flush=True,
             )

@@ -81,11 +81,8 @@ class Database:
                 command.upgrade(config, "head")
         except CommandError:  # a revision that this version does not know
             raise ValueError(
-                "db was written by a newer version of tightrope, or "
-                "before 0.1.0; "
-                "install that "
-                "one, or restore an "
-                "older backup."
+                "db was written by a newer version of tightrope, or before 0.1.0; install that "
+                "one, or restore an older backup."
             ) from None
         except sa.exc.DatabaseError as error:
             raise damaged(error) from None
@@ -122,10 +119,8 @@ class Database:
         except BlockingIOError:
             file.close()
             raise ValueError(
-                f"db = {self.file!r} is served by another process; SQLite "
-                f"takes one, "
-                f"give --db "
-                f"postgresql://.. for more."
+                f"db = {self.file!r} is served by another process; SQLite takes one, give --db "
+                "postgresql://.. for more."
             ) from None
         self._lock = file
 
@@ -183,16 +178,12 @@ class Database:
 def damaged(error: sa.exc.DatabaseError) -> ValueError:
     if isinstance(error, sa.exc.OperationalError):
         return ValueError(
-            f"db cannot be reached ({error.orig}); see whether it runs, and "
-            f"whether "
-            f"it may be "
-            f"written."
+            f"db cannot be reached ({error.orig}); see whether it runs, and whether it may be "
+            "written."
         )
     return ValueError(
-        f"db cannot be read ({error.orig}); restore it from a backup, and see "
-        f"whether the "
-        f"disk is "
-        f"well."
+        f"db cannot be read ({error.orig}); restore it from a backup, and see whether the disk is "
+        "well."
     )
 
 
@@ -206,9 +197,7 @@ def checked_url(url: str) -> sa.URL:
         name = parsed.get_backend_name()
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
         raise ValueError(
-            "db is not the URL of a database; give "
-            "a file, "
-            "sqlite:///tightrope.db or "
+            "db is not the URL of a database; give a file, sqlite:///tightrope.db or "
             "postgresql://user@host/name."
         ) from None
     if name == "sqlite":
@@ -216,10 +205,8 @@ def checked_url(url: str) -> sa.URL:
             folder = pathlib.Path(str(parsed.database)).resolve().parent
             if not folder.is_dir() or not os.access(folder, os.W_OK):
                 raise ValueError(
-                    f"db = {parsed.database!r} cannot be written; "
-                    f"its folder "
-                    f"{str(folder)!r} does "
-                    f"not exist or is read-only."
+                    f"db = {parsed.database!r} cannot be written; its folder {str(folder)!r} does "
+                    "not exist or is read-only."
                 )
         return parsed
     if name == "postgresql":

@@ -75,29 +75,16 @@ def about_one_row(message: str, one_row: bool, experiment: str) -> str:
     one_row: whether one was sent for all."""
     if not one_row:
         return (
-            "context has the same row for every arm, as in the decisions before, "
-            "so that "
-            "nothing "
-            "tells the arms "
-            "apart. If it is the "
-            "customer's, create a new experiment and send it as one row, [..] "
-            "instead "
-            "of [[..], "
-            "..], from its first "
-            "decision on: every arm "
-            "then has a regression of its own."
+            "context has the same row for every arm, as in the decisions before, so that nothing "
+            "tells the arms apart. If it is the customer's, create a new experiment and send it "
+            "as one row, [..] instead of [[..], ..], from its first decision on: every arm then "
+            "has a regression of its own."
         )
     if "this session has one regression" in message:
         return (
-            f"context is one row for all arms, but experiment {experiment!r} "
-            f"began with a "
-            f"row for "
-            f"every arm and has "
-            f"one regression for all "
-            "of them; send a row for every arm, or create a new experiment and "
-            "send one "
-            "row from "
-            "its first decision on."
+            f"context is one row for all arms, but experiment {experiment!r} began with a row for "
+            "every arm and has one regression for all of them; send a row for every arm, or "
+            "create a new experiment and send one row from its first decision on."
         )
     return (
         f"context is one row for all arms, but the policy of experiment "
@@ -161,10 +148,8 @@ def in_address(value: str) -> str:
     """An id that an address can name. Raises ValueError otherwise."""
     if value in (".", ".."):
         raise ValueError(
-            f"id = {value!r} cannot stand in an address: clients fold it "
-            f"away; choose "
-            f"another, "
-            f"such as 'dot'."
+            f"id = {value!r} cannot stand in an address: clients fold it away; choose another, "
+            "such as 'dot'."
         )
     return value
 
@@ -185,10 +170,8 @@ def once_each(text: str | bytes) -> object:
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise RepeatedName(
-                f"{twice[:100]!r} stands twice in one object of the JSON, so "
-                f"that either "
-                f"could be "
-                f"meant; give it once."
+                f"{twice[:100]!r} stands twice in one object of the JSON, so that either could be "
+                "meant; give it once."
             )
         return item
 

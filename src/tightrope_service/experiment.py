@@ -268,10 +268,8 @@ class Experiment(events.Fold):
         if "segments" in question:
             raise Refused(
                 422,
-                f"segments was given, but experiment {self.name!r} has none in "
-                f"its spec; "
-                f"leave it "
-                f"out.",
+                f"segments was given, but experiment {self.name!r} has none in its spec; leave it "
+                "out.",
                 "segments",
             )
         return question
@@ -295,9 +293,7 @@ class Experiment(events.Fold):
             if extreme is not None:
                 raise Refused(
                     422,
-                    f"value = {extreme:.6g} has a size that sums of "
-                    f"rewards "
-                    f"cannot hold; "
+                    f"value = {extreme:.6g} has a size that sums of rewards cannot hold; "
                     f"{MODERATE}.",
                     "value",
                 )
@@ -601,39 +597,29 @@ def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
     field = "baseline" if "baseline" in question else "baseline_mean"
     if spec.baseline is not None:
         message = (
-            f"{field} was given, but experiment {name!r} has the "
-            f"baseline "
-            f"{spec.baseline!r} "
-            f"in every round; "
-            f"leave it out."
+            f"{field} was given, but experiment {name!r} has the baseline {spec.baseline!r} in "
+            "every round; leave it out."
         )
         raise Refused(422, message, field)
     if spec.rollout is not None and spec.rollout.production is not None:
         raise Refused(
             422,
-            f"{field} was given, but experiment {name!r} has its "
-            f"baseline in "
-            f"rollout.production; "
-            f"leave it out.",
+            f"{field} was given, but experiment {name!r} has its baseline in rollout.production; "
+            "leave it out.",
             field,
         )
     if not spec.rounds_have_baselines:
         raise Refused(
             422,
-            f"{field} was given, but nothing in experiment {name!r} is "
-            f"measured "
-            f"against a "
-            f"baseline; leave it out.",
+            f"{field} was given, but nothing in experiment {name!r} is measured against a "
+            "baseline; leave it out.",
             field,
         )
     if spec.baseline_mean is not None and "baseline_mean" not in question:
         arm = question["baseline"]
         message = (
-            f"baseline_mean is missing: that of experiment {name!r} is "
-            f"not this "
-            f"round's; "
-            f"say what {arm!r} "
-            f"earns on average."
+            f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what "
+            f"{arm!r} earns on average."
         )
         raise Refused(422, message, "baseline_mean")
 
@@ -677,8 +663,6 @@ def decide_beside(
     return (
         decision,
         choice,
-        f"{decision.name}: production's choice (mode {rollout.mode}); "
-        f"the policy "
-        f"would have "
+        f"{decision.name}: production's choice (mode {rollout.mode}); the policy would have "
         f"played {other}",
     )

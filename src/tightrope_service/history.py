@@ -565,10 +565,8 @@ POINTS = 240  # of a curve at most; every second is dropped when there are more
 LAST = 12  # decisions shown
 ERROR = 0.05  # of all intervals of one kind together
 OPEN_AT_WORST = (
-    "an open decision counts as whatever is worst, one that ended "
-    "without a "
-    "reward is "
-    "taken to be like the others"
+    "an open decision counts as whatever is worst, one that ended without a reward is taken to be "
+    "like the others"
 )
 NOTHING_KNOWN = ConfidenceSequence(ERROR, k=0.0)
 
@@ -1043,17 +1041,10 @@ class History(events.Fold):
 
 
 INTERVALS = (
-    f"All intervals hold at all times, for all arms and segments at "
-    f"once, with "
-    f"probability "
-    f"{100 * (1 - ERROR):g} %; {OPEN_AT_WORST}. Where "
-    "those of two arms overlap, the one that leads in a segment may lead by "
-    "chance: "
-    "of many "
-    "segments some "
-    "always do. The "
-    "policy is one for "
-    "all segments."
+    "All intervals hold at all times, for all arms and segments at once, with probability "
+    f"{100 * (1 - ERROR):g} %; {OPEN_AT_WORST}. Where those of two arms overlap, the one that "
+    "leads in a segment may lead by chance: of many segments some always do. The policy is one "
+    "for all segments."
 )
 
 
@@ -1075,9 +1066,7 @@ def segment_values(
     if unknown is not None:
         raise Refused(
             422,
-            f"segments has {unknown!r}, which experiment {experiment!r} "
-            f"does not "
-            f"have; it has "
+            f"segments has {unknown!r}, which experiment {experiment!r} does not have; it has "
             f"{', '.join(segments)}.",
             "segments",
         )

@@ -374,11 +374,8 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._refused = True
         message = (
-            f"The request has more than {MOST_HEAD} bytes of address and "
-            f"headers, "
-            f"or more "
-            f"than {MOST_HEADERS} "
-            f"headers; send fewer."
+            f"The request has more than {MOST_HEAD} bytes of address and headers, or more than "
+            f"{MOST_HEADERS} headers; send fewer."
         )
         body = to_json(Refused(431, message).body())
         head = (

@@ -69,12 +69,8 @@ class Key(NamedTuple):
         if not self.covers(experiment):
             raise Refused(
                 403,
-                f"This key is for experiments "
-                f"{', '.join(self.experiments or ())}, and "
-                f"not for "
-                f"{experiment!r}; "
-                f"`tightrope keys "
-                "create` makes one that is.",
+                f"This key is for experiments {', '.join(self.experiments or ())}, and not for "
+                f"{experiment!r}; `tightrope keys create` makes one that is.",
                 "experiment",
             )
 
@@ -101,12 +97,9 @@ def check_pattern(pattern: str) -> None:
     """Raise ValueError where text is neither a name of experiments nor a pattern."""
     if not PATTERN.fullmatch(pattern):
         raise ValueError(
-            f"experiments = {pattern!r} is neither a name of experiments nor a "
-            f"pattern "
-            f"of 1 to "
-            f"100 letters, "
-            f"digits, _, ., -, *, ? and "
-            "[..], such as shop-*; give one --experiments for each."
+            f"experiments = {pattern!r} is neither a name of experiments nor a pattern of 1 to "
+            "100 letters, digits, _, ., -, *, ? and [..], such as shop-*; give one --experiments "
+            "for each."
         )
 
 
@@ -125,10 +118,8 @@ def create(
         raise ValueError(f"per_second = {per_second:g} must be above 0 and below 1e9.")
     if experiments is not None and not 0 < len(experiments) <= MOST_PATTERNS:
         raise ValueError(
-            f"experiments has {len(experiments)} patterns, but a key "
-            f"takes 1 to "
-            f"{MOST_PATTERNS}; "
-            f"leave it out for all."
+            f"experiments has {len(experiments)} patterns, but a key takes 1 to {MOST_PATTERNS}; "
+            "leave it out for all."
         )
     for pattern in experiments or ():
         check_pattern(pattern)
@@ -274,10 +265,8 @@ class KeyRing:
         if self._lost:
             raise Refused(
                 503,
-                f"Keys could not be read for {KEPT_SECONDS:g} "
-                f"seconds; send "
-                f"the same "
-                f"request again.",
+                f"Keys could not be read for {KEPT_SECONDS:g} seconds; send the same request "
+                "again.",
                 retry_after=FRESH_SECONDS,
             )
 
@@ -292,10 +281,8 @@ class KeyRing:
         if wait:
             raise Refused(
                 429,
-                f"This key may send {key.per_second:g} decisions, rewards or "
-                f"requests a "
-                f"second; "
-                f"wait.",
+                f"This key may send {key.per_second:g} decisions, rewards or requests a second; "
+                "wait.",
                 retry_after=wait,
             )
         return key
@@ -356,10 +343,8 @@ class KeyRing:
         if count > 0 and bucket.tokens < 0.0:
             raise Refused(
                 429,
-                f"This key may send {key.per_second:g} decisions, rewards or "
-                f"requests a "
-                f"second; "
-                f"wait.",
+                f"This key may send {key.per_second:g} decisions, rewards or requests a second; "
+                "wait.",
                 retry_after=(1.0 - bucket.tokens) / key.per_second,
             )
         if count > 0:

@@ -218,10 +218,8 @@ class LogEntry(NamedTuple):
             return TYPES[self.kind].read(from_json(self.text), self.decision)
         except (KeyError, TypeError):
             raise ValueError(
-                f"event {self.seq} ({self.kind}) has not the fields "
-                f"that this "
-                f"version of "
-                f"tightrope reads."
+                f"event {self.seq} ({self.kind}) has not the fields that this version of "
+                "tightrope reads."
             ) from None
 
 
@@ -305,8 +303,7 @@ def insertion(dialect: sa.Dialect) -> str:
     of rows."""
     names = ["experiment", *(column.name for column in COLUMNS)]
     return (
-        f"INSERT INTO events "
-        f"({', '.join(names)}) VALUES "
+        f"INSERT INTO events ({', '.join(names)}) VALUES "
         f"({', '.join([placeholder(dialect)] * len(names))})"
     )
 
@@ -369,9 +366,7 @@ def rows_and_names(connection: Connection, name: str | None = None) -> list[tupl
     pairs = [(row.id, row.name) for row in rows if name in (None, row.name)]
     if name is not None and not pairs:
         raise ValueError(
-            f"experiment = {name!r} is not "
-            f"in this "
-            f"database; it has "
+            f"experiment = {name!r} is not in this database; it has "
             f"{', '.join(row.name for row in rows) or 'none'}."
         )
     return pairs
@@ -429,19 +424,13 @@ AUDIT_PAGE = 1000  # rows read at once
 # number before its own
 LOCKS = 8_367_456
 CLAIM = (
-    f"SELECT pg_advisory_xact_lock_shared({LOCKS}, (SELECT "
-    f"CASE WHEN "
-    f"is_called THEN "
-    f"last_value ELSE 0 "
-    f"END FROM "
-    f"audit_id_seq)::int)"
+    f"SELECT pg_advisory_xact_lock_shared({LOCKS}, (SELECT CASE WHEN is_called THEN last_value "
+    "ELSE 0 END FROM audit_id_seq)::int)"
 )
 UNDER_WAY = (
-    f"SELECT min(objid::bigint) FROM pg_locks WHERE locktype = 'advisory' AND "
-    f"classid = "
-    f"{LOCKS} "
-    f"AND objsubid = 2 "
-    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    f"SELECT min(objid::bigint) FROM pg_locks WHERE locktype = 'advisory' AND classid = {LOCKS} "
+    "AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = "
+    "current_database())"
 )
 
 

@@ -189,9 +189,7 @@ class TightropeProvider(AbstractProvider):
     ) -> None:
         if evaluation_context is None or not evaluation_context.targeting_key:
             raise ValueError(
-                "evaluation_context has no targeting key; give the one of the "
-                "evaluation, "
-                "to find "
+                "evaluation_context has no targeting key; give the one of the evaluation, to find "
                 "its decision."
             )
         experiment = self.events.get(event, event)

@@ -270,9 +270,7 @@ TRANSLATED = tuple(
     for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 )  # to IPv4
 REMEDY = (
-    "give a public address, or let the operator name its "
-    "network "
-    "(tightrope serve "
+    "give a public address, or let the operator name its network (tightrope serve "
     "--webhook-network)"
 )
 
@@ -286,10 +284,8 @@ def networks_of(texts: Sequence[str], option: str = "webhook_network") -> list[N
             networks.append(ipaddress.ip_network(text))
         except ValueError:
             raise ValueError(
-                f"{option} = {text!r} is not a network; give one "
-                f"such as "
-                f"10.0.0.0/8 or "
-                f"127.0.0.1/32."
+                f"{option} = {text!r} is not a network; give one such as 10.0.0.0/8 or "
+                "127.0.0.1/32."
             ) from None
     return networks
 
@@ -322,9 +318,7 @@ def parts_of(url: str) -> tuple[str, str, int, str]:
     ):
         raise Refused(
             422,
-            "url is not an address of a webhook; "
-            "give one "
-            "such as "
+            "url is not an address of a webhook; give one such as "
             "https://hooks.example.com/tightrope.",
             "url",
         )
@@ -351,19 +345,15 @@ def checked_addresses(
         if not is_public(address):
             raise Refused(
                 422,
-                f"url = {host!r} leads to {address}, which is not an "
-                f"address of "
-                f"the public "
+                f"url = {host!r} leads to {address}, which is not an address of the public "
                 f"internet; {REMEDY}.",
                 "url",
             )
         if scheme != "https":
             raise Refused(
                 422,
-                f"url begins with {scheme}://, by which anybody on the way can "
-                f"read it; "
-                f"give one "
-                f"with https://.",
+                f"url begins with {scheme}://, by which anybody on the way can read it; give one "
+                "with https://.",
                 "url",
             )
     return addresses

@@ -176,10 +176,8 @@ def recover(
     for entry in log.read(connection, row, started, until):
         if entry.seq != experiment.seq + 1:
             raise ValueError(
-                f"event {experiment.seq + 1} of {name!r} is missing; "
-                f"restore the "
-                f"database from a "
-                f"backup."
+                f"event {experiment.seq + 1} of {name!r} is missing; restore the database from a "
+                "backup."
             )
         journal.follow(entry)
     if experiment.seq == 0:
@@ -324,21 +322,16 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
             sealed_subject is not None or body_digest == entry.body_digest
         ):
             errors.append(
-                f"event {entry.seq} has another subject than its body, so "
-                f"that an "
-                f"erasure would "
-                f"miss it."
+                f"event {entry.seq} has another subject than its body, so that an erasure would "
+                "miss it."
             )
         digest = chained(
             name, digest, entry.seq, entry.kind, entry.time, entry.decision, entry.body_digest
         )
         if digest != entry.digest:
             errors.append(
-                f"event {entry.seq} ({entry.kind}) is not the one that was "
-                f"sealed: "
-                f"its digest "
-                f"does not follow "
-                f"from the one before."
+                f"event {entry.seq} ({entry.kind}) is not the one that was sealed: its digest "
+                "does not follow from the one before."
             )
             break
     errors += [
@@ -351,10 +344,8 @@ def verify(connection: Connection, row: int, name: str) -> Verification:
     ).one()
     if not errors and (head.seq, head.digest) != (count, digest):
         errors.append(
-            f"the log ends with event {count}, but its head was event {head.seq}: "
-            f"the end "
-            f"was cut "
-            f"off or changed."
+            f"the log ends with event {count}, but its head was event {head.seq}: the end was cut "
+            "off or changed."
         )
     return Verification(
         name, count, sum(not left for left in blanked.values()), digest.hex(), tuple(errors)

@@ -107,9 +107,7 @@ class DecisionRequest(Strict):
         | None
     ) = Field(
         default=None,
-        description="The decision's segments, by the names of the spec; what "
-        "is left "
-        "out or not "
+        description="The decision's segments, by the names of the spec; what is left out or not "
         "in the spec is other.",
     )
     subject: Text | None = Field(
@@ -219,11 +217,8 @@ class ArmChange(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "retired"}]})
 
     status: Literal["active", "masked", "retired"] = Field(
-        description="masked: not played for now; retired: not played any "
-        "more. Late "
-        "rewards are "
-        "still taken in, and "
-        "active restores it."
+        description="masked: not played for now; retired: not played any more. Late rewards are "
+        "still taken in, and active restores it."
     )
 
 
@@ -273,12 +268,9 @@ class EvaluationRequest(Strict):
     )
     method: Literal["replay", "simulate"] | None = Field(
         default=None,
-        description="For a policy that learns. replay: the rounds in which "
-        "it would "
-        "have played "
-        "what was played, "
-        "where arms were drawn "
-        "uniformly. simulate: worlds fitted to the log, which may be any.",
+        description="For a policy that learns. replay: the rounds in which it would have played "
+        "what was played, where arms were drawn uniformly. simulate: worlds fitted to the log, "
+        "which may be any.",
     )
     baseline: ArmId | None = Field(None, description=BASELINE)
     estimator: Estimator = "dr"
@@ -317,9 +309,7 @@ class WebhookRequest(Strict):
     )
 
     url: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)] = Field(
-        description="Where messages are sent by POST: https, to a public "
-        "address "
-        "unless the "
+        description="Where messages are sent by POST: https, to a public address unless the "
         "operator allows others."
     )
     events: Annotated[list[NoticeKind], Field(min_length=1, max_length=10)] | None = Field(
@@ -330,9 +320,7 @@ class WebhookRequest(Strict):
         | None
     ) = Field(
         None,
-        description="Names and patterns of experiments, such as shop-*; null: "
-        "all that "
-        "the key is "
+        description="Names and patterns of experiments, such as shop-*; null: all that the key is "
         "for.",
     )
     note: Annotated[str, Field(max_length=200, pattern=TEXT)] = Field(

@@ -110,37 +110,25 @@ class Evidence:
         """ "better", "worse", "undecided", or a sentence why nothing is said."""
         if self.outside:
             return (
-                f"{self.outside} rewards are outside the declared range; "
-                f"nothing "
-                f"is said; "
-                f"create the "
-                f"experiment with the "
-                f"range that holds."
+                f"{self.outside} rewards are outside the declared range; nothing is said; create "
+                "the experiment with the range that holds."
             )
         if not self.rounds:
             return "no reward yet"
         n, ess = self.rounds, self.ess()
         if self.unreachable > MOST_UNREACHABLE * n:
             remedy = (
-                "say what production plays (rollout.production), or go on "
-                "to mode "
-                "capped, "
-                "which plays them"
+                "say what production plays (rollout.production), or go on to mode capped, which "
+                "plays them"
             )
             return (
-                f"not enough overlap: {self.unreachable / n:.0%} of what "
-                f"the policy "
-                f"wants are "
-                f"arms that mode "
-                f"{mode} never plays; "
-                f"{remedy}."
+                f"not enough overlap: {self.unreachable / n:.0%} of what the policy wants are "
+                f"arms that mode {mode} never plays; {remedy}."
             )
         if ess < max(LEAST_ESS, LEAST_SHARE * n):
             return (
-                f"not enough overlap: effective sample size {ess:.0f} of "
-                f"{n}; wait, "
-                f"or raise "
-                f"the share."
+                f"not enough overlap: effective sample size {ess:.0f} of {n}; wait, or raise the "
+                "share."
             )
         low, high = self.difference()
         return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
@@ -302,10 +290,8 @@ class Rollout:
         if not left:
             raise Refused(
                 422,
-                f"eligible has no arm of production, which mode {self.mode} "
-                f"serves; make "
-                f"its arm "
-                f"eligible.",
+                f"eligible has no arm of production, which mode {self.mode} serves; make its arm "
+                "eligible.",
                 "eligible",
             )
         chances = np.array(list(left.values()))
@@ -422,9 +408,7 @@ class Rollout:
         if self.mode == "capped" and self.evidence.verdict(self.mode) == "worse":
             return ModeRule(
                 "shadow",
-                f"the policy is worse than the baseline: "
-                f"difference "
-                f"at most "
+                "the policy is worse than the baseline: difference at most "
                 f"{self._in_rewards(1):.4g}",
                 True,
             )
@@ -436,9 +420,7 @@ class Rollout:
             if self.mode not in JUDGED or self.evidence.verdict(self.mode) != "better":
                 return None
             why = (
-                f"the policy is better than the baseline: "
-                f"difference "
-                f"at least "
+                "the policy is better than the baseline: difference at least "
                 f"{self._in_rewards(0):.4g}"
             )
         return ModeRule(MODES[MODES.index(self.mode) + 1], why, False)

@@ -37,12 +37,8 @@ def read_round(
         if is_one_row(features):
             raise Refused(
                 422,
-                f"context is one row, but every decision of experiment "
-                f"{experiment!r} "
-                f"brings its "
-                f"own candidates; "
-                f"send a row for each "
-                "of them, by id: {id: [..], ..}.",
+                f"context is one row, but every decision of experiment {experiment!r} brings its "
+                "own candidates; send a row for each of them, by id: {id: [..], ..}.",
                 "context",
             )
         if isinstance(features, dict):

@@ -192,11 +192,8 @@ async def create_experiment(
     if created is None:
         policy = spec.described_policy["policy"]
         waiting = (
-            f"{policy} is being compiled, once on this machine, which may "
-            f"take two "
-            f"minutes; "
-            f"send the same "
-            f"request again to know."
+            f"{policy} is being compiled, once on this machine, which may take two minutes; send "
+            "the same request again to know."
         )
         return answer({"name": spec.name, "status": "compiling", "message": waiting}, 202)
     new, described = created
@@ -382,10 +379,8 @@ async def explain(
         if by is not None:
             raise Refused(
                 422,
-                f"decision is missing; every {by} has a promise of its own, so "
-                f"name the "
-                f"decision "
-                f"to explain.",
+                f"decision is missing; every {by} has a promise of its own, so name the decision "
+                "to explain.",
                 "decision",
             )
         view = await service.ask(name, commands.session_view)
@@ -543,11 +538,8 @@ async def erase_subject(name: Name, request: EraseRequest, service: Served, who:
         await asyncio.sleep(SCRUB_PAUSE)
     raise Refused(
         503,
-        "The data is erased, but the file could not be written anew, or "
-        "somebody "
-        "reads old "
-        "copies; send the "
-        "same request again.",
+        "The data is erased, but the file could not be written anew, or somebody reads old "
+        "copies; send the same request again.",
         retry_after=5,
     )
 
@@ -815,10 +807,8 @@ async def create_webhook(webhook: WebhookRequest, request: Request, service: Ser
             if len(outbox.all_webhooks(connection)) >= MOST_WEBHOOKS:
                 raise Refused(
                     409,
-                    f"There are {MOST_WEBHOOKS} webhooks already, which is "
-                    f"the limit; "
-                    f"remove one "
-                    f"first.",
+                    f"There are {MOST_WEBHOOKS} webhooks already, which is the limit; remove one "
+                    "first.",
                 )
             hook = outbox.create(
                 connection,

@@ -147,9 +147,7 @@ def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonO
             data = base64.b64decode(request.session, validate=True)
         except ValueError:
             raise ValueError(
-                "session is not base64; encode the bytes that "
-                "Session.to_bytes, or a "
-                "file of "
+                "session is not base64; encode the bytes that Session.to_bytes, or a file of "
                 "Session.save, has."
             ) from None
         target: Any = Session.from_bytes(data)
@@ -158,16 +156,9 @@ def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonO
     if is_policy(target):
         if request.method is None:
             raise ValueError(
-                f"method is missing: {label(target)} learns while it "
-                f"plays. Give "
-                f"method = "
-                f"'replay' (for logs "
-                f"whose arms were drawn "
-                "uniformly) or 'simulate' (worlds fitted to the log), or a "
-                "session, "
-                "which is "
-                "judged at its "
-                "present state."
+                f"method is missing: {label(target)} learns while it plays. Give method = "
+                "'replay' (for logs whose arms were drawn uniformly) or 'simulate' (worlds fitted "
+                "to the log), or a session, which is judged at its present state."
             )
         return evaluate_learner(
             log,
@@ -334,18 +325,10 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
     if least <= MOST_SECONDS:
         return
     raise ValueError(
-        f"policy = {label(journal.experiment.session.policy)} takes {least:.2g} "
-        f"s for a "
-        f"decision "
-        f"among "
-        f"{len(spec.arms or ()):,} arms, "
-        f"in which all other requests wait; {MOST_SECONDS:g} s are allowed. "
-        f"Use fewer "
-        f"arms, fewer "
-        f"features or a "
-        f"policy that draws "
-        f"nothing, "
-        "such as LinUCB."
+        f"policy = {label(journal.experiment.session.policy)} takes {least:.2g} s for a decision "
+        f"among {len(spec.arms or ()):,} arms, in which all other requests wait; {MOST_SECONDS:g} "
+        "s are allowed. Use fewer arms, fewer features or a policy that draws nothing, such as "
+        "LinUCB."
     )
 
 

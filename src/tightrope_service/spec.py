@@ -80,17 +80,13 @@ class NumberFeature(Strict):
             )
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError(
-                f"features has a number with range = {list(self.range)}; "
-                f"give its "
-                f"usual lowest "
-                f"and highest value."
+                f"features has a number with range = {list(self.range)}; give its usual lowest "
+                "and highest value."
             )
         if self.range is not None and not 0.0 < (self.range[1] - self.range[0]) / 2.0 < math.inf:
             raise ValueError(
-                f"features has a number with range = "
-                f"{list(self.range)}, whose "
-                f"width has no "
-                f"float; give another one."
+                f"features has a number with range = {list(self.range)}, whose width has no "
+                "float; give another one."
             )
         return self
 
@@ -216,11 +212,8 @@ def _fitted(value: "FittedEncoder | JsonObject") -> FittedEncoder:
         value = FittedEncoder(columns=columns, crossings=(), intercept=False)
     if value.dimension > MOST_FEATURES:
         raise ValueError(
-            f"features makes {value.dimension:,} numbers of a row, but "
-            f"at most "
-            f"{MOST_FEATURES:,} "
-            f"are taken; use "
-            f"fewer levels or buckets."
+            f"features makes {value.dimension:,} numbers of a row, but at most {MOST_FEATURES:,} "
+            "are taken; use fewer levels or buckets."
         )
     return value
 
@@ -247,16 +240,12 @@ Features = Annotated[
 def _plain(value: object) -> object:
     if isinstance(value, list | dict):
         raise ValueError(
-            "context has a list or an object where one value belongs; send "
-            "text, a "
-            "number, true, "
+            "context has a list or an object where one value belongs; send text, a number, true, "
             "false or null."
         )
     if isinstance(value, int) and abs(value) >= WHOLE:
         raise ValueError(
-            "context has a whole number of more than 64 bits, which not every "
-            "program "
-            "keeps; send "
+            "context has a whole number of more than 64 bits, which not every program keeps; send "
             "it as text."
         )
     return value
@@ -297,11 +286,8 @@ class FeatureReader:
             return self._encoded(context, [f".{k}" for k in range(len(context))])
         names = ", ".join([*self.kinds][:10])
         message = (
-            f"context holds numbers, but experiment "
-            f"{self.experiment!r} has "
-            f"features by "
-            f"name ({names}); "
-            f"send values by name."
+            f"context holds numbers, but experiment {self.experiment!r} has features by name "
+            f"({names}); send values by name."
         )
         raise Refused(422, message, "context")
 
@@ -312,9 +298,7 @@ class FeatureReader:
                 names = ", ".join([*self.kinds][:10])
                 raise Refused(
                     422,
-                    f"context{place} has {unknown!r}, which is no "
-                    f"feature of "
-                    f"{self.experiment!r}; "
+                    f"context{place} has {unknown!r}, which is no feature of {self.experiment!r}; "
                     f"it has {names}.",
                     "context",
                 )
@@ -382,11 +366,8 @@ def numbers_of(reader: FeatureReader | None, context: Any, experiment: str) -> N
     first = next(iter(context.values())) if isinstance(context, dict) else context[0]
     if is_raw_row(context) or isinstance(first, dict):
         message = (
-            f"context has values by name, but experiment "
-            f"{experiment!r} has no "
-            f"features; "
-            f"send numbers, or "
-            f"create one with features."
+            f"context has values by name, but experiment {experiment!r} has no features; send "
+            "numbers, or create one with features."
         )
         raise Refused(422, message, "context")
     return context
@@ -504,9 +485,7 @@ class Promotion(Strict):
     def something(self) -> "Promotion":
         if self.after is None and not self.better:
             raise ValueError(
-                "promote has a rule that asks for nothing; give after (a "
-                "number of "
-                "rewards), "
+                "promote has a rule that asks for nothing; give after (a number of rewards), "
                 "better = true, or both."
             )
         return self
@@ -520,11 +499,8 @@ class RolloutSpec(Strict):
     production: Annotated[dict[ArmId, Chance], Field(min_length=1, max_length=100_000)] | None = (
         Field(
             None,
-            description="Probabilities of arms in production, where it is not "
-            "one arm. "
-            "Shadow can "
-            "then say what the "
-            "policy earns.",
+            description="Probabilities of arms in production, where it is not one arm. Shadow can "
+            "then say what the policy earns.",
         )
     )
     promote: dict[Literal["apprentice", "shadow", "capped"], Promotion] = Field(
@@ -533,33 +509,17 @@ class RolloutSpec(Strict):
     )
     error: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.05,
-        description="Chance that any promotion of the experiment by `better` "
-        "is of a "
-        "policy that "
+        description="Chance that any promotion of the experiment by `better` is of a policy that "
         "is not better.",
     )
     least_budget: Number | None = Field(
         None,
-        description="Back to the baseline when the lower bound of the "
-        "budget falls "
-        "below it "
-        "(policies with "
-        "alpha). null: -1, which "
-        "leaves room for the reward that has just come, as a policy that "
-        "explores at "
-        "the limit "
-        "has a bound of "
-        "about 0; and never "
-        "where the "
-        "mean of the baseline is learned from features that every round "
-        "brings, whose "
-        "bound moves "
-        "by more than that "
-        "with every round, or "
-        "where the promise is kept at checkpoints (checkpoint, min_gap), "
-        "between which "
-        "the bound "
-        "may be below any number.",
+        description="Back to the baseline when the lower bound of the budget falls below it "
+        "(policies with alpha). null: -1, which leaves room for the reward that has just come, as "
+        "a policy that explores at the limit has a bound of about 0; and never where the mean of "
+        "the baseline is learned from features that every round brings, whose bound moves by more "
+        "than that with every round, or where the promise is kept at checkpoints (checkpoint, "
+        "min_gap), between which the bound may be below any number.",
     )
     rewards: RewardRange = Field(
         (0.0, 1.0), description="Lowest and highest reward that there can be."
@@ -571,10 +531,8 @@ class RolloutSpec(Strict):
             sum(self.production.values()), 1.0, abs_tol=1e-9
         ):
             raise ValueError(
-                f"production adds up to "
-                f"{sum(self.production.values()):.10g}; its "
-                f"probabilities "
-                f"must add up to 1."
+                f"production adds up to {sum(self.production.values()):.10g}; its probabilities "
+                "must add up to 1."
             )
         return self
 
@@ -590,12 +548,9 @@ class StickySpec(Strict):
     )
     reward: Literal["first", "sum"] = Field(
         "first",
-        description="The decision's reward: the first that comes, or the "
-        "sum of all "
-        "that come "
-        "before its window "
-        "closes, learned then. "
-        "Rewards that are summed need a reward_id each, so that a retry does not count twice.",
+        description="The decision's reward: the first that comes, or the sum of all that come "
+        "before its window closes, learned then. Rewards that are summed need a reward_id each, "
+        "so that a retry does not count twice.",
     )
 
 
@@ -645,15 +600,9 @@ class ExperimentSpec(Strict):
     )
     features: Features | None = Field(
         default=None,
-        description="In place of dimension, where decisions bring rows of "
-        "values by "
-        "name: a kind "
-        "for each column, "
-        "{country: category, age: "
-        "number}, with levels, range and so on; or what tr.Encoder.to_dict "
-        "returned. "
-        "Stored as an "
-        "encoder in full.",
+        description="In place of dimension, where decisions bring rows of values by name: a kind "
+        "for each column, {country: category, age: number}, with levels, range and so on; or what "
+        "tr.Encoder.to_dict returned. Stored as an encoder in full.",
     )
     oracle: JsonObject | None = Field(
         default=None, description='Sets of arms: {"oracle": "TopK", "k": 5}.'
@@ -669,11 +618,8 @@ class ExperimentSpec(Strict):
     )
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         default=None,
-        description="Share of the baseline's reward that may be lost: the policy "
-        "is kept "
-        "by Safe "
-        "(unless it keeps a "
-        "budget itself).",
+        description="Share of the baseline's reward that may be lost: the policy is kept by Safe "
+        "(unless it keeps a budget itself).",
     )
     guarantee: JsonObject = Field(
         default_factory=dict, description="More parameters of Safe, such as delta, open, arm_bound."
@@ -690,75 +636,44 @@ class ExperimentSpec(Strict):
     )
     default_reward: Number | None = Field(
         default=None,
-        description="Taken when the window closes; null: the decision is "
-        "closed and "
-        "teaches "
+        description="Taken when the window closes; null: the decision is closed and teaches "
         "nothing.",
     )
     rewards: RewardRange | None = Field(
         default=None,
-        description="Lowest and highest reward of an arm; others are "
-        "refused. null: "
-        "that of the "
-        "rollout, [0, 1] "
-        "where the policy keeps a "
-        "budget, else any.",
+        description="Lowest and highest reward of an arm; others are refused. null: that of the "
+        "rollout, [0, 1] where the policy keeps a budget, else any.",
     )
     outside: Literal["refuse", "clip"] = Field(
         default="refuse",
-        description="What becomes of a reward outside the range: refused, or "
-        "clipped "
-        "to it and "
+        description="What becomes of a reward outside the range: refused, or clipped to it and "
         "counted.",
     )
     cancel_within: Window | None = Field(
         default=60.0,
-        description="Seconds (or text) after a decision within which "
-        "it may be "
-        "cancelled; null: "
-        "until its window "
-        "closes. A deferred "
-        "one may be cancelled until it is activated.",
+        description="Seconds (or text) after a decision within which it may be cancelled; null: "
+        "until its window closes. A deferred one may be cancelled until it is activated.",
     )
     sticky: StickySpec | None = Field(
         default=None,
-        description="A subject keeps its arm: a decision with a subject "
-        "that was "
-        "decided for "
-        "within this time is "
-        "that decision again, "
-        "with its id. null: every decision is drawn.",
+        description="A subject keeps its arm: a decision with a subject that was decided for "
+        "within this time is that decision again, with its id. null: every decision is drawn.",
     )
     segments: Segments | None = Field(
         default=None,
-        description="Results by segment: up to five names, each with the "
-        "values that "
-        "are told "
-        "apart, {country: "
-        "[de, fr], device: "
-        "[phone]}. "
-        "Decisions say theirs; all other values are counted as other. "
-        "The policy "
-        "does not "
-        "see them.",
+        description="Results by segment: up to five names, each with the values that are told "
+        "apart, {country: [de, fr], device: [phone]}. Decisions say theirs; all other values are "
+        "counted as other. The policy does not see them.",
     )
     promise_by: SegmentName | None = Field(
         default=None,
-        description="A name in segments: the promise of alpha is kept in "
-        "each of its "
-        "values by "
-        "itself, other too, "
-        "in place of one for all "
-        "decisions together. The policy is one for all.",
+        description="A name in segments: the promise of alpha is kept in each of its values by "
+        "itself, other too, in place of one for all decisions together. The policy is one for all.",
     )
     baseline_means: dict[SegmentValue, Number] | None = Field(
         default=None,
-        description="In place of baseline_mean, where there is promise_by: "
-        "what the "
-        "baseline is "
-        "known to earn in "
-        "each of its values, and "
-        "in other.",
+        description="In place of baseline_mean, where there is promise_by: what the baseline is "
+        "known to earn in each of its values, and in other.",
     )
     apply: Literal["on arrival", "in order"] = "on arrival"
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
@@ -920,11 +835,8 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     if spec.keeps_budget:
         if spec.floor is not None:
             raise ValueError(
-                "floor was given, but this policy keeps a budget that a "
-                "floor would "
-                "break; name "
-                "the policy that it "
-                "should guard."
+                "floor was given, but this policy keeps a budget that a floor would break; name "
+                "the policy that it should guard."
             )
         own = parameters | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
         return policy_from_spec(own | spec.described_policy)
@@ -934,11 +846,8 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
     if spec.alpha is None:
         if spec.guarantee:
             raise ValueError(
-                "guarantee was given without alpha; say which share of the "
-                "baseline's "
-                "reward may "
-                "be lost, such as "
-                "alpha = 0.05."
+                "guarantee was given without alpha; say which share of the baseline's reward may "
+                "be lost, such as alpha = 0.05."
             )
         return policy
     safe: Policy = find("Safe")(policy, **(parameters | {"alpha": spec.alpha} | spec.guarantee))
@@ -966,11 +875,9 @@ def check_baseline(spec: ExperimentSpec) -> None:
         if field is not None:
             remedy = "an arm's id, or those of a set" if field == "baseline" else "a number"
             raise ValueError(
-                f"{where}.{field} = {checks.show(parameters[field])} is inside "
-                f"{where}, "
-                f"where a "
-                f"rollout does not find it; "
-                f"give it as {field} ({remedy}) of the experiment itself, beside policy."
+                f"{where}.{field} = {checks.show(parameters[field])} is inside {where}, where a "
+                f"rollout does not find it; give it as {field} ({remedy}) of the experiment "
+                "itself, beside policy."
             )
 
 
@@ -979,18 +886,14 @@ def check_alpha(spec: ExperimentSpec) -> None:
     if spec.alpha is not None and spec.keeps_budget and "alpha" in spec.described_policy:
         alpha = checks.show(spec.described_policy["alpha"])
         raise ValueError(
-            f"policy.alpha = {alpha} was given beside alpha = {spec.alpha:g}; "
-            f"give one "
-            f"of them, "
-            f"alpha."
+            f"policy.alpha = {alpha} was given beside alpha = {spec.alpha:g}; give one of them, "
+            "alpha."
         )
     if "alpha" in spec.guarantee:
         alpha = checks.show(spec.guarantee["alpha"])
         raise ValueError(
-            f"guarantee.alpha = {alpha} is inside guarantee; give it as "
-            f"alpha of the "
-            f"experiment "
-            f"itself."
+            f"guarantee.alpha = {alpha} is inside guarantee; give it as alpha of the experiment "
+            "itself."
         )
 
 
@@ -1003,9 +906,7 @@ def check_rewards(spec: ExperimentSpec) -> None:
         and spec.rollout.rewards not in (spec.rewards, (0.0, 1.0))
     ):
         raise ValueError(
-            f"rollout.rewards = {list(spec.rollout.rewards)} was "
-            f"given beside "
-            f"rewards = "
+            f"rollout.rewards = {list(spec.rollout.rewards)} was given beside rewards = "
             f"{list(spec.rewards)}; give one of them."
         )
     if spec.outside == "clip" and spec.reward_range is None:
@@ -1021,10 +922,8 @@ def check_rewards(spec: ExperimentSpec) -> None:
     low, high = spec.reward_range or (-math.inf, math.inf)
     if spec.default_reward is not None and not low <= spec.default_reward <= high:
         raise ValueError(
-            f"default_reward = {spec.default_reward:g} is outside rewards = "
-            f"[{low:g}, "
-            f"{high:g}]; "
-            f"give one within it."
+            f"default_reward = {spec.default_reward:g} is outside rewards = [{low:g}, {high:g}]; "
+            "give one within it."
         )
 
 
@@ -1034,19 +933,14 @@ def check_segments(spec: ExperimentSpec) -> None:
         return
     if spec.arms is None:
         raise ValueError(
-            "segments was given, but every decision of this experiment brings "
-            "its own "
-            "candidates, "
+            "segments was given, but every decision of this experiment brings its own candidates, "
             "which are not counted."
         )
     count = sum(len(values) for values in spec.segments.values())
     if count > MOST_VALUES:
         raise ValueError(
-            f"segments has {count} values, but {MOST_VALUES} are the "
-            f"most of all "
-            f"segments "
-            f"together; leave "
-            f"rare ones out."
+            f"segments has {count} values, but {MOST_VALUES} are the most of all segments "
+            "together; leave rare ones out."
         )
 
 
@@ -1055,33 +949,24 @@ def check_promise_by(spec: ExperimentSpec) -> None:
     if by is None:
         if spec.baseline_means is not None:
             raise ValueError(
-                "baseline_means was given without promise_by; name the segment "
-                "of these "
-                "values, "
+                "baseline_means was given without promise_by; name the segment of these values, "
                 "or give baseline_mean."
             )
         return
     values = spec.promised_values
     if spec.segments is None or by not in spec.segments or values is None:
         raise ValueError(
-            f"promise_by = {by!r} is not in segments; give its values "
-            f"there, as "
-            f"segments = "
+            f"promise_by = {by!r} is not in segments; give its values there, as segments = "
             f"{{{by!r}: [..]}}."
         )
     if spec.alpha is None or spec.keeps_budget:
         raise ValueError(
-            "promise_by keeps a promise by Safe; give alpha of the "
-            "experiment "
-            "itself, and a "
-            "policy that keeps "
-            "no budget."
+            "promise_by keeps a promise by Safe; give alpha of the experiment itself, and a "
+            "policy that keeps no budget."
         )
     if spec.oracle is not None:
         raise ValueError(
-            "promise_by was given, but this experiment plays sets of "
-            "arms, whose "
-            "promise is one "
+            "promise_by was given, but this experiment plays sets of arms, whose promise is one "
             "for all segments."
         )
     if not isinstance(spec.baseline, str):
@@ -1090,21 +975,15 @@ def check_promise_by(spec: ExperimentSpec) -> None:
         )
     if spec.row_length is not None and spec.baseline_mean is None and spec.baseline_means is None:
         raise ValueError(
-            "promise_by needs what the baseline earns where "
-            "decisions bring "
-            "features; give "
-            "baseline_means, a "
-            "number for each value of "
-            f"{by}, or baseline_mean."
+            "promise_by needs what the baseline earns where decisions bring features; give "
+            f"baseline_means, a number for each value of {by}, or baseline_mean."
         )
     if spec.baseline_means is None:
         return
     if spec.baseline_mean is not None:
         raise ValueError(
-            f"baseline_mean = {spec.baseline_mean:g} was given beside "
-            f"baseline_means; "
-            f"give one of "
-            f"them."
+            f"baseline_mean = {spec.baseline_mean:g} was given beside baseline_means; give one of "
+            "them."
         )
     wrong = [
         *(value for value in values if value not in spec.baseline_means),
@@ -1112,11 +991,8 @@ def check_promise_by(spec: ExperimentSpec) -> None:
     ]
     if wrong:
         raise ValueError(
-            f"baseline_means must have the values {', '.join(values)}, "
-            f"each once; "
-            f"{wrong[0]!r} is "
-            f"missing or is none "
-            f"of them."
+            f"baseline_means must have the values {', '.join(values)}, each once; {wrong[0]!r} is "
+            "missing or is none of them."
         )
 
 
@@ -1133,32 +1009,23 @@ def check_sticky(spec: ExperimentSpec) -> None:
             else ("rounds with baselines of their own")
         )
         raise ValueError(
-            f"sticky was given, but this experiment has {what}; a subject keeps "
-            f"one arm "
-            f"of those "
-            f"in arms."
+            f"sticky was given, but this experiment has {what}; a subject keeps one arm of those "
+            "in arms."
         )
     if spec.sticky.reward != "sum":
         return
     if spec.window is None:
         raise ValueError(
-            "sticky.reward = 'sum' needs a window: the sum of a decision is "
-            "learned "
-            "when its "
+            "sticky.reward = 'sum' needs a window: the sum of a decision is learned when its "
             "window closes."
         )
     policy, (least, most) = made_policy(spec), spec.reward_range or (-GREATEST, GREATEST)
     low, high = reward_range(policy)
     if least < low or most > high:  # nobody could be told that a sum is refused
         raise ValueError(
-            f"sticky.reward = 'sum' learns sums in "
-            f"[{least:g}, "
-            f"{most:g}], but "
-            f"{type(policy).__name__} takes rewards in "
-            f"[{low:g}, {high:g}]; give rewards within that, or a policy that "
-            f"takes any, "
-            f"such as "
-            f"GaussianThompson."
+            f"sticky.reward = 'sum' learns sums in [{least:g}, {most:g}], but "
+            f"{type(policy).__name__} takes rewards in [{low:g}, {high:g}]; give rewards within "
+            "that, or a policy that takes any, such as GaussianThompson."
         )
 
 
@@ -1167,10 +1034,8 @@ def check_features(spec: ExperimentSpec) -> None:
         return
     if spec.dimension is not None:
         raise ValueError(
-            f"dimension = {spec.dimension} was given beside features, which say "
-            f"how many "
-            f"numbers "
-            f"a row has; leave it out."
+            f"dimension = {spec.dimension} was given beside features, which say how many numbers "
+            "a row has; leave it out."
         )
     described = next(
         (arm.id for arm in spec.arms or () if arm.features is not None or arm.point is not None),
@@ -1178,10 +1043,8 @@ def check_features(spec: ExperimentSpec) -> None:
     )
     if described is not None:
         raise ValueError(
-            f"features was given, but arms has numbers for {described!r} "
-            f"that stay; "
-            f"leave one of "
-            f"both out."
+            f"features was given, but arms has numbers for {described!r} that stay; leave one of "
+            "both out."
         )
 
 
@@ -1220,16 +1083,9 @@ def check_size(spec: ExperimentSpec, policy: Policy, arms: int, one_row: bool = 
         )
         what = f"{arms} arms with {d} features each" if one_row or rows or arms > d else f"{d}"
         raise ValueError(
-            f"{field} = {what} takes about "
-            f"{size / 1e9:.2g} GB and "
-            f"{steps / 1e9:.2g} s a "
-            f"decision, but at "
-            f"most "
-            f"{MOST_BYTES / 1e9:.2g} GB "
-            "are taken; use fewer features, such as the first 100 principal "
-            "components, "
-            "or fewer "
-            "arms."
+            f"{field} = {what} takes about {size / 1e9:.2g} GB and {steps / 1e9:.2g} s a "
+            f"decision, but at most {MOST_BYTES / 1e9:.2g} GB are taken; use fewer features, such "
+            "as the first 100 principal components, or fewer arms."
         )
 
 
@@ -1238,11 +1094,8 @@ def made_oracle(spec: ExperimentSpec) -> Oracle | None:
         return None
     if spec.oracle.get("oracle") == "Promotions":
         raise ValueError(
-            "oracle = 'Promotions' plays pairs of users and promotions, which "
-            "have no "
-            "ids; use "
-            "TopK, Partition or "
-            "Knapsack."
+            "oracle = 'Promotions' plays pairs of users and promotions, which have no ids; use "
+            "TopK, Partition or Knapsack."
         )
     arrays = {
         f"oracle.{name}": np.asarray(value)
@@ -1260,20 +1113,14 @@ def check_rollout(spec: ExperimentSpec) -> None:
         return
     if spec.oracle is not None:
         raise ValueError(
-            "rollout was given, but this experiment plays sets of arms; "
-            "only single "
-            "arms are "
-            "rolled out beside a "
-            "baseline."
+            "rollout was given, but this experiment plays sets of arms; only single arms are "
+            "rolled out beside a baseline."
         )
     if rollout.production is None:
         if spec.arms is not None and not isinstance(spec.baseline, str):
             raise ValueError(
-                "rollout needs what is in production: give "
-                "baseline (an "
-                "arm's id) or "
-                "rollout.production "
-                "(probabilities)."
+                "rollout needs what is in production: give baseline (an arm's id) or "
+                "rollout.production (probabilities)."
             )
         return
     ids = {arm.id for arm in spec.arms or ()}
@@ -1332,9 +1179,7 @@ def features_of(arms: list[ArmSpec]) -> np.ndarray | None:
         return None
     if len({len(row) for row in vectors}) > 1 or len(vectors) < len(rows):
         raise ValueError(
-            "features are missing or of different lengths: give every arm "
-            "as many "
-            "numbers as the "
+            "features are missing or of different lengths: give every arm as many numbers as the "
             "others."
         )
     return np.array(vectors, dtype=np.float64)

@@ -91,10 +91,8 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
             ).one_or_none()
             if behind is None:
                 raise ValueError(
-                    f"event {max(erased)} of {name!r} was erased, and "
-                    f"there is no "
-                    f"snapshot behind "
-                    f"it; restore a backup."
+                    f"event {max(erased)} of {name!r} was erased, and there is no snapshot behind "
+                    "it; restore a backup."
                 )
             snapshot = {
                 "experiment": name,
@@ -148,9 +146,7 @@ def read_lines(
                 yield str(line["experiment"]), entry
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(
-                    f"{path.name}, line {number}, is not "
-                    f"an event "
-                    f"of a log "
+                    f"{path.name}, line {number}, is not an event of a log "
                     f"({type(error).__name__})."
                 ) from None
 
@@ -172,19 +168,15 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
             end = item
             if (experiment, end.events, end.digest) != (name, count, digest):
                 raise ValueError(
-                    f"{path.name} has {count} events of {name!r}, but its "
-                    f"end says "
-                    f"another number "
-                    f"or digest."
+                    f"{path.name} has {count} events of {name!r}, but its end says another number "
+                    "or digest."
                 )
             continue
         if isinstance(item, ExportedSnapshot) or snapshot is not None:
             if snapshot is not None or experiment != name:
                 raise ValueError(
-                    f"{path.name}, line {count + 1}: a snapshot stands "
-                    f"behind all "
-                    f"events and is "
-                    f"of the same experiment."
+                    f"{path.name}, line {count + 1}: a snapshot stands behind all events and is "
+                    "of the same experiment."
                 )
             assert isinstance(item, ExportedSnapshot)
             snapshot = item
@@ -211,10 +203,8 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
         )
         if (experiment, item.seq, item.digest) != (name, count, digest):
             raise ValueError(
-                f"{path.name}, line {count}: the chain of digests breaks; the "
-                f"file is "
-                f"not what "
-                f"was exported."
+                f"{path.name}, line {count}: the chain of digests breaks; the file is not what "
+                "was exported."
             )
         page.append(item)
         if len(page) >= log.PAGE:
@@ -235,9 +225,7 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
                 raise ValueError("it is not of this log")
         except ValueError as error:
             raise ValueError(
-                f"{path.name} is not what was exported: of the snapshot "
-                f"of event "
-                f"{snapshot.seq}, "
+                f"{path.name} is not what was exported: of the snapshot of event {snapshot.seq}, "
                 f"{error}."
             ) from None
         connection.execute(sa.insert(snapshots).values(experiment=row, **snapshot._asdict()))
@@ -340,10 +328,8 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
     session = experiment.session
     if session.catalogue:
         raise ValueError(
-            f"experiment = {name!r} brings new candidates with every call, so its "
-            f"log has "
-            f"no arms "
-            f"to compare."
+            f"experiment = {name!r} brings new candidates with every call, so its log has no arms "
+            "to compare."
         )
     data = table(connection, row, experiment)
     frame: JsonObject = {
@@ -382,10 +368,8 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
     session = experiment.session
     if session.arms.oracle is not None:
         raise ValueError(
-            f"experiment = {name!r} plays sets of arms, which have no form in "
-            f"dsjson; "
-            f"export it "
-            f"as .parquet."
+            f"experiment = {name!r} plays sets of arms, which have no form in dsjson; export it "
+            "as .parquet."
         )
     arms = None if session.catalogue else [arm["id"] for arm in experiment.arms()]
     columns = [] if experiment.reader is None else [*experiment.reader.kinds]

@@ -428,9 +428,7 @@ GOOD = {"arm": [0, 1, 1], "reward": [0.0, 1.0, 0.5], "propensity": [0.5, 0.25, 0
         ("row 2: reward = inf is not a finite number", {"reward": [0, 1, np.inf]}, {}),
         ("none of the log's 3 rows has a reward", {"reward": [np.nan] * 3}, {}),
         (
-            "frame has no column 'h'; it has arm, reward, propensity. "
-            "Without the "
-            "probability of "
+            "frame has no column 'h'; it has arm, reward, propensity. Without the probability of "
             "what was played",
             {},
             {"propensity": "h"},

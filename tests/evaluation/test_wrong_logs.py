@@ -515,9 +515,7 @@ def test_a_sample_ratio_mismatch_is_named_and_a_match_is_not():
         rng = np.random.default_rng(seed)
         log = tr.logs.from_frame({"arm": rng.permutation(arm), "reward": reward}, propensity=0.5)
         assert (
-            "arms were played 5,200, 4,800 times where their "
-            "propensities make "
-            "5,000, 5,000 "
+            "arms were played 5,200, 4,800 times where their propensities make 5,000, 5,000 "
             "(chi-square, p = 6.3e-05)" in str(tr.evaluate(log, 1))
         )
         fair = rng.choice(3, 3000, p=[0.6, 0.3, 0.1])

@@ -193,9 +193,7 @@ def test_the_sentence_on_safety_counts_shops_and_says_what_safety_costs():
     said = guarantees.safe_sentence({"at once": one}, {"at once": guarantees.shops_behind(one)})
     assert "Of 20 shops" in said
     assert (
-        "with at once BetaThompson 15 (of which 15 still are at "
-        "the end), "
-        "CUCB2 0 and "
+        "with at once BetaThompson 15 (of which 15 still are at the end), CUCB2 0 and "
         "Safe(BetaThompson) 1;" in said.replace(". After", "; After")
     )
     assert re.search(r"CUCB2's by \+(20|19)\.\d", said) and "Safe(BetaThompson)'s" not in said

@@ -271,9 +271,7 @@ def two_panels(tmp_path_factory):
         ax.plot([0.0, 1.0], [0.0, 1.0], color=style.colour(0), label="A")
     style.legend(axes[-1])
     words = (
-        "A caption that is much longer than a telephone is wide, and that "
-        "must be "
-        "read whole "
+        "A caption that is much longer than a telephone is wide, and that must be read whole "
         "nevertheless. " * 2
     )
     wide = page.Table(

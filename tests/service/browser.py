@@ -153,9 +153,7 @@ class Browser:
             return []
         self.run(AXE)
         return self.run(
-            "axe.run().then(r => r.violations.map(v => v.id "
-            "+ ': ' + "
-            "v.nodes.map(n => "
+            "axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => "
             "n.target).join(' ; ')))"
         )
 
@@ -164,9 +162,8 @@ class Browser:
         self.open(url)
         self.loaded = False
         self.run(
-            f"document.querySelector('input[name=key]').value = "
-            f"{json.dumps(key)}; "
-            f"document.querySelector('form button.main').click()"
+            f"document.querySelector('input[name=key]').value = {json.dumps(key)}; "
+            "document.querySelector('form button.main').click()"
         )
         self.wait_loaded()
 
@@ -174,10 +171,8 @@ class Browser:
         """Write into a field, and let the page's script know."""
         field = f"document.querySelector('[name={name}]')"
         self.run(
-            f"{field}.value = {json.dumps(text)}; "
-            f"{field}.dispatchEvent(new "
-            f"Event('input', "
-            f"{{bubbles: true}}))"
+            f"{field}.value = {json.dumps(text)}; {field}.dispatchEvent(new Event('input', "
+            "{bubbles: true}))"
         )
 
     def press(self, selector):

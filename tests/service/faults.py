@@ -211,8 +211,7 @@ class Driver:
             except OSError:
                 if time.monotonic() > end or os.waitpid(self.pid, os.WNOHANG)[0]:
                     raise Broken(
-                        f"the service did "
-                        f"not start: "
+                        "the service did not start: "
                         f"{(self.folder / 'child.log').read_text()[-2000:]}"
                     ) from None
                 time.sleep(0.005)
@@ -484,9 +483,7 @@ class Driver:
         for id, arm in self.acknowledged.items():
             if self.log.get(id, {}).get("arm") != arm:
                 raise Broken(
-                    f"decision {id} was acknowledged with {arm}, "
-                    f"but the "
-                    f"log has "
+                    f"decision {id} was acknowledged with {arm}, but the log has "
                     f"{self.log.get(id)}."
                 )
         for id, value in self.rewards.items():
@@ -502,9 +499,7 @@ class Driver:
                 raise Broken(f"{id} was acknowledged as {step}, but the log has {self.log[id]}.")
         if self.masked != self.twin.experiment.masked:
             raise Broken(
-                f"arms {sorted(self.masked)} were masked, "
-                f"but the "
-                f"log has "
+                f"arms {sorted(self.masked)} were masked, but the log has "
                 f"{sorted(self.twin.experiment.masked)}."
             )
         self.check_arms()
@@ -609,9 +604,7 @@ def inflict(folder: pathlib.Path, faults: int, seed: int, say=None) -> dict[str,
             driver.fault(KINDS[int(driver.rng.integers(len(KINDS)))])
             if say is not None and (n + 1) % 500 == 0:
                 say(
-                    f"{n + 1} faults, "
-                    f"{driver.twin.experiment.seq} events "
-                    f"checked, "
+                    f"{n + 1} faults, {driver.twin.experiment.seq} events checked, "
                     f"{time.monotonic() - began:.0f} s"
                 )
         driver.kill()
@@ -651,11 +644,8 @@ def table(found: dict[str, object]) -> str:
         + ", ".join(f"{status}: {count:,}" for status, count in found["answers"].items())
     )  # type: ignore[union-attr]
     lines.append(
-        f"events {found['events']:,}; decisions "
-        f"{found['decisions']}; late "
-        f"rewards "
-        f"{found['late']}; "
-        f"{found['seconds']} s"
+        f"events {found['events']:,}; decisions {found['decisions']}; late rewards "
+        f"{found['late']}; {found['seconds']} s"
     )
     lines.append(f"the longest answer took {found['longest']:.2f} s")
     lines.append(

@@ -292,10 +292,7 @@ if __name__ == "__main__":
             total.update(played(pathlib.Path(place), range(1000 + done, 1000 + done + 25), 40))
         done += 25
         print(
-            f"{done} histories, {time.monotonic() - began:.0f} s, "
-            f"histories with "
-            f"something "
-            f"broken: "
-            f"{dict(total) or 'none'}",
+            f"{done} histories, {time.monotonic() - began:.0f} s, histories with something "
+            f"broken: {dict(total) or 'none'}",
             flush=True,
         )

@@ -50,9 +50,7 @@ def look(browser, name, folder):
         if axe is not None:
             browser.run(axe)
             found = browser.run(
-                "axe.run().then(r => r.violations.map(v => v.id "
-                "+ ': ' + "
-                "v.nodes.map(n => "
+                "axe.run().then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => "
                 "n.target).join(' ; ')))"
             )
             assert found == [], (name, width, dark)

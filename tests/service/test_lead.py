@@ -117,18 +117,13 @@ def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock)
         assert title.endswith(f"from {row['rewards']} rewards") and f"{row['low']:.3g}" in interval
     best = max(page["rows"], key=lambda row: row["mean"])
     assert page["answer"].startswith(
-        f"The {'baseline' if best['id'] == 'low' else 'arm'} "
-        f"{best['id']} "
-        f"leads with "
-        f"{best['mean']:.3g} "
-        f"a decision"
+        f"The {'baseline' if best['id'] == 'low' else 'arm'} {best['id']} leads with "
+        f"{best['mean']:.3g} a decision"
     )
     gain = total - learned * np.mean(values["low"])
     assert (
-        f"in {learned} decisions it has earned "
-        f"{abs(gain):.3g} "
-        f"{'more' if gain > 0 else 'less'} "
-        f"than the baseline" in page["answer"]
+        f"in {learned} decisions it has earned {abs(gain):.3g} {'more' if gain > 0 else 'less'} "
+        "than the baseline" in page["answer"]
     )
 
 

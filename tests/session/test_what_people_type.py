@@ -267,10 +267,8 @@ def test_errors_are_sentences_and_no_raw_ones():
         ):
             with pytest.raises(
                 ValueError,
-                match="must be a column with a list of numbers in every "
-                "row; of "
-                "a sparse "
-                "matrix put",
+                match="must be a column with a list of numbers in every row; of a sparse matrix "
+                "put",
             ):
                 call()
     log = tr.logs.from_frame(

@@ -42,20 +42,15 @@ class Environment(gymnasium.Env):
     def __init__(self, problem: Problem, horizon: int) -> None:
         if not describe.answers(problem):
             raise ValueError(
-                f"problem = {checks.show(problem)} is not a problem; "
-                f"pass one "
-                f"such as "
-                f"problems.Bernoulli([0.3, 0.6])."
+                f"problem = {checks.show(problem)} is not a problem; pass one such as "
+                "problems.Bernoulli([0.3, 0.6])."
             )
         self.problem = private(problem)
         self.arms = describe(self.problem)
         if self.arms.oracle is not None:
             raise ValueError(
-                f"problem = {type(problem).__name__} is played with sets of "
-                f"arms; an "
-                f"environment "
-                f"of single arms "
-                f"needs another."
+                f"problem = {type(problem).__name__} is played with sets of arms; an environment "
+                "of single arms needs another."
             )
         self.horizon = checks.integer("horizon", horizon, least=1, most=checks.MOST_ROUNDS)
         K, d = self.arms.number, self.arms.dimension

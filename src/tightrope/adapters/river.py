@@ -29,10 +29,8 @@ class _Wrapped:
         except (KeyError, TypeError):
             known = ", ".join(map(str, list(self._places)[:5]))
             raise ValueError(
-                f"arm_id = {checks.show(arm_id)} is not one of the arms, "
-                f"which are "
-                f"{known}; name "
-                f"all of them first."
+                f"arm_id = {checks.show(arm_id)} is not one of the arms, which are {known}; name "
+                "all of them first."
             ) from None
 
     def _mask(self, arm_ids: Sequence[Hashable]) -> np.ndarray:
@@ -106,9 +104,7 @@ class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
         missing = [name for name in self.features if name not in (context or {})]
         if context is None or missing:
             raise ValueError(
-                f"context = {checks.show(context)} must "
-                f"have the "
-                f"numbers "
+                f"context = {checks.show(context)} must have the numbers "
                 f"{', '.join(self.features)}."
             )
         x = np.array([checks.real(f"context[{name!r}]", context[name]) for name in self.features])
@@ -162,11 +158,8 @@ class RiverEncoder:
     def __init__(self, pipeline: Any, rows: Sequence[Mapping[str, object]]) -> None:
         if not callable(getattr(pipeline, "transform_one", None)):
             raise ValueError(
-                f"pipeline = {checks.show(pipeline)} has no "
-                f"transform_one; give a "
-                f"transformer of "
-                f"River or a pipeline "
-                f"of them."
+                f"pipeline = {checks.show(pipeline)} has no transform_one; give a transformer of "
+                "River or a pipeline of them."
             )
         if not (
             isinstance(rows, Sequence) and rows and all(isinstance(row, Mapping) for row in rows)
@@ -198,12 +191,8 @@ class RiverEncoder:
                     features[i, j] = encoding.get(name, 0.0)
                 except (TypeError, ValueError):
                     raise ValueError(
-                        f"feature {name!r} of row {i} is "
-                        f"{checks.show(encoding[name])}, "
-                        f"which is "
-                        f"no number; encode "
-                        f"it in the pipeline, "
-                        "with OneHotEncoder for a category."
+                        f"feature {name!r} of row {i} is {checks.show(encoding[name])}, which is "
+                        "no number; encode it in the pipeline, with OneHotEncoder for a category."
                     ) from None
         return features
 

@@ -80,11 +80,8 @@ def read(
         raise ValueError(f"LOG = {str(path)!r} has no ending among {', '.join(known)}.")
     if not path.exists():
         raise ValueError(
-            f"LOG = {str(path)!r} does not exist; give a file that "
-            f"ends with "
-            f"{', '.join(known)}, "
-            f"or a folder of "
-            f"Parquet files."
+            f"LOG = {str(path)!r} does not exist; give a file that ends with {', '.join(known)}, "
+            "or a folder of Parquet files."
         )
     if ending in (*DSJSON, *SESSION, *JOURNAL):
         changed = [
@@ -104,10 +101,8 @@ def read(
                 else "a session's journal"
             )
             raise ValueError(
-                f"{misplaced[0]} is of tables; {path.name} is read as {kind}, "
-                f"which has "
-                f"its own "
-                f"names."
+                f"{misplaced[0]} is of tables; {path.name} is read as {kind}, which has its own "
+                "names."
             )
         if ending in SESSION:
             return from_session(Session.load(path), rewards=rewards, floor=floor), None
@@ -211,11 +206,8 @@ def _of_arms(
     if missing or not wanted:
         lacks = f"no column {missing[0]!r}" if missing else "no column that begins so"
         raise ValueError(
-            f"{option} = {prefix!r}: the log has "
-            f"{lacks}; it has "
-            f"{', '.join(names[:10])}. "
-            f"Give a "
-            f"column for every arm."
+            f"{option} = {prefix!r}: the log has {lacks}; it has {', '.join(names[:10])}. Give a "
+            "column for every arm."
         )
     return labels, [f"{prefix}{end}" for end in wanted]
 
@@ -231,11 +223,8 @@ def _features(text: str | None, names: Sequence[str], arrays: set[str]) -> str |
         several = [name for name in names if name.startswith(word[:-1])]
         if not several:
             raise ValueError(
-                f"features = {text!r}: the log has no column that "
-                f"begins with "
-                f"{word[:-1]!r}; it "
-                f"has "
-                f"{', '.join(names[:10])}."
+                f"features = {text!r}: the log has no column that begins with {word[:-1]!r}; it "
+                f"has {', '.join(names[:10])}."
             )
         columns += several
     return columns[0] if len(columns) == 1 and columns[0] in arrays else columns
@@ -263,10 +252,8 @@ def read_policy(path: pathlib.Path, log: Log) -> Judged | Policy:
     if path.suffix.lower() not in SPECS:
         if not path.is_file():
             raise ValueError(
-                f"policy = {str(path)!r} does not exist; give a "
-                f"YAML file "
-                f"({', '.join(SPECS)}) or "
-                f"a saved session."
+                f"policy = {str(path)!r} does not exist; give a YAML file ({', '.join(SPECS)}) or "
+                "a saved session."
             )
         return Session.load(path)
     judged = policy_to_judge(read_yaml(path, "policy"), log, f"policy = {str(path)!r}")
@@ -277,10 +264,8 @@ def read_policy(path: pathlib.Path, log: Log) -> Judged | Policy:
         return judged
     if not isinstance(written["arm"], str):
         raise ValueError(
-            f"policy = {str(path)!r}: arm = {checks.show(written['arm'])} "
-            f"must be one "
-            f"arm, its "
-            f"number or its name."
+            f"policy = {str(path)!r}: arm = {checks.show(written['arm'])} must be one arm, its "
+            "number or its name."
         )
     return arm_of(
         written["arm"], log
@@ -307,19 +292,15 @@ def read_policies(
         named.append((prefix, target))
     if not named:
         raise ValueError(
-            "Give the policy to be judged: --policy, --arm or "
-            "--probabilities; "
-            "several are "
+            "Give the policy to be judged: --policy, --arm or --probabilities; several are "
             "compared."
         )
     names = [name for name, _ in named]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(
-            f"two of the policies to be judged are called {twice[0]!r}; "
-            f"give their "
-            f"files other "
-            f"names."
+            f"two of the policies to be judged are called {twice[0]!r}; give their files other "
+            "names."
         )
     return dict(named)
 

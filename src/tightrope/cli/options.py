@@ -36,9 +36,7 @@ Workers = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        help="threads; processes where rounds are Python (sets of arms); dask "
-        "or ray. "
-        "Results do "
+        help="threads; processes where rounds are Python (sets of arms); dask or ray. Results do "
         "not depend on it."
     ),
 ]

@@ -39,39 +39,28 @@ def evaluate(
     log: Annotated[
         pathlib.Path,
         typer.Argument(
-            help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm "
-            "that was "
-            "played; a "
-            "folder of Parquet "
-            "files; a saved session; "
-            "a .journal."
+            help="A .parquet, .csv, .dsjson or .jsonl file, a row for each arm that was played; a "
+            "folder of Parquet files; a saved session; a .journal."
         ),
     ],
     policy: Annotated[
         list[pathlib.Path] | None,
         typer.Option(
-            help="YAML with policy: NAME, probabilities: [..] or {slot: [..]} or "
-            "uniform, "
-            "or arm: "
-            "K; or a saved "
-            "session. Several: compared."
+            help="YAML with policy: NAME, probabilities: [..] or {slot: [..]} or uniform, or arm: "
+            "K; or a saved session. Several: compared."
         ),
     ] = None,
     arm: Annotated[
         list[str] | None,
         typer.Option(
-            help="Judge the policy that always plays this arm: its number "
-            "or name. "
-            "Several are "
+            help="Judge the policy that always plays this arm: its number or name. Several are "
             "compared."
         ),
     ] = None,
     probabilities: Annotated[
         str | None,
         typer.Option(
-            help="Judge the policy whose probabilities are in the columns that "
-            "begin so; "
-            "an arm's "
+            help="Judge the policy whose probabilities are in the columns that begin so; an arm's "
             "number or name follows."
         ),
     ] = None,
@@ -80,9 +69,7 @@ def evaluate(
     propensity: Annotated[
         str | None,
         typer.Option(
-            help="Column: the probability with which it was played; or a "
-            "number. "
-            "[default: "
+            help="Column: the probability with which it was played; or a number. [default: "
             "propensity]"
         ),
     ] = None,
@@ -132,9 +119,7 @@ def evaluate(
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="What it would replace: logged, an arm, or none. [default: "
-            "logged; "
-            "none with "
+            help="What it would replace: logged, an arm, or none. [default: logged; none with "
             "--method]"
         ),
     ] = None,
@@ -177,10 +162,8 @@ def evaluate(
         bounds = numbers("rewards", rewards)
         if len(bounds) != 2:
             raise ValueError(
-                f"rewards = {rewards!r} must be two numbers, the lowest and the "
-                f"highest "
-                f"reward, "
-                f"such as 0,1."
+                f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, "
+                "such as 0,1."
             )
         columns = log_files.ColumnWords(
             arm_column,
@@ -201,16 +184,9 @@ def evaluate(
         learner = next((each for each in policies.values() if is_policy(each)), None)
         if learner is not None and (method is None or len(policies) > 1):
             raise ValueError(
-                f"{label(learner)} learns while it plays. Judge it by "
-                f"itself, with "
-                f"--method "
-                f"replay (logs whose "
-                f"arms were drawn "
-                f"uniformly) "
-                "or --method simulate (a fitted model), or give a saved "
-                "session, which "
-                "is judged "
-                "at its present state."
+                f"{label(learner)} learns while it plays. Judge it by itself, with --method "
+                "replay (logs whose arms were drawn uniformly) or --method simulate (a fitted "
+                "model), or give a saved session, which is judged at its present state."
             )
         replaced = baseline or ("none" if method is not None or per is not None else "logged")
         against = None if replaced == "none" else log_files.arm_of(replaced, rows)
@@ -225,16 +201,12 @@ def evaluate(
         if len(policies) > 1:
             if against is None or method is not None:
                 raise ValueError(
-                    "several policies are compared with a baseline and "
-                    "without "
-                    "--method; judge "
+                    "several policies are compared with a baseline and without --method; judge "
                     "them one by one instead."
                 )
             if per is not None:
                 raise ValueError(
-                    "--per gives a ratio, which has no verdict; judge the "
-                    "policies one "
-                    "by one, "
+                    "--per gives a ratio, which has no verdict; judge the policies one by one, "
                     "with --baseline none."
                 )
             comparison = compare(
@@ -263,11 +235,8 @@ def evaluate(
                 )
             elif against is not None:
                 raise ValueError(
-                    "--baseline was given, but --method judges a policy by "
-                    "itself; "
-                    "evaluate the "
-                    "baseline in a run "
-                    "of its own."
+                    "--baseline was given, but --method judges a policy by itself; evaluate the "
+                    "baseline in a run of its own."
                 )
             else:
                 options = {
@@ -338,10 +307,8 @@ def judged_again(file: pathlib.Path, title: str | None, path: pathlib.Path) -> R
         several = Comparison.from_record(record)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{file} is damaged or of another version ({type(error).__name__}: "
-            f"{error}); "
-            f"evaluate "
-            f"the log again."
+            f"{file} is damaged or of another version ({type(error).__name__}: {error}); evaluate "
+            "the log again."
         ) from None
     return RewrittenPage(
         write_comparison(several, path, record["made"], title or ""), {}, [several.conclusion]
@@ -362,9 +329,7 @@ def results_in(folder: pathlib.Path) -> "dict[str, Result | Identification]":
             else ""
         )
         raise ValueError(
-            f"path = {str(folder)!r} holds no results; give a folder "
-            f"that one of "
-            f"{KNOWN_COMMANDS} "
+            f"path = {str(folder)!r} holds no results; give a folder that one of {KNOWN_COMMANDS} "
             f"wrote.{begun}"
         )
     return {path.name: load(path) for path in inside}
@@ -393,10 +358,8 @@ def compared_pages(
             results[label] = result
     if len(results) < len(folders):
         raise ValueError(
-            f"DIR: {', '.join(map(str, folders))} names a folder twice; a "
-            f"folder is "
-            f"compared with "
-            f"others."
+            f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with "
+            "others."
         )
     return pages_of(
         join_same_questions(results) | results,
@@ -491,10 +454,8 @@ def report(
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(
-                f"DIR = {str(folder)!r} is not a folder; give one that a "
-                f"command of "
-                f"tightrope "
-                f"wrote."
+                f"DIR = {str(folder)!r} is not a folder; give one that a command of tightrope "
+                "wrote."
             )
     if len(folders) == 1:
         for folder_page in folder_pages:

@@ -235,18 +235,11 @@ def _private(folder: pathlib.Path) -> bool:
         return True
     where = replaceable[0] if replaceable else folder
     warnings.warn(
-        f"Compiled kernels are not kept in {str(folder)!r}: what lies "
-        f"there is "
-        f"executed, and "
-        f"{str(where)!r} "
-        f"(owner "
-        f"{where.stat().st_uid}, "
-        f"mode {stat.S_IMODE(where.stat().st_mode):o}) can be written to by "
-        f"others. "
-        f"Take their "
-        f"right away (chmod "
-        f"go-w), or set "
-        "TIGHTROPE_CACHE to a folder of your own; until then every process compiles anew.",
+        f"Compiled kernels are not kept in {str(folder)!r}: what lies there is executed, and "
+        f"{str(where)!r} (owner {where.stat().st_uid}, mode "
+        f"{stat.S_IMODE(where.stat().st_mode):o}) can be written to by others. Take their right "
+        "away (chmod go-w), or set TIGHTROPE_CACHE to a folder of your own; until then every "
+        "process compiles anew.",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -263,10 +263,8 @@ class Stream:
     def __init__(self, rng: np.random.Generator) -> None:
         if type(rng.bit_generator) not in (np.random.PCG64, np.random.PCG64DXSM):
             raise ValueError(
-                f"rng draws from {type(rng.bit_generator).__name__}, but the "
-                f"memory of "
-                f"PCG64 and "
-                f"PCG64DXSM alone is known."
+                f"rng draws from {type(rng.bit_generator).__name__}, but the memory of PCG64 and "
+                "PCG64DXSM alone is known."
             )
         address = cast(Any, rng.bit_generator).ctypes.state_address
         place = (ctypes.c_uint64 * 2).from_address(ctypes.c_uint64.from_address(address).value)

@@ -118,10 +118,8 @@ class _RefuseArrays(AnalysisPass):
         if not only_numbers(state.return_type):
             name = state.func_id.func_name
             raise TypeError(
-                f"{name} is lean but returns {state.return_type}, which "
-                f"nobody would "
-                f"count; use "
-                f"jit."
+                f"{name} is lean but returns {state.return_type}, which nobody would count; use "
+                "jit."
             )
         return False
 
@@ -146,12 +144,8 @@ class _RefuseUncounted(AnalysisPass):
                 if isinstance(called, types.Dispatcher) and not only_numbers(signature.return_type):
                     name, inner = state.func_id.func_name, called.dispatcher.py_func.__name__
                     raise TypeError(
-                        f"{name} is (part of) a lean kernel but calls "
-                        f"{inner}, which "
-                        f"returns "
-                        f"arrays; decorate "
-                        f"{inner} with "
-                        f"returns_views."
+                        f"{name} is (part of) a lean kernel but calls {inner}, which returns "
+                        f"arrays; decorate {inner} with returns_views."
                     )
         return False
 

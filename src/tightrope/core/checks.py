@@ -125,9 +125,7 @@ def integer(name: str, value: object, *, least: int | None = None, most: int | N
 def seed(value: object) -> int:
     if value is None:
         raise ValueError(
-            "seed = None would make every run another one; leave it out for 0, "
-            "or give "
-            "a whole "
+            "seed = None would make every run another one; leave it out for 0, or give a whole "
             "number from 0."
         )
     return integer("seed", value, least=0)
@@ -140,12 +138,8 @@ def fits_in_memory(name: str, number: int, each: int) -> None:
     if number * each > memory:
         written = f"{number:,}" if number < 10**15 else _power(number)
         raise ValueError(
-            f"{name} = {written} needs {_bytes(number * each)} of memory "
-            f"({each:,} "
-            f"bytes each), "
-            f"but this machine "
-            f"has {_bytes(memory)}; "
-            f"ask for at most {memory // max(each, 1):,}."
+            f"{name} = {written} needs {_bytes(number * each)} of memory ({each:,} bytes each), "
+            f"but this machine has {_bytes(memory)}; ask for at most {memory // max(each, 1):,}."
         )
 
 
@@ -171,10 +165,8 @@ def arm_set(name: str, value: object) -> np.ndarray:
     """Distinct arms, at least one, as an increasing int64 array."""
     if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
         raise ValueError(
-            f"{name} = {show(value)} is not a set of arms; give a list of arm "
-            f"numbers "
-            f"such as [0, "
-            f"3]."
+            f"{name} = {show(value)} is not a set of arms; give a list of arm numbers such as [0, "
+            "3]."
         )
     arms = vector(name, value, least=0)
     if (arms != np.floor(arms)).any() or np.unique(arms).size < arms.size:
@@ -185,8 +177,7 @@ def arm_set(name: str, value: object) -> np.ndarray:
 def choice(name: str, value: object, options: tuple[str, ...]) -> int:
     if not isinstance(value, str) or value not in options:
         raise ValueError(
-            f"{name} = {show(value)} is "
-            f"not one of "
+            f"{name} = {show(value)} is not one of "
             f"{', '.join(map(repr, options))}.{hint(value, options)}"
         )
     return options.index(value)
@@ -214,9 +205,7 @@ def vector(
         raise ValueError(f"{name} is empty; it needs at least one entry.")
     if length is not None and array.size != length:
         raise ValueError(
-            f"{name} has length {array.size}, "
-            f"but must "
-            f"have length "
+            f"{name} has length {array.size}, but must have length "
             f"{length}{f' ({source})' if source else ''}."
         )
     bad = ~np.isfinite(array)
@@ -261,10 +250,8 @@ def entries(name: str, value: object, what: str) -> np.ndarray:
     ordered(name, value)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(
-            f"{name} has masked entries, {show(value)}; fill them, or leave "
-            f"out what "
-            f"they stand "
-            f"for."
+            f"{name} has masked entries, {show(value)}; fill them, or leave out what they stand "
+            "for."
         )
     inner = value
     for _ in range(DEEPEST):
@@ -273,9 +260,7 @@ def entries(name: str, value: object, what: str) -> np.ndarray:
         inner = inner[0]
     else:  # a list that contains itself, on which NumPy would not come to an end
         raise ValueError(
-            f"{name} = {show(value)} is not {what}: it holds lists "
-            f"inside lists "
-            f"more than "
+            f"{name} = {show(value)} is not {what}: it holds lists inside lists more than "
             f"{DEEPEST} deep."
         )
     try:
@@ -333,9 +318,7 @@ def mask(name: str, value: object, length: int) -> np.ndarray:
     array = entries(name, value, f"a bool array of shape ({length},)")
     if array.dtype != np.bool_ or array.shape != (length,):
         raise ValueError(
-            f"{name} has type {array.dtype} and shape {array.shape}, but must "
-            f"be bool "
-            f"of shape "
+            f"{name} has type {array.dtype} and shape {array.shape}, but must be bool of shape "
             f"({length},)."
         )
     if not array.any():
@@ -389,11 +372,8 @@ def broken_slope(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> 
         else "no constant holds, because arms at distance 0 differ in mean"
     )
     return (
-        f"means violate lipschitz = {lipschitz:g}: arms {i} and {j} differ by "
-        f"{rise:g} "
-        f"in mean "
-        f"at distance "
-        f"{length:g}; {remedy}."
+        f"means violate lipschitz = {lipschitz:g}: arms {i} and {j} differ by {rise:g} in mean at "
+        f"distance {length:g}; {remedy}."
     )
 
 
@@ -420,12 +400,9 @@ def metric(points: object, distances: object) -> tuple[np.ndarray | None, np.nda
         if falling.size:
             k = int(falling[0])
             raise ValueError(
-                f"points[{k + 1}] = {positions[k + 1]:g} does "
-                f"not exceed "
-                f"points[{k}] = "
-                f"{positions[k]:g}; "
-                f"points must increase, "
-                "so sort them (and the means with them) and merge duplicates."
+                f"points[{k + 1}] = {positions[k + 1]:g} does not exceed points[{k}] = "
+                f"{positions[k]:g}; points must increase, so sort them (and the means with them) "
+                "and merge duplicates."
             )
         apart = positions[:, None] - positions[None, :]
         return positions, np.abs(apart, out=apart)

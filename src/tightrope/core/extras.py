@@ -16,9 +16,7 @@ def required(module: str, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra(
-            f"{purpose} needs {module.partition('.')[0]} "
-            f"({error}); pip "
-            f"install "
+            f"{purpose} needs {module.partition('.')[0]} ({error}); pip install "
             f"'tightrope[{extra}]'."
         ) from error
 

@@ -148,16 +148,9 @@ def scale_bound(default: float, *, above: Bound = None, least: Bound = None) -> 
     def encode(name: str, value: object) -> float:
         if value is None:
             raise ValueError(
-                f"{name} = None would be learned from the rewards, but the "
-                f"guarantee "
-                f"needs a "
-                f"bound on the noise "
-                f"beforehand; give its "
-                "sub-Gaussian scale (1/2 for rewards in [0, 1]), "
-                "or take "
-                "UGapE(noise=None), whose "
-                "guarantee holds for "
-                "unknown variances."
+                f"{name} = None would be learned from the rewards, but the guarantee needs a "
+                "bound on the noise beforehand; give its sub-Gaussian scale (1/2 for rewards in "
+                "[0, 1]), or take UGapE(noise=None), whose guarantee holds for unknown variances."
             )
         return checks.real(name, value, above=above, least=least)
 
@@ -268,11 +261,8 @@ def reward_ends(default: None = None, *, words: str) -> Declared:
         ends = checks.floats(name, value)
         if ends.shape != (2,) or not -math.inf < ends[0] < ends[1] < math.inf:
             raise ValueError(
-                f"{name} = {checks.show(value)} is not the lowest and the "
-                f"highest "
-                f"reward, two "
-                f"finite numbers such "
-                f"as (0, 1)."
+                f"{name} = {checks.show(value)} is not the lowest and the highest reward, two "
+                "finite numbers such as (0, 1)."
             )
         return float(ends[0]), float(ends[1])
 
@@ -552,11 +542,8 @@ class Record:
         unknown = [name for name, kind in self.kinds.items() if not isinstance(kind, Kind)]
         if unknown:
             raise TypeError(
-                f"{unknown[0]} = {parts[unknown[0]]!r} is no kind; "
-                f"give Count, "
-                f"ArmIndex or "
-                f"another of "
-                f"tightrope.extend."
+                f"{unknown[0]} = {parts[unknown[0]]!r} is no kind; give Count, ArmIndex or "
+                "another of tightrope.extend."
             )
 
 
@@ -648,11 +635,8 @@ def kind_of(state_class: type, name: str) -> Kind | Record | StateOf | None:
                 )
             except (NameError, AttributeError) as error:
                 raise ValueError(
-                    f"{cls.__name__}.{name} is annotated as {hint!r}, but "
-                    f"{error}; import "
-                    f"what it "
-                    f"names at the top of "
-                    f"the module."
+                    f"{cls.__name__}.{name} is annotated as {hint!r}, but {error}; import what it "
+                    "names at the top of the module."
                 ) from None
             return kind_in(hints[name])
     return None

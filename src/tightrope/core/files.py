@@ -123,9 +123,8 @@ def arrays_to_bytes(document: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
 
     The document is an array of bytes, since safetensors' own header ends at 100 MB.
     """
-    tensors = {
-        name: np.asarray(array, order="C") for name, array in arrays.items()
-    }  # it would write the memory of others as it lies
+    # Arrays whose rows lie apart would be written as their memory lies.
+    tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     tensors[DOCUMENT] = np.frombuffer(document, np.uint8)
     return safetensors.numpy.save(tensors | {CHECKSUM: _checksum(tensors)})
 

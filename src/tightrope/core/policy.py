@@ -69,11 +69,8 @@ def check_free(names: Mapping[str, object], name: str, item: object) -> None:
     if before is not None and _place(before) != _place(item):
         where, what = _place(before)
         raise ValueError(
-            f"the name {name!r} is taken by {what} in "
-            f"{where}; call "
-            f"{_place(item)[1]} in "
-            f"{_place(item)[0]} "
-            f"something else."
+            f"the name {name!r} is taken by {what} in {where}; call {_place(item)[1]} in "
+            f"{_place(item)[0]} something else."
         )
 
 
@@ -123,9 +120,7 @@ class Verb:
         arguments = tuple(inspect.signature(python_of(method)).parameters)[1:]
         if arguments not in (self.signature, self.signature + self.optional):
             raise TypeError(
-                f"{owner}.{self.name} takes {list(arguments)} after "
-                f"self, but "
-                f"must take "
+                f"{owner}.{self.name} takes {list(arguments)} after self, but must take "
                 f"{list(self.signature)}."
             )
 
@@ -229,17 +224,15 @@ def check_methods(cls: type, verbs: dict[str, Verb], needed: Iterable[str]) -> N
                 continue
             if name not in verbs:
                 raise TypeError(
-                    f"{cls.__name__}.{name} is no "
-                    f"verb of "
-                    f"{', '.join(sorted(verbs))}.{checks.hint(name, verbs)} "
-                    "Put helpers outside the class, or begin their names with an underscore."
+                    f"{cls.__name__}.{name} is no verb of "
+                    f"{', '.join(sorted(verbs))}.{checks.hint(name, verbs)} Put helpers outside "
+                    "the class, or begin their names with an underscore."
                 )
             verbs[name].check(cls.__name__, method)
     missing = [name for name in needed if verbs[name].of(cls) is None]
     if missing:
         raise TypeError(
-            f"{cls.__name__} needs the "
-            f"method{'s' if len(missing) > 1 else ''} "
+            f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} "
             f"{', '.join(missing)}."
         )
 
@@ -300,10 +293,8 @@ def named_tuple(
             name in arguments for name in leading[: len(unnamed)]
         ):
             raise TypeError(
-                f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without "
-                f"a name; "
-                f"name the "
-                f"other parameters."
+                f"{cls.__name__} takes {', '.join(leading) or 'nothing'} without a name; name the "
+                "other parameters."
             )
         arguments |= zip(leading, unnamed, strict=False)
         other = variant(arguments)
@@ -312,9 +303,7 @@ def named_tuple(
         unknown = [name for name in arguments if name not in fields]
         if unknown:
             raise TypeError(
-                f"{cls.__name__} has no parameter "
-                f"{unknown[0]!r}; "
-                f"it takes "
+                f"{cls.__name__} has no parameter {unknown[0]!r}; it takes "
                 f"{', '.join(fields) or 'none'}.{checks.hint(unknown[0], fields)}"
             )
         missing = [
@@ -423,11 +412,8 @@ def inner_policy(*, kw_only: Literal[False] = False) -> Declared:
             )
         if type(value).TRAITS.stops:
             raise ValueError(
-                f"{name} = {label(value)} looks for the best arm and then "
-                f"stops; pass "
-                f"a policy "
-                f"that plays on, such "
-                f"as UCB()."
+                f"{name} = {label(value)} looks for the best arm and then stops; pass a policy "
+                "that plays on, such as UCB()."
             )
         return value
 
@@ -553,10 +539,8 @@ class Policy:
         """State that has learned what both have, for states that are sums. ValueError where the
         policy cannot."""
         raise ValueError(
-            f"{type(self).__name__} does not learn by sums that could be "
-            f"added up; "
-            f"feed it one "
-            f"log after the other."
+            f"{type(self).__name__} does not learn by sums that could be added up; feed it one "
+            "log after the other."
         )
 
     def reward_range(self):
@@ -732,10 +716,8 @@ def _policy_class(cls: type, traits: Traits) -> Any:
         plain = next((item for item in inside if not compiled(item)), None)
         if traits.compiled and plain is not None:
             raise ValueError(
-                f"{cls.__name__} is compiled code, which cannot call "
-                f"{label(plain)}: "
-                f"its rounds "
-                f"are Python."
+                f"{cls.__name__} is compiled code, which cannot call {label(plain)}: its rounds "
+                "are Python."
             )
         return stored
 
@@ -776,17 +758,13 @@ def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
         base: Any = cls.__bases__[0]
         if not is_policy_class(base):
             raise TypeError(
-                f"{cls.__name__} stands on {base.__name__}, but must "
-                f"stand on a "
-                f"policy, whose "
-                f"defaults it changes."
+                f"{cls.__name__} stands on {base.__name__}, but must stand on a policy, whose "
+                "defaults it changes."
             )
         unknown = sorted(defaults.keys() - base.FIELDS.keys())
         if unknown:
             raise TypeError(
-                f"{cls.__name__} has defaults for "
-                f"{', '.join(unknown)}, but "
-                f"{base.__name__} takes "
+                f"{cls.__name__} has defaults for {', '.join(unknown)}, but {base.__name__} takes "
                 f"{', '.join(base.FIELDS)}."
             )
 
@@ -795,11 +773,8 @@ def preset(*plays: str, **defaults: object) -> Callable[[type[T]], type[T]]:
         def make(_: object, *unnamed: object, **parameters: object) -> Policy:
             if needed and not needed.keys() & parameters.keys():
                 raise ValueError(
-                    f"{cls.__name__} needs {' or '.join(needed)}, without "
-                    f"which it is "
-                    f"another "
-                    f"policy; give "
-                    f"{next(iter(needed))}."
+                    f"{cls.__name__} needs {' or '.join(needed)}, without which it is another "
+                    f"policy; give {next(iter(needed))}."
                 )
             policy: Policy = base(*unnamed, **(defaults | parameters))
             return policy

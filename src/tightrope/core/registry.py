@@ -90,26 +90,18 @@ def load_module(name: str, argument: str = "--import") -> None:
             error.name == module or module.startswith(f"{error.name}.")
         ):
             raise ValueError(
-                f"{argument} {name} was not found; give a module "
-                f"that is "
-                f"installed or in "
+                f"{argument} {name} was not found; give a module that is installed or in "
                 f"{folder}, or a .py file."
             ) from None
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise ValueError(
-            f"{argument} {name} failed: "
-            f"{type(error).__name__}: "
-            f"{error} "
+            f"{argument} {name} failed: {type(error).__name__}: {error} "
             f"({pathlib.Path(last.filename).name}, line {last.lineno})."
         ) from None
     if name.endswith(".py") and pathlib.Path(loaded.__file__ or "").resolve() != path.resolve():
         raise ValueError(
-            f"{argument} {name} cannot be imported beside "
-            f"the module "
-            f"{module!r} of "
-            f"{loaded.__file__}; "
-            f"call the file "
-            f"something else."
+            f"{argument} {name} cannot be imported beside the module {module!r} of "
+            f"{loaded.__file__}; call the file something else."
         )
 
 
@@ -134,9 +126,7 @@ def load_plugins() -> None:
             point.load()
         except Exception as error:
             warnings.warn(
-                f"{point.value} of the entry-point group "
-                f"{GROUP} was "
-                f"not loaded "
+                f"{point.value} of the entry-point group {GROUP} was not loaded "
                 f"({type(error).__name__}: {error}).",
                 stacklevel=2,
             )
@@ -181,9 +171,7 @@ def find(name: object) -> type[Policy]:
         policy_class: type[Policy] = REGISTRY[name]
         return policy_class
     raise ValueError(
-        f"policy = "
-        f"{checks.show(name)} is "
-        f"not one of "
+        f"policy = {checks.show(name)} is not one of "
         f"{', '.join(sorted(REGISTRY))}.{checks.hint(name, REGISTRY)}"
     )
 
@@ -302,17 +290,13 @@ def check_fit(policy: Policy, arms: Arms) -> None:
     if not takes_rewards(policy, arms):
         low, high = reward_range(policy)
         raise ValueError(
-            f"{policy!r} takes rewards in [{low:g}, {high:g}], but this "
-            f"problem pays "
-            f"rewards in "
+            f"{policy!r} takes rewards in [{low:g}, {high:g}], but this problem pays rewards in "
             f"{arms.rewards}."
         )
     fits, kinds = offers(arms), accepts(policy)
     if not set(fits) & set(kinds):
         raise ValueError(
-            f"{type(policy).__name__} plays {' or '.join(kinds)}, "
-            f"but these "
-            f"arms offer "
+            f"{type(policy).__name__} plays {' or '.join(kinds)}, but these arms offer "
             f"{' or '.join(fits)}."
         )
 
@@ -322,9 +306,6 @@ def check_question(policy: Policy, arms: Arms) -> None:
     if arms.number < 2:
         name = type(policy).__name__
         raise ValueError(
-            f"arms has {arms.number} row, but {name} needs at least 2 to "
-            f"choose from; "
-            f"a single "
-            f"arm is the best "
-            f"without a sample."
+            f"arms has {arms.number} row, but {name} needs at least 2 to choose from; a single "
+            "arm is the best without a sample."
         )

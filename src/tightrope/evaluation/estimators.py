@@ -525,10 +525,8 @@ class ConfidenceSequence:
         start = np.zeros((2, 3)) if state is None else checks.matrix("state", state, shape=(2, 3))
         if (start[:, [0, 2]] < 0.0).any() or start[0, 0] != start[1, 0]:
             raise ValueError(
-                f"state = {checks.show(start)} is not two rows (t, sum, "
-                f"V) of the "
-                f"same t >= 0 "
-                f"with V >= 0."
+                f"state = {checks.show(start)} is not two rows (t, sum, V) of the same t >= 0 "
+                "with V >= 0."
             )
         self.state: list[list[float]] = start.tolist()
 
@@ -549,10 +547,8 @@ class ConfidenceSequence:
         ]
         if pair[0].shape != pair[1].shape or pair[0].ndim != 1:
             raise ValueError(
-                f"lower and upper have shapes {pair[0].shape} and "
-                f"{pair[1].shape}, but "
-                f"must have "
-                f"one score for each round."
+                f"lower and upper have shapes {pair[0].shape} and {pair[1].shape}, but must have "
+                "one score for each round."
             )
         for scores in pair:
             if not (scores >= self.k * ROUNDED).all() or not np.isfinite(scores).all():
@@ -567,10 +563,8 @@ class ConfidenceSequence:
     def _too_low(self, lower: object, upper: object) -> ValueError:
         bounds = f"lower = {checks.show(lower)} and upper = {checks.show(upper)}"
         return ValueError(
-            f"{bounds} must be finite and at least -k = {-self.k:g}; scores "
-            f"below it "
-            f"break the "
-            f"bound."
+            f"{bounds} must be finite and at least -k = {-self.k:g}; scores below it break the "
+            "bound."
         )
 
     @property

@@ -123,11 +123,8 @@ def evaluate(
     if per is not None:
         if baseline is not None:
             raise ValueError(
-                "per gives a ratio, which has no bounds at all "
-                "times and no "
-                "verdict; leave "
-                "baseline out, and "
-                "judge each policy."
+                "per gives a ratio, which has no bounds at all times and no verdict; leave "
+                "baseline out, and judge each policy."
             )
         return _ratio(log, policy, options, unit, per)
     if unit is not None:
@@ -174,10 +171,8 @@ def _ratio(
     top, bottom = judge(rows.reward), judge(amounts).value
     if not bottom > 0.0:
         raise ValueError(
-            f"per: the mean of the denominator is {bottom:.3g} where the "
-            f"policy plays, "
-            f"but must "
-            f"be above 0."
+            f"per: the mean of the denominator is {bottom:.3g} where the policy plays, but must "
+            "be above 0."
         )
     ratio = top.value / bottom
     one = ValueEstimate(ratio, judge(rows.reward - ratio * amounts).se / bottom)
@@ -252,10 +247,8 @@ def compare(
         log, _ = by_unit(log, unit)
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(
-            f"policies = {checks.show(policies)} must be a dict of name -> "
-            f"policy with "
-            f"at least "
-            f"one entry."
+            f"policies = {checks.show(policies)} must be a dict of name -> policy with at least "
+            "one entry."
         )
     m = len(policies)
     targets = [Target(log, policy, f"policies[{name!r}]") for name, policy in policies.items()]
@@ -356,16 +349,12 @@ def evaluate_learner(
     checks.choice("method", method, get_args(Method))
     if not is_policy(policy):
         raise ValueError(
-            f"policy = {checks.show(policy)} does not learn; judge it by "
-            f"tr.evaluate, "
-            f"or give a "
-            f"policy such as LinTS()."
+            f"policy = {checks.show(policy)} does not learn; judge it by tr.evaluate, or give a "
+            "policy such as LinTS()."
         )
     if log.size > 1:
         raise ValueError(
-            "this log has sets, and learners are judged on logs of single arms; "
-            "judge a "
-            "policy at "
+            "this log has sets, and learners are judged on logs of single arms; judge a policy at "
             "a fixed state instead."
         )
     seed = checks.integer("seed", seed, least=0)
@@ -433,24 +422,15 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
     """The rounds of a uniform log in which the policy would have played what was played."""
     if not log.uniform:
         raise ValueError(
-            "method = 'replay' needs a log whose arms were drawn uniformly, "
-            "each with "
-            "propensity "
-            "1 / (number of "
-            "eligible arms); this one "
-            "was not. Use method='simulate', or log a share of the traffic uniformly."
+            "method = 'replay' needs a log whose arms were drawn uniformly, each with propensity "
+            "1 / (number of eligible arms); this one was not. Use method='simulate', or log a "
+            "share of the traffic uniformly."
         )
     if not log.as_drawn:
         raise ValueError(
-            "method = 'replay' needs the rows in the order in which their "
-            "arms were "
-            "drawn, which "
-            "this log's are not: "
-            "its arms come in "
-            "blocks, or not as often as their propensities say; give "
-            "from_frame(..., "
-            "time=...), "
-            "or use method='simulate'."
+            "method = 'replay' needs the rows in the order in which their arms were drawn, which "
+            "this log's are not: its arms come in blocks, or not as often as their propensities "
+            "say; give from_frame(..., time=...), or use method='simulate'."
         )
     rng = stream(seed, 0, POLICY)
     run = replay_rows if compiled(policy) else python_of(replay_rows)
@@ -480,10 +460,8 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
     m = rewards.size
     if m == 0:
         raise ValueError(
-            f"{label(policy)} would have played what was played in none of "
-            f"{log.n} "
-            f"rounds; log "
-            f"more rounds."
+            f"{label(policy)} would have played what was played in none of {log.n} rounds; log "
+            "more rounds."
         )
     low, high = log.rewards
     times, scaled = shown_times(m), (rewards - low) / (high - low)
@@ -518,10 +496,8 @@ def replay(log: Log, policy: Policy, options: EvaluationOptions, seed: int) -> E
             log, int(min((rewards > rewards.min()).sum(), (rewards < rewards.max()).sum()))
         ),
         notes=(
-            f"Replay kept {m:,} of {log.n:,} rows; the value is that of the "
-            f"policy's "
-            f"first {m:,} "
-            f"rounds.",
+            f"Replay kept {m:,} of {log.n:,} rows; the value is that of the policy's first {m:,} "
+            "rounds.",
         ),
     )
 
@@ -658,43 +634,27 @@ def simulate_in_worlds(
     )
     notes = [
         f"Simulated with {model}, "
-        f"{'rewards of two values' if binary else 'resampled residuals as noise'}, "
-        f"{bootstraps} "
-        f"bootstrap fits; "
-        f"the answer is as good as this model. By tenths of its "
-        f"predictions the "
-        f"mean reward "
-        f"differs by at most "
-        f"{worst:.3g}."
+        f"{'rewards of two values' if binary else 'resampled residuals as noise'}, {bootstraps} "
+        "bootstrap fits; the answer is as good as this model. By tenths of its predictions the "
+        f"mean reward differs by at most {worst:.3g}."
     ]
     if (apart > MISFIT * errors + 1e-9).any():
         notes.append(
-            f"In a tenth of its predictions it is wrong by more than {MISFIT:g} "
-            f"standard "
-            f"errors: "
-            f"the model does not "
-            f"fit this log, and the "
-            "value should not be trusted. Give features that tell the arms and contexts apart."
+            f"In a tenth of its predictions it is wrong by more than {MISFIT:g} standard errors: "
+            "the model does not fit this log, and the value should not be trusted. Give features "
+            "that tell the arms and contexts apart."
         )
     if optimism > OPTIMISM * se:
         notes.append(
-            f"Worlds fitted to resampled logs promise {optimism:.3g} more than "
-            f"the one "
-            f"fitted to "
-            f"the log: the policy "
-            f"finds what a fit "
-            "overstates. The value is probably too high by as much; a "
-            "longer log, "
-            "or fewer "
-            "coefficients, helps."
+            f"Worlds fitted to resampled logs promise {optimism:.3g} more than the one fitted to "
+            "the log: the policy finds what a fit overstates. The value is probably too high by "
+            "as much; a longer log, or fewer coefficients, helps."
         )
     verdict = "simulated: as good as its model"
     if unseen > 0.05:
         verdict = (
-            f"not enough overlap: {unseen:.1%} of its plays are on arms "
-            f"that the "
-            f"log never "
-            f"played; log with Explore"
+            f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never "
+            "played; log with Explore"
         )
     return Evaluation(
         value=value,

@@ -144,8 +144,7 @@ class Evaluation:
         ends = "none" if math.isnan(low) else f"[{low:.4g}, {high:.4g}]"
         lines = [
             f"{self.policy or 'policy'}: {self.value:.4g} ± {self.se:.2g} ({self.estimator}), "
-            f"{1.0 - self.alpha:.0%} "
-            f"interval "
+            f"{1.0 - self.alpha:.0%} interval "
             f"{ends}{' at all times' if self.sequence is not None else ''}",
             (
                 ""
@@ -175,10 +174,7 @@ class Evaluation:
         low, high = self.interval
         ends = "" if math.isnan(low) else f" in [{low:.4g}, {high:.4g}]"
         return (
-            f"<Evaluation: "
-            f"{self.policy or 'policy'} "
-            f"{self.value:.4g}{ends} by "
-            f"{self.estimator}; "
+            f"<Evaluation: {self.policy or 'policy'} {self.value:.4g}{ends} by {self.estimator}; "
             f"{self.verdict}>"
         )
 
@@ -329,9 +325,7 @@ class Evaluation:
         rows.append(
             [
                 "support",
-                f"{1.0 - self.support.unseen:.1%} of its probability is on "
-                f"arms that "
-                f"the log "
+                f"{1.0 - self.support.unseen:.1%} of its probability is on arms that the log "
                 f"played ({of})",
             ]
         )
@@ -417,18 +411,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         return (
-            f"<Comparison: {', '.join(self.evaluations)} on "
-            f"{self.baseline.n:,} "
-            f"rounds. "
+            f"<Comparison: {', '.join(self.evaluations)} on {self.baseline.n:,} rounds. "
             f"{self.conclusion}>"
         )
 
     def __str__(self) -> str:
         lines = [
-            f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} "
-            f"{'upper':>10s} "
-            f"{'ess':>9s}  "
-            f"verdict"
+            f"{'policy':20s} {'value':>10s} {'se':>9s} {'lower':>10s} {'upper':>10s} {'ess':>9s}  "
+            "verdict"
         ]
         for name, e in {**self.evaluations, BASELINE: self.baseline}.items():
             low, high = e.interval
@@ -446,19 +436,14 @@ class Comparison:
         """The winner, or the policies that may still win, in a sentence."""
         if not self.alive:
             return (
-                "Each of them was certainly worse than another at some "
-                "time: the "
-                "world has "
-                "changed, and none "
-                "is the best throughout."
+                "Each of them was certainly worse than another at some time: the world has "
+                "changed, and none is the best throughout."
             )
         if self.winner is not None:
             return f"The winner is {self.winner}."
         if len(self.alive) == 1:
             return (
-                f"Only {self.alive[0]} can be the best of these; "
-                f"against the "
-                f"baseline: "
+                f"Only {self.alive[0]} can be the best of these; against the baseline: "
                 f"{self.evaluations[self.alive[0]].verdict}."
             )
         return f"No winner yet: {', '.join(self.alive)} may still be the best."

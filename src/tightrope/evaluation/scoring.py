@@ -69,10 +69,8 @@ class EvaluationOptions:
 def check_log(log: object) -> None:
     if not isinstance(log, Log):
         raise ValueError(
-            f"log = {checks.show(log)} is not a log; make one with "
-            f"tr.logs.from_frame or "
-            f"another "
-            f"function of tr.logs."
+            f"log = {checks.show(log)} is not a log; make one with tr.logs.from_frame or another "
+            "function of tr.logs."
         )
 
 
@@ -122,16 +120,9 @@ class Pass:
             self.model = None  # which would learn of one arm before it meets the others
             if options.estimator == "dm":
                 raise ValueError(
-                    "estimator = 'dm' is the model alone, which is fitted to "
-                    "earlier "
-                    "rows, but "
-                    "the rows of this "
-                    "log are not in the order "
-                    "in which they were drawn; give them in "
-                    "that order "
-                    "(from_frame(..., "
-                    "time=...)), or use "
-                    "estimator='ips'."
+                    "estimator = 'dm' is the model alone, which is fitted to earlier rows, but "
+                    "the rows of this log are not in the order in which they were drawn; give "
+                    "them in that order (from_frame(..., time=...)), or use estimator='ips'."
                 )
         self.times = shown_times(log.rounds)
         self.room = 0
@@ -325,12 +316,9 @@ def evaluation_of(
     chosen = estimates[o.estimator]
     if o.estimator == "aipw" and math.isnan(chosen.value):
         raise ValueError(
-            "estimator = 'aipw' weighs rounds by the logger's "
-            "probabilities of all "
-            "arms, which "
-            "this log does not "
-            "have; give "
-            "from_frame(..., probabilities=[...]), or use estimator='dr' with anytime=True."
+            "estimator = 'aipw' weighs rounds by the logger's probabilities of all arms, which "
+            "this log does not have; give from_frame(..., probabilities=[...]), or use "
+            "estimator='dr' with anytime=True."
         )
     if not anytime:
         check_interval(o, sums)
@@ -345,11 +333,8 @@ def evaluation_of(
     elif any(each is not None and (each.lower > each.upper).any() for each in (bounds, difference)):
         reason = "the bounds contradict each other"
         wrong = (
-            "A lower bound is above an upper one: propensities, the "
-            "range of "
-            "rewards or the "
-            "order of the rows "
-            "are not what they were."
+            "A lower bound is above an upper one: propensities, the range of rewards or the order "
+            "of the rows are not what they were."
         )
     if reason:
         lacking = verdict.startswith("not enough overlap")
@@ -413,10 +398,8 @@ def biased(options: EvaluationOptions, sums: Sums) -> str:
         return "is as good as its model, whose error its standard error does not contain"
     if options.estimator in ("clipped-ips", "switch-dr") and sums.largest > options.clip:
         return (
-            f"has cut weights above clip = "
-            f"{options.clip:g} (the "
-            f"largest is "
-            f"{sums.largest:.3g}), which its standard error does not know"
+            f"has cut weights above clip = {options.clip:g} (the largest is {sums.largest:.3g}), "
+            "which its standard error does not know"
         )
     return ""
 
@@ -425,13 +408,8 @@ def check_interval(options: EvaluationOptions, sums: Sums) -> None:
     """Refuse a normal interval around an estimator whose bias it does not know."""
     if why := biased(options, sums):
         raise ValueError(
-            f"estimator = {options.estimator!r} {why}, so there is "
-            f"no normal "
-            f"interval; use "
-            f"estimator='dr', or "
-            f"anytime=True, whose "
-            f"bounds "
-            "hold whatever the estimator."
+            f"estimator = {options.estimator!r} {why}, so there is no normal interval; use "
+            "estimator='dr', or anytime=True, whose bounds hold whatever the estimator."
         )
 
 
@@ -451,15 +429,9 @@ def _wrong_weights(log: Log, items: Listed[OnePolicy]) -> str:
             AVERAGE * se, 1e-6
         ):
             return (
-                f"Weights average {mean:.3g} ± {se:.2g} where they should "
-                f"average "
-                f"{expected:.3g}: "
-                f"propensities of "
-                f"this log are not those "
-                "with which its arms were played, or the policy plays arms that "
-                "were not "
-                "eligible "
-                "(give eligible=)."
+                f"Weights average {mean:.3g} ± {se:.2g} where they should average {expected:.3g}: "
+                "propensities of this log are not those with which its arms were played, or the "
+                "policy plays arms that were not eligible (give eligible=)."
             )
     return ""
 
@@ -472,16 +444,10 @@ def check_support(log: Log, item: OnePolicy) -> None:
         and item.sums.sums[kernels.MATCHED] < item.sums.sums[kernels.ROWS]
     ):
         raise ValueError(
-            f"all propensities are 1, so this log says nothing of what its "
-            f"logger did "
-            f"not play, "
-            f"and {who} differs "
-            f"from it. Only the logged "
-            "policy can be judged (policy='logged'), or one that "
-            "learns, by "
-            "a model "
-            "(tr.evaluate_learner with method='simulate'); log with "
-            "Explore instead."
+            "all propensities are 1, so this log says nothing of what its logger did not play, "
+            f"and {who} differs from it. Only the logged policy can be judged (policy='logged'), "
+            "or one that learns, by a model (tr.evaluate_learner with method='simulate'); log "
+            "with Explore instead."
         )
     astray = float(item.astray.sum())
     if astray > 0.0:
@@ -493,15 +459,9 @@ def check_support(log: Log, item: OnePolicy) -> None:
             if item.astray[k] > 0.0
         )
         raise ValueError(
-            f"{who} puts {astray / total:.2%} of its probability on arms "
-            f"that the "
-            f"logger could "
-            f"not play (arms "
-            f"{arms}); no weight makes "
-            "up for that. Log with a propensity floor (Explore), or leave "
-            "these arms "
-            "out of the "
-            "policy."
+            f"{who} puts {astray / total:.2%} of its probability on arms that the logger could "
+            f"not play (arms {arms}); no weight makes up for that. Log with a propensity floor "
+            "(Explore), or leave these arms out of the policy."
         )
 
 
@@ -512,11 +472,8 @@ def overlap(ess: float, n: int, unseen: float) -> str | None:
         return f"not enough overlap: effective sample size {ess:,.0f} of {n:,}; {remedy}"
     if unseen > UNSEEN_SHARE:
         return (
-            f"not enough overlap: {unseen:.1%} of the policy's probability is "
-            f"on arms "
-            f"that the "
-            f"log never played; "
-            "log with a propensity floor (Explore)"
+            f"not enough overlap: {unseen:.1%} of the policy's probability is on arms that the "
+            "log never played; log with a propensity floor (Explore)"
         )
     return None
 
@@ -559,27 +516,19 @@ def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str,
     notes: list[str] = [wrong] if wrong else []
     if log.repeated:
         notes.append(
-            f"Values of column {log.repeated!r} come in many rows with one "
-            f"arm each. "
-            f"If an arm "
-            f"was drawn for each "
-            f"of them and not for each "
-            f"row, intervals and verdicts are wrong: give unit={log.repeated!r}."
+            f"Values of column {log.repeated!r} come in many rows with one arm each. If an arm "
+            "was drawn for each of them and not for each row, intervals and verdicts are wrong: "
+            f"give unit={log.repeated!r}."
         )
     if (chance := mismatch(log)) < MISMATCH and not wrong:
         counts = ", ".join(f"{played:,.0f}" for played in log.plays[:5])
         assert log.expected is not None
         notes.append(
-            f"Sample-ratio mismatch: arms "
-            f"were played "
-            f"{counts}{', ..' if log.arms > 5 else ''} "
-            f"times where their "
-            f"propensities make "
-            f"{', '.join(f'{each:,.0f}' for each in log.expected[:5])} "
-            f"(chi-square, p = "
-            f"{chance:.2g}). Rows "
-            f"were lost or added, or "
-            "propensities are wrong; find out which before you trust the numbers."
+            f"Sample-ratio mismatch: arms were played {counts}{', ..' if log.arms > 5 else ''} "
+            "times where their propensities make "
+            f"{', '.join(f'{each:,.0f}' for each in log.expected[:5])} (chi-square, p = "
+            f"{chance:.2g}). Rows were lost or added, or propensities are wrong; find out which "
+            "before you trust the numbers."
         )
     if log.left_out:
         notes.append(
@@ -589,26 +538,15 @@ def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str,
         )
     if not log.as_drawn and not wrong:
         notes.append(
-            "Arms do not follow each other as draws with these propensities "
-            "would: the "
-            "rows are "
-            "sorted or joined by "
-            "arm, or one arm had a "
-            "larger share at some times, or one draw stands in many rows. So "
-            "there are "
-            "no bounds "
-            "at all times, no "
-            "model and no verdict; "
+            "Arms do not follow each other as draws with these propensities would: the rows are "
+            "sorted or joined by arm, or one arm had a larger share at some times, or one draw "
+            "stands in many rows. So there are no bounds at all times, no model and no verdict; "
             "give the rows in the order in which arms were drawn (from_frame(..., time=...))."
         )
     if not anytime and not wrong and not log.constant and read.options.estimator != "aipw":
         notes.append(
-            "The normal interval is not valid if the logger learned "
-            "while it "
-            "logged; use "
-            "anytime=True, or "
-            "estimator='aipw' where the "
-            "log has probabilities."
+            "The normal interval is not valid if the logger learned while it logged; use "
+            "anytime=True, or estimator='aipw' where the log has probabilities."
         )
     if why := biased(read.options, item.sums):
         outside = (
@@ -625,11 +563,8 @@ def _notes(read: Pass, item: OnePolicy, anytime: bool, wrong: str) -> tuple[str,
         and not item.target.logged
     ):
         notes.append(
-            "The log knows only the propensity of what was played, so the "
-            "sequence cannot "
-            "use the "
-            "model; give the "
-            "logger's probabilities "
-            "of all arms, or a floor that every arm had, for tighter bounds."
+            "The log knows only the propensity of what was played, so the sequence cannot use the "
+            "model; give the logger's probabilities of all arms, or a floor that every arm had, "
+            "for tighter bounds."
         )
     return tuple(notes)

@@ -43,18 +43,10 @@ class Target:
             self.of = self._as_logged
         elif is_policy(policy):
             raise ValueError(
-                f"{argument} = {label(policy)} has learned nothing yet. Give a "
-                f"Session, "
-                f"which is "
-                f"judged at its "
-                f"present state, or "
-                f"judge the "
-                "policy while it learns: tr.evaluate_learner with "
-                "method='replay' "
-                "(uniform logs) "
-                "or "
-                "method='simulate' "
-                "(a fitted model)."
+                f"{argument} = {label(policy)} has learned nothing yet. Give a Session, which is "
+                "judged at its present state, or judge the policy while it learns: "
+                "tr.evaluate_learner with method='replay' (uniform logs) or method='simulate' (a "
+                "fitted model)."
             )
         elif isinstance(policy, Session):
             self.of = self._of_session(policy)
@@ -76,9 +68,7 @@ class Target:
         m, K = rows.arm.size, self.log.arms
         if chances.shape != (m, K):
             raise ValueError(
-                f"{self.argument} gave probabilities of shape {chances.shape}, "
-                f"but must "
-                f"give {K} "
+                f"{self.argument} gave probabilities of shape {chances.shape}, but must give {K} "
                 f"for each of {m} rows."
             )
         if self.logged:
@@ -91,11 +81,8 @@ class Target:
         else:
             bad |= (chances > 1.0 + TOLERANCE).any(axis=1) | (total > most * (1.0 + TOLERANCE))
             rule = (
-                f"must be chances to be in a set, in [0, 1], that add up to "
-                f"at most "
-                f"{most}, "
-                f"the size of the "
-                f"largest set"
+                f"must be chances to be in a set, in [0, 1], that add up to at most {most}, the "
+                "size of the largest set"
             )
         if bad.any():
             i = int(np.argmax(bad))
@@ -108,15 +95,9 @@ class Target:
             if astray > TOLERANCE * m:
                 i = int(np.argmax(np.where(rows.eligible, 0.0, chances).sum(axis=1)))
                 raise ValueError(
-                    f"{self.argument} puts {astray / m:.1%} of its "
-                    f"probability in {m} "
-                    f"rows on "
-                    f"arms that "
-                    f"were not eligible, most in row "
-                    f"{rows.given[i]}; give a "
-                    f"function of "
-                    f"(context, eligible) "
-                    f"that leaves them out."
+                    f"{self.argument} puts {astray / m:.1%} of its probability in {m} rows on "
+                    f"arms that were not eligible, most in row {rows.given[i]}; give a function "
+                    "of (context, eligible) that leaves them out."
                 )
         return chances
 
@@ -139,27 +120,17 @@ class Target:
             return self._constant(checks.vector(self.argument, values))
         if values.shape != (n, K):
             raise ValueError(
-                f"{self.argument} has shape {values.shape}, but must be (n, K) "
-                f"= ({n}, "
-                f"{K}), a "
-                f"row for "
-                f"each row of the table, or (K,) = ({K},) probabilities."
+                f"{self.argument} has shape {values.shape}, but must be (n, K) = ({n}, {K}), a "
+                f"row for each row of the table, or (K,) = ({K},) probabilities."
             )
         return lambda rows: rows.of(values)
 
     def _by_slot(self, by_slot: Mapping[int, ArrayLike]) -> Callable[[Rows], np.ndarray]:
         if not all(isinstance(slot, (int, np.integer)) for slot in by_slot):
             raise ValueError(
-                f"{self.argument} = {checks.show(by_slot)} is no dict of "
-                f"slot -> "
-                f"probabilities; "
-                f"where there are no "
-                f"slots give a list of "
-                f"{self.log.arms} probabilities, of the arms "
-                f"{checks.show(self.arms)} "
-                f"in this "
-                f"order, or the name "
-                f"of the arm."
+                f"{self.argument} = {checks.show(by_slot)} is no dict of slot -> probabilities; "
+                f"where there are no slots give a list of {self.log.arms} probabilities, of the "
+                f"arms {checks.show(self.arms)} in this order, or the name of the arm."
             )
         for slot, item in by_slot.items():
             check_order(f"{self.argument}[{slot!r}]", item, self.arms)
@@ -169,10 +140,8 @@ class Target:
         }
         if not tables or any(item.size != self.log.arms for item in tables.values()):
             raise ValueError(
-                f"{self.argument} must map every slot to {self.log.arms} "
-                f"probabilities, "
-                f"one for "
-                f"each arm."
+                f"{self.argument} must map every slot to {self.log.arms} probabilities, one for "
+                "each arm."
             )
         slots = np.array(sorted(tables))
         table = np.stack([tables[int(slot)] for slot in slots])
@@ -180,18 +149,14 @@ class Target:
         def of(rows: Rows) -> np.ndarray:
             if rows.slot is None:
                 raise ValueError(
-                    f"{self.argument} has probabilities by slot, but the "
-                    f"log has no "
-                    f"slots; give "
-                    f"from_frame(..., slot=...)."
+                    f"{self.argument} has probabilities by slot, but the log has no slots; give "
+                    "from_frame(..., slot=...)."
                 )
             place = np.minimum(np.searchsorted(slots, rows.slot), slots.size - 1)
             if (slots[place] != rows.slot).any():
                 missing = int(rows.slot[np.argmax(slots[place] != rows.slot)])
                 raise ValueError(
-                    f"{self.argument} has no probabilities for slot "
-                    f"{missing}; it "
-                    f"has slots "
+                    f"{self.argument} has no probabilities for slot {missing}; it has slots "
                     f"{slots.tolist()}."
                 )
             return table[place]
@@ -210,9 +175,7 @@ class Target:
                 chances = np.asarray(answer, dtype=np.float64)
                 if chances.shape != (K,):
                     raise ValueError(
-                        f"{self.argument} returned shape {chances.shape} "
-                        f"for row "
-                        f"{rows.given[i]}, "
+                        f"{self.argument} returned shape {chances.shape} for row {rows.given[i]}, "
                         f"but must return ({K},)."
                     )
                 table[i] = chances
@@ -235,11 +198,9 @@ class Target:
             and session.names != tuple(map(str, log.names))
         ):
             raise ValueError(
-                f"{self.argument} is a session whose "
-                f"arms are "
-                f"{checks.show(list(session.names))}, "
-                f"but those of the log are "
-                f"{checks.show(list(log.names))}; give from_frame(..., arms=session.names)."
+                f"{self.argument} is a session whose arms are {checks.show(list(session.names))}, "
+                f"but those of the log are {checks.show(list(log.names))}; give from_frame(..., "
+                "arms=session.names)."
             )
         numbers = tuple(map(str, range(log.arms)))
         if (
@@ -248,12 +209,9 @@ class Target:
             and tuple(map(str, log.names)) != numbers
         ):
             raise ValueError(
-                f"{self.argument} is a session whose arms have numbers only, but "
-                f"those of "
-                f"the log "
-                f"are "
-                f"{checks.show(list(log.names))}; give "
-                "the session names, Session(.., names=[..])."
+                f"{self.argument} is a session whose arms have numbers only, but those of the log "
+                f"are {checks.show(list(log.names))}; give the session names, Session(.., "
+                "names=[..])."
             )
         if (
             log.names is None
@@ -262,11 +220,9 @@ class Target:
             and set(session.names) <= set(numbers)
         ):
             raise ValueError(
-                f"{self.argument} is a session "
-                f"whose arms "
-                f"are called "
-                f"{checks.show(list(session.names))}, which may be the log's numbers or "
-                "not; give from_frame(..., arms=session.names) with the names as text."
+                f"{self.argument} is a session whose arms are called "
+                f"{checks.show(list(session.names))}, which may be the log's numbers or not; give "
+                "from_frame(..., arms=session.names) with the names as text."
             )
         changing = session.arms.dimension > 0 and session.arms.features is None
         always: np.ndarray | None = None
@@ -275,16 +231,10 @@ class Target:
             nonlocal always
             if changing and log.arm_features is None and rows.features is None:
                 raise ValueError(
-                    f"{self.argument} is a session whose features change, so "
-                    f"the log "
-                    f"must have "
-                    f"features: (n, K, d) "
-                    f"of every arm, or (n, d) "
-                    "that every arm is shown. A session lets those "
-                    "of closed "
-                    "decisions go; a "
-                    "Journal keeps them "
-                    "for tr.logs.from_journal."
+                    f"{self.argument} is a session whose features change, so the log must have "
+                    "features: (n, K, d) of every arm, or (n, d) that every arm is shown. A "
+                    "session lets those of closed decisions go; a Journal keeps them for "
+                    "tr.logs.from_journal."
                 )
             if changing and rows.features is not None:
                 x, mask = rows.features, rows.eligible
@@ -330,9 +280,7 @@ def policy_to_judge(data: object, log: Log, argument: str) -> Judged | Policy:
     keys = [key for key in KEYS if isinstance(data, dict) and key in data]
     if not isinstance(data, dict) or len(keys) != 1 or (keys[0] != "policy" and len(data) > 1):
         raise ValueError(
-            f"{argument} must hold exactly one of policy, "
-            f"probabilities and "
-            f"arm; got "
+            f"{argument} must hold exactly one of policy, probabilities and arm; got "
             f"{checks.show(data)}."
         )
     if keys == ["policy"]:

@@ -175,10 +175,8 @@ class TimeColumn(Fitted):
         present.refuse()
         if moments.dtype.kind != "M":
             raise ValueError(
-                f"column {name!r} holds numbers, but must hold times, such as "
-                f"datetimes "
-                f"or text "
-                f"2026-01-31T12:00:00."
+                f"column {name!r} holds numbers, but must hold times, such as datetimes or text "
+                "2026-01-31T12:00:00."
             )
         seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6
         day, week = (
@@ -343,9 +341,7 @@ class Encoder:
             wrong = next((name for name in (a, b) if name not in texts), None)
             if wrong is not None:
                 raise ValueError(
-                    f"cross = ({a!r}, {b!r}), but {wrong!r} is no category "
-                    f"among the "
-                    f"columns; say "
+                    f"cross = ({a!r}, {b!r}), but {wrong!r} is no category among the columns; say "
                     f"columns={{{wrong!r}: 'category'}}."
                 )
             crossings.append(
@@ -491,10 +487,8 @@ def _checked_pairs(cross: object) -> list[tuple[str, str]]:
             or pair[0] == pair[1]
         ):
             raise ValueError(
-                f"cross = {checks.show(cross)} must be pairs of two different "
-                f"columns, "
-                f"such as "
-                f"[('country', 'device')]."
+                f"cross = {checks.show(cross)} must be pairs of two different columns, such as "
+                "[('country', 'device')]."
             )
     return [(a, b) for a, b in pairs]
 
@@ -512,10 +506,8 @@ def _table_of(table: object) -> TableBatch:
     if isinstance(table, Sequence) and not isinstance(table, str):
         if not table or not all(isinstance(row, Mapping) for row in table):
             raise ValueError(
-                f"rows = {checks.show(table)} are no rows; give dicts of "
-                f"column name "
-                f"and value, "
-                f"or a table."
+                f"rows = {checks.show(table)} are no rows; give dicts of column name and value, "
+                "or a table."
             )
         return TableBatch(
             {

@@ -102,10 +102,8 @@ def from_dsjson(
 
         if not isinstance(encoder, Encoder):
             raise ValueError(
-                f"encoder = "
-                f"{checks.show(encoder)} is no "
-                f"Encoder; give "
-                f"tr.Encoder().fit(tr.logs.dsjson_rows(path))."
+                f"encoder = {checks.show(encoder)} is no Encoder; give "
+                "tr.Encoder().fit(tr.logs.dsjson_rows(path))."
             )
     decisions, left = _decisions_with_rewards(path)
     return _log_of(decisions, left, arms, rewards, encoder, path)
@@ -180,8 +178,7 @@ def _decisions_with_rewards(path: Path) -> tuple[list[tuple[JsonObject, float]],
             decisions.append((event, reward))
     if not decisions:
         raise ValueError(
-            f"{os.fspath(path)} has no "
-            f"decision with a "
+            f"{os.fspath(path)} has no decision with a "
             f"reward{f' that was shown ({never} were not)' if never else ''}."
         )
     left = {"decisions without a reward": waiting, "decisions that were never shown": never}
@@ -217,11 +214,8 @@ def _lines(lines: Iterable[str], path: Path) -> Iterator[str]:
         yield from lines
     except UnicodeDecodeError:
         raise ValueError(
-            f"{os.fspath(path)} holds no text, but dsjson is a file of JSON "
-            f"lines; for "
-            f"a saved "
-            f"session: "
-            "tr.logs.from_session(tr.Session.load(path))."
+            f"{os.fspath(path)} holds no text, but dsjson is a file of JSON lines; for a saved "
+            "session: tr.logs.from_session(tr.Session.load(path))."
         ) from None
 
 
@@ -232,43 +226,30 @@ def _event(item: JsonObject, where: str) -> JsonObject:
     )
     if other is not None:
         raise ValueError(
-            f"{where}: this is a log of {other}, which is not read; give one "
-            f"action a "
-            f"decision, "
-            f"or write the log as "
-            f"a table."
+            f"{where}: this is a log of {other}, which is not read; give one action a decision, "
+            "or write the log as a table."
         )
     action, chance = item.get("_label_Action"), item.get("_label_probability")
     if not any(key.startswith("_label") for key in item):
         raise ValueError(
-            f"{where}: no key begins with _label, so this is no "
-            f"decision of "
-            f"dsjson; it has "
-            f"{', '.join(list(item)[:10])}. Write a table of "
-            "JSON lines as CSV or "
-            "Parquet, as by "
-            "pandas.read_json(path, "
-            "lines=True).to_parquet(other)."
+            f"{where}: no key begins with _label, so this is no decision of dsjson; it has "
+            f"{', '.join(list(item)[:10])}. Write a table of JSON lines as CSV or Parquet, as by "
+            "pandas.read_json(path, lines=True).to_parquet(other)."
         )
     if action is None or chance is None:
         raise ValueError(f"{where}: _label_Action and _label_probability must be there.")
     if item.get("pdrop"):
         raise ValueError(
-            f"{where}: pdrop = {item['pdrop']} says that the log was thinned, "
-            f"which is "
-            f"not read; "
-            f"give a log with all "
-            f"events."
+            f"{where}: pdrop = {item['pdrop']} says that the log was thinned, which is not read; "
+            "give a log with all events."
         )
     cost, shown = item.get("_label_cost"), item.get("c")
     shown = shown if isinstance(shown, Mapping) else {}
     multi = shown.get("_multi", [])
     if not isinstance(multi, list) or not all(isinstance(one, Mapping) for one in multi):
         raise ValueError(
-            f"{where}: c._multi = {checks.show(multi)} must be a list of the "
-            f"actions, "
-            f"each a dict "
-            f"of its features."
+            f"{where}: c._multi = {checks.show(multi)} must be a list of the actions, each a dict "
+            "of its features."
         )
     most = len(multi) or None
     arm = checks.integer(f"_label_Action ({where})", action, least=1, most=most) - 1
@@ -299,19 +280,15 @@ def _action_list(item: JsonObject, arm: int, most: int | None, where: str) -> Js
     if listed is None:
         return {"a": None, "p": None}
     rule = (
-        f"{where}: a = {checks.show(listed)} must be different "
-        f"actions, whole "
-        f"numbers from "
+        f"{where}: a = {checks.show(listed)} must be different actions, whole numbers from "
         f"1{f' to {most}' if most else ''}"
     )
     if not listed or not all(type(one) is int for one in listed) or len(set(listed)) < len(listed):
         raise ValueError(f"{rule}.")
     if min(listed) < 1 or max(listed) > (most or max(listed)) or arm + 1 not in listed:
         raise ValueError(
-            f"{rule}, with _label_Action = {arm + 1} among them; if they count "
-            f"from 0, "
-            f"add 1 to "
-            f"each."
+            f"{rule}, with _label_Action = {arm + 1} among them; if they count from 0, add 1 to "
+            "each."
         )
     numbers = (
         None
@@ -350,11 +327,8 @@ def _by_name(
             for place, name in enumerate(event["names"]):
                 if name is not None and places.setdefault(name, place) != place:
                     raise ValueError(
-                        f"{event['where']}: action {name!r} was at "
-                        f"another place "
-                        f"before; name "
-                        f"every action of "
-                        f"every decision."
+                        f"{event['where']}: action {name!r} was at another place before; name "
+                        "every action of every decision."
                     )
         most = max(
             max(event["arm"], len(event["names"]) - 1, *(event["a"] or [0])) for event in events
@@ -362,10 +336,8 @@ def _by_name(
         labels = ArmLabels(most + 1) if arms is None else ArmLabels.from_argument(arms)
         if labels.count <= most:
             raise ValueError(
-                f"arms = {checks.show(arms)} must be at least {most + 1}, the "
-                f"largest "
-                f"action of "
-                f"the file."
+                f"arms = {checks.show(arms)} must be at least {most + 1}, the largest action of "
+                "the file."
             )
         return labels, [None] * len(events)
     twice = next(
@@ -373,10 +345,8 @@ def _by_name(
     )
     if twice is not None:
         raise ValueError(
-            f"{twice['where']}: two actions have the "
-            f"same name, "
-            f"{checks.show(twice['names'])}; "
-            f"give each one of its own."
+            f"{twice['where']}: two actions have the same name, {checks.show(twice['names'])}; "
+            "give each one of its own."
         )
     called: list[Label] = (
         sorted(set().union(*lists)) if any(names != lists[0] for names in lists) else list(lists[0])
@@ -398,12 +368,8 @@ def _by_name(
         lost = next((name for name in event["names"] if name not in known), None)
         if lost is not None:
             raise ValueError(
-                f"{event['where']}: action {lost!r} is not "
-                f"among arms = "
-                f"{checks.show(arms)}; the "
-                f"file has "
-                f"{len(called)} actions, so "
-                "give their number or all their names."
+                f"{event['where']}: action {lost!r} is not among arms = {checks.show(arms)}; the "
+                f"file has {len(called)} actions, so give their number or all their names."
             )
     return labels, [np.array([known[name] for name in names]) for names in lists]
 
@@ -422,10 +388,8 @@ def _log_of(
         event["a"] is not None and event["a"][0] == event["arm"] for event in events
     ):
         raise ValueError(
-            f"{shifted[0]['where']}: a begins with _label_Action - 1, so "
-            f"it counts "
-            f"actions from "
-            f"0; add 1 to each."
+            f"{shifted[0]['where']}: a begins with _label_Action - 1, so it counts actions from "
+            "0; add 1 to each."
         )
     labels, own = _by_name(events, arms)
     K, n = labels.count, len(events)
@@ -491,13 +455,8 @@ def _features(
     few = next((i for i, number in enumerate(numbers) if number != K), None)
     if few is not None:
         raise ValueError(
-            f"{os.fspath(path)}: decision {few} shows the "
-            f"features of "
-            f"{numbers[few]} of {K} "
-            f"actions, but a log "
-            f"with features has "
-            f"those of "
-            "all; give arms=, or encoder=None."
+            f"{os.fspath(path)}: decision {few} shows the features of {numbers[few]} of {K} "
+            "actions, but a log with features has those of all; give arms=, or encoder=None."
         )
     return encoded.reshape(len(rows), K, -1)
 
@@ -536,11 +495,8 @@ def to_dsjson(log: Log, path: Path) -> pathlib.Path:
         raise ValueError("slots have no form in dsjson; write the log as a table.")
     if first.eligible is not None and first.probabilities is None and not log.uniform:
         raise ValueError(
-            "eligible arms have a form in dsjson only beside the "
-            "logger's "
-            "probabilities of all "
-            "arms; give them to "
-            "from_frame."
+            "eligible arms have a form in dsjson only beside the logger's probabilities of all "
+            "arms; give them to from_frame."
         )
     with files.atomically(target) as file:
         for rows in map(_with_shares, log.chunks()):
@@ -631,12 +587,8 @@ def _stamp(time: object) -> str:
             time = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
         except (ValueError, OverflowError, OSError):
             raise ValueError(
-                f"time = {seconds:g} is no time in seconds since 1970, "
-                f"which dsjson "
-                f"needs; divide "
-                f"milliseconds by "
-                f"1e3, nanoseconds by "
-                "1e9, or give times as dates."
+                f"time = {seconds:g} is no time in seconds since 1970, which dsjson needs; divide "
+                "milliseconds by 1e3, nanoseconds by 1e9, or give times as dates."
             ) from None
     return str(time).replace(" ", "T").replace("+00:00", "Z")
 
@@ -675,10 +627,8 @@ def from_obp(
     """
     if not isinstance(feedback, Mapping):
         raise ValueError(
-            f"feedback = {checks.show(feedback)} is not a dict of arrays with "
-            f"action, "
-            f"reward and "
-            f"pscore, as obp makes it."
+            f"feedback = {checks.show(feedback)} is not a dict of arrays with action, reward and "
+            "pscore, as obp makes it."
         )
     missing = [name for name in ("action", "reward", "pscore") if feedback.get(name) is None]
     if missing:
@@ -693,13 +643,8 @@ def from_obp(
             else "it as pscore_item_position and as pscore"
         )
         raise ValueError(
-            "feedback has 'slate_id', so its pscore is the probability of "
-            "a whole "
-            "slate, but "
-            "every row needs "
-            "that of its arm in "
-            "its slot; "
-            f"give {remedy}."
+            "feedback has 'slate_id', so its pscore is the probability of a whole slate, but "
+            f"every row needs that of its arm in its slot; give {remedy}."
         )
     position = feedback.get("position")
     table: dict[str, ArrayLike] = {
@@ -752,10 +697,8 @@ def _of_positions(pi: np.ndarray, position: ArrayLike | None) -> np.ndarray:
     )
     if place.shape != (n,) or (place < 0).any() or (place >= pi.shape[2]).any():
         raise ValueError(
-            f"position must hold one whole number from 0 to {pi.shape[2] - 1} for "
-            f"each of "
-            f"the {n} "
-            f"rows of pi_b."
+            f"position must hold one whole number from 0 to {pi.shape[2] - 1} for each of the {n} "
+            "rows of pi_b."
         )
     return pi[np.arange(n), :, place]
 
@@ -782,9 +725,7 @@ def to_obp(log: Log) -> dict[str, object]:
     """
     if log.size > 1:
         raise ValueError(
-            "a log of sets has no form in the dict of the Open Bandit "
-            "Pipeline; write "
-            "it as a "
+            "a log of sets has no form in the dict of the Open Bandit Pipeline; write it as a "
             "table."
         )
     rows = whole(log)
@@ -826,10 +767,8 @@ def read_journal(path: pathlib.Path) -> Iterator[tuple[int, JsonObject]]:
             number += 1
             if damaged:
                 raise ValueError(
-                    f"path = {str(path)!r}: line {damaged} is damaged; "
-                    f"restore the "
-                    f"file from a "
-                    f"copy."
+                    f"path = {str(path)!r}: line {damaged} is damaged; restore the file from a "
+                    "copy."
                 )
             entry = entry_of(line)
             if entry is None:
@@ -838,10 +777,8 @@ def read_journal(path: pathlib.Path) -> Iterator[tuple[int, JsonObject]]:
             end += len(line)
             if number == 1 and entry.get("journal") != FORMAT:
                 raise ValueError(
-                    f"path = {str(path)!r} is not a journal that this "
-                    f"version reads; "
-                    f"pass a file "
-                    f"that tr.Journal wrote."
+                    f"path = {str(path)!r} is not a journal that this version reads; pass a file "
+                    "that tr.Journal wrote."
                 )
             yield end, entry
     if end == 0:
@@ -917,9 +854,7 @@ def from_journal(
     head, decisions, added = decisions_of(path)
     if head["catalogue"]:
         raise ValueError(
-            "this journal's arms are new candidates at every call, so its "
-            "log has no "
-            "arms to "
+            "this journal's arms are new candidates at every call, so its log has no arms to "
             "compare; keep a table."
         )
     kept = [one for one in decisions if complete(one)]
@@ -1134,16 +1069,12 @@ def from_session(
     """
     if not hasattr(session, "answered"):
         raise ValueError(
-            f"session = {checks.show(session)} is not a session; a "
-            f"saved one is "
-            f"read by "
-            f"Session.load(path)."
+            f"session = {checks.show(session)} is not a session; a saved one is read by "
+            "Session.load(path)."
         )
     if session.catalogue:
         raise ValueError(
-            "this session's arms are new candidates at every call, so its "
-            "log has no "
-            "arms to "
+            "this session's arms are new candidates at every call, so its log has no arms to "
             "compare; keep a table."
         )
     arm: list[int] = []
@@ -1184,10 +1115,8 @@ def from_session(
     if not arm:
         there = ", ".join(f"{count} {words}" for words, count in left.items()) or "no decisions"
         raise ValueError(
-            f"this session has no decision with a reward and a propensity "
-            f"({there}); "
-            f"make them "
-            f"with Session.decide."
+            f"this session has no decision with a reward and a propensity ({there}); make them "
+            "with Session.decide."
         )
     rounds = np.array(round, dtype=np.int64)
     rows = Rows(

@@ -89,9 +89,7 @@ class ArmLabels:
             called.append(one)
         if not called:
             raise ValueError(
-                "arms is empty; give all arms' names or numbers, or leave "
-                "it out: "
-                "then it is "
+                "arms is empty; give all arms' names or numbers, or leave it out: then it is "
                 "those of the log."
             )
         texts = list(map(str, called))
@@ -162,17 +160,12 @@ class ArmLabels:
         if self.labels is None:
             if isinstance(arm, str):
                 raise ValueError(
-                    f"{argument} = {arm!r} is not the name of an arm; "
-                    f"arms have "
-                    f"numbers only, "
-                    f"from 0 to "
-                    f"{self.count - 1}."
+                    f"{argument} = {arm!r} is not the name of an arm; arms have numbers only, "
+                    f"from 0 to {self.count - 1}."
                 )
             return checks.integer(argument, arm, least=0, most=self.count - 1)
         raise ValueError(
-            f"{argument} = {checks.show(arm)} is not the name of "
-            f"an arm; "
-            f"arms are "
+            f"{argument} = {checks.show(arm)} is not the name of an arm; arms are "
             f"{checks.show(list(self.labels))}."
         )
 
@@ -201,15 +194,9 @@ class ArmLabels:
         if other is not None and len(pairs) == len(distinct):
             one, place = other
             raise ValueError(
-                f"{name} = {one} may be the arm that is called "
-                f"{str(one)!r}, number "
-                f"{place}, or "
-                f"arm number {one}, "
-                f"which is called "
-                f"{checks.show(self.of(one))}; write names as text (in a "
-                f"frame of "
-                f"decisions they "
-                f"are the column 'name')."
+                f"{name} = {one} may be the arm that is called {str(one)!r}, number {place}, or "
+                f"arm number {one}, which is called {checks.show(self.of(one))}; write names as "
+                "text (in a frame of decisions they are the column 'name')."
             )
 
     def _unknown(self) -> str:
@@ -241,11 +228,9 @@ def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
         return
     if list(map(str, called)) not in (list(map(str, arms)), list(map(str, range(len(arms))))):
         raise ValueError(
-            f"{argument} is labelled {checks.show(called)}, "
-            f"but the "
-            f"arms are "
-            f"{checks.show(list(arms))}, in this order; put it "
-            "in their order, or give its numbers as an array that is."
+            f"{argument} is labelled {checks.show(called)}, but the arms are "
+            f"{checks.show(list(arms))}, in this order; put it in their order, or give its "
+            "numbers as an array that is."
         )
 
 
@@ -271,10 +256,8 @@ def _note_mixed(
     bad.note(
         other,
         lambda i: (
-            f"{name} = {entry(values, i)} is {another}, but the arms "
-            f"before it are "
-            f"{usual}; write "
-            f"all of them alike"
+            f"{name} = {entry(values, i)} is {another}, but the arms before it are {usual}; write "
+            "all of them alike"
         ),
     )
 
@@ -422,9 +405,7 @@ class Log:
     def __repr__(self) -> str:
         sets = f", sets of up to {self.size}" if self.size > 1 else ""
         return (
-            f"Log({self.n:,} rows, {self.arms} arms{sets}, "
-            f"rewards in "
-            f"[{self.rewards[0]:g}, "
+            f"Log({self.n:,} rows, {self.arms} arms{sets}, rewards in [{self.rewards[0]:g}, "
             f"{self.rewards[1]:g}])"
         )
 
@@ -486,10 +467,8 @@ class Log:
         bad.note((arm < 0) | (arm >= K), lambda i: f"arm = {arm[i]} is no arm from 0 to {K - 1}")
         bad.note(~np.isfinite(reward), lambda i: f"reward = {reward[i]:g} is not a finite number")
         outside = (
-            f"is outside the declared range [{low:g}, "
-            f"{high:g}]; give "
-            f"from_frame(..., "
-            f"rewards=(lowest, highest))"
+            f"is outside the declared range [{low:g}, {high:g}]; give from_frame(..., "
+            "rewards=(lowest, highest))"
         )
         bad.note((reward < low) | (reward > high), lambda i: f"reward = {reward[i]:g} {outside}")
         remedy = "it must be in (0, 1]: the probability with which the logger played this arm"
@@ -526,10 +505,8 @@ class Log:
                 or (features.ndim == 3 and features.shape[1] != K)
             ):
                 raise ValueError(
-                    f"features has shape {features.shape}, but must be (n, "
-                    f"d), or (n, "
-                    f"{K}, d) for "
-                    f"features of every arm."
+                    f"features has shape {features.shape}, but must be (n, d), or (n, {K}, d) for "
+                    "features of every arm."
                 )
             bad.note(
                 ~np.isfinite(features).reshape(m, -1).all(axis=1),
@@ -552,10 +529,8 @@ class Log:
             bad.note(
                 apart,
                 lambda i: (
-                    f"propensity = {h[i]:g} differs from the "
-                    f"probability "
-                    f"{H[i, arm[i]]:g} of the "
-                    f"played arm"
+                    f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the "
+                    "played arm"
                 ),
             )
         if rows.round is not None:
@@ -597,15 +572,9 @@ def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
     if repeats.size:
         here = repeats[np.argmin(rows[order[repeats + 1]])]
         raise ValueError(
-            f"row {rows[order[here + 1]]}: round {rounds[order[here]]} was there "
-            f"before, "
-            f"from row "
-            f"{rows[order[here]]} "
-            f"on, with others "
-            "between; rows of a round must follow each other, so sort the "
-            "table by "
-            "round, or "
-            "number the rounds anew."
+            f"row {rows[order[here + 1]]}: round {rounds[order[here]]} was there before, from row "
+            f"{rows[order[here]]} on, with others between; rows of a round must follow each "
+            "other, so sort the table by round, or number the rounds anew."
         )
 
 
@@ -855,11 +824,8 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
     ids = np.arange(log.given) if unit is None else _column_of_table(log, "unit", unit)
     if (lost := is_missing(ids)).any():
         raise ValueError(
-            f"unit has no entry in row {np.argmax(lost)}, but every row is of "
-            f"a unit; "
-            f"give the id "
-            f"of what the arm was "
-            f"drawn for."
+            f"unit has no entry in row {np.argmax(lost)}, but every row is of a unit; give the id "
+            "of what the arm was drawn for."
         )
     _, places = np.unique(
         ids[rows.given].astype(str) if ids.dtype.kind == "O" else ids[rows.given],
@@ -872,13 +838,9 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
     if differs.any():
         i = int(np.argmax(differs))
         raise ValueError(
-            f"unit {entry(ids, rows.given[i])} has "
-            f"another arm or "
-            f"propensity in row "
-            f"{rows.given[i]} "
-            f"than before, so its "
-            f"rows are several "
-            "draws; give the id of what the arm was drawn for, or leave unit out."
+            f"unit {entry(ids, rows.given[i])} has another arm or propensity in row "
+            f"{rows.given[i]} than before, so its rows are several draws; give the id of what the "
+            "arm was drawn for, or leave unit out."
         )
     order = np.sort(first)
     count = np.bincount(places)
@@ -908,10 +870,8 @@ def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
     if isinstance(values, str):
         if log.table is None:
             raise ValueError(
-                f"{argument} = {values!r}, but this log is from no table; give "
-                f"an array "
-                f"with an "
-                f"entry for each row."
+                f"{argument} = {values!r}, but this log is from no table; give an array with an "
+                "entry for each row."
             )
         values = np.concatenate([batch.column(values) for batch in log.table.batches([values])])
     elif isinstance(values, (int, float)):
@@ -934,13 +894,9 @@ def whole(log: Log) -> Rows:
 # distinct values of a column, as a multiple of K, from which it may hold ids and not names of arms
 IDS_AN_ARM = 10
 NO_PROPENSITY = (
-    "Without the probability of what was played no other "
-    "policy can be "
-    "judged: log it "
-    "(Session.decide "
-    "gives it), or give "
-    "a number where "
-    "it never changed, such as propensity=1/K for arms drawn uniformly."
+    "Without the probability of what was played no other policy can be judged: log it "
+    "(Session.decide gives it), or give a number where it never changed, such as propensity=1/K "
+    "for arms drawn uniformly."
 )
 
 
@@ -1039,9 +995,7 @@ def from_frame(
     if isinstance(table, InFiles):
         if any(isinstance(item, np.ndarray) for item in (*blocks, columns.features)):
             raise ValueError(
-                "features, probabilities and eligible of a table in files "
-                "must be "
-                "names of its "
+                "features, probabilities and eligible of a table in files must be names of its "
                 "columns."
             )
         columns.check_known(table)
@@ -1118,10 +1072,8 @@ class LogColumns:
                 )
         if not isinstance(self.propensity, (str, float)) and self.propensity is not None:
             raise ValueError(
-                f"propensity = {checks.show(self.propensity)} is neither the "
-                f"name of a "
-                f"column nor "
-                f"a number."
+                f"propensity = {checks.show(self.propensity)} is neither the name of a column nor "
+                "a number."
             )
 
     def check_known(self, table: InFiles) -> None:
@@ -1189,10 +1141,8 @@ class LogColumns:
             bad.note(
                 ~known,
                 lambda i: (
-                    f"eligible = {checks.show(mask[i].tolist())} has an entry "
-                    f"that is "
-                    f"missing; "
-                    f"write 1 or 0"
+                    f"eligible = {checks.show(mask[i].tolist())} has an entry that is missing; "
+                    "write 1 or 0"
                 ),
             )
         bad.refuse(np.arange(batch.first, batch.first + n))
@@ -1229,11 +1179,8 @@ class RowsInFiles:
                 ).any():
                     where = batch.source or self.table.name
                     raise ValueError(
-                        f"{self.columns.time} falls in {where}; sort the "
-                        f"log by it, "
-                        f"or give a "
-                        f"frame, which is "
-                        f"sorted here."
+                        f"{self.columns.time} falls in {where}; sort the log by it, or give a "
+                        "frame, which is sorted here."
                     )
                 latest = rows.time[-1]
             yield rows
@@ -1248,10 +1195,8 @@ def _column_list(argument: str, columns: Columns | None) -> Columns | None:
         return numbers_of_table(columns)
     if isinstance(columns, pathlib.PurePath) or not hasattr(columns, "__iter__"):
         raise ValueError(
-            f"{argument} = {checks.show(columns)} is neither a column, a "
-            f"list of "
-            f"columns nor an "
-            f"array."
+            f"{argument} = {checks.show(columns)} is neither a column, a list of columns nor an "
+            "array."
         )
     listed = list(checks.ordered(argument, columns))
     if listed and not all(isinstance(name, str) for name in listed):

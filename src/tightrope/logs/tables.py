@@ -141,9 +141,7 @@ def column_of(values: np.ndarray, argument: str, count: int | None = None) -> np
         )
     if count is not None and values.size != count:
         raise ValueError(
-            f"{argument} has shape {values.shape}, but must have one "
-            f"entry for "
-            f"each of the "
+            f"{argument} has shape {values.shape}, but must have one entry for each of the "
             f"{count} rows."
         )
     return values
@@ -196,10 +194,8 @@ def times(values: np.ndarray, name: str, bad: BadRows) -> np.ndarray:
             )
         except (ValueError, TypeError):
             raise ValueError(
-                f"time = {checks.show(name)} holds neither numbers nor times "
-                f"such as "
-                f"2026-01-31 "
-                f"12:00:00."
+                f"time = {checks.show(name)} holds neither numbers nor times such as 2026-01-31 "
+                "12:00:00."
             ) from None
     bad.note(is_missing(moments), lambda i: f"{name} = {entry(values, i)} is no time")
     return moments
@@ -242,10 +238,8 @@ def labels(values: np.ndarray, name: str, bad: BadRows) -> tuple[np.ndarray, lis
     bad.note(
         places < 0,
         lambda i: (
-            f"{name} = {entry(values, i)} is no arm; an arm is a whole "
-            f"number or a "
-            f"name (write "
-            f"prices as text)"
+            f"{name} = {entry(values, i)} is no arm; an arm is a whole number or a name (write "
+            "prices as text)"
         ),
     )
     return places, known
@@ -308,10 +302,8 @@ def matrix(batch: "TableBatch", argument: str, columns: Columns, bad: BadRows) -
         array = np.stack(each, axis=1) if each else np.zeros((n, 0))
     if array.shape[:1] != (n,) or array.ndim < 2:
         raise ValueError(
-            f"{argument} has shape {array.shape}, but must have {n} rows, "
-            f"one for "
-            f"each of the "
-            f"frame, and columns."
+            f"{argument} has shape {array.shape}, but must have {n} rows, one for each of the "
+            "frame, and columns."
         )
     return np.require(array, np.float64, ["C", "W"])
 
@@ -319,13 +311,8 @@ def matrix(batch: "TableBatch", argument: str, columns: Columns, bad: BadRows) -
 def _stack_arrays(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray:
     if not values.ndim:
         raise ValueError(
-            f"{argument} is {checks.show(values.item())}, but must be a "
-            f"column with a "
-            f"list of "
-            f"numbers in every "
-            f"row; of a sparse "
-            f"matrix put "
-            "list(matrix.toarray()) there."
+            f"{argument} is {checks.show(values.item())}, but must be a column with a list of "
+            "numbers in every row; of a sparse matrix put list(matrix.toarray()) there."
         )
     if values.dtype != object or not values.size:
         return checks.floats(argument, values)
@@ -338,10 +325,8 @@ def _stack_arrays(values: np.ndarray, argument: str, bad: BadRows) -> np.ndarray
     bad.note(
         np.array([shape != usual for shape in shapes]),
         lambda i: (
-            f"{argument} is {entry(values, i)}, but must be numbers of shape "
-            f"{usual}, as "
-            f"in most "
-            f"rows"
+            f"{argument} is {entry(values, i)}, but must be numbers of shape {usual}, as in most "
+            "rows"
         ),
     )
     return np.stack(
@@ -497,8 +482,7 @@ class InFiles:
         for name in columns:
             if name not in self.names:
                 raise ValueError(
-                    f"{self.name} has no column "
-                    f"{checks.show(name)}; it has "
+                    f"{self.name} has no column {checks.show(name)}; it has "
                     f"{', '.join(self.names[:10])}."
                 )
             for path, names in stored:
@@ -632,12 +616,8 @@ def open_table(
         return InMemory(pa.table(source))
     if not hasattr(source, "__getitem__") or isinstance(source, (list, tuple, bytes, np.ndarray)):
         raise ValueError(
-            f"{argument} = {checks.show(source)} is no table: it has no "
-            f"column by "
-            f"name; give a "
-            f"table with named "
-            f"columns, a dict of arrays "
-            "or the path of a file."
+            f"{argument} = {checks.show(source)} is no table: it has no column by name; give a "
+            "table with named columns, a dict of arrays or the path of a file."
         )
     return InMemory(source)
 
@@ -645,12 +625,8 @@ def open_table(
 def _file(path: pathlib.Path, argument: str, arm: str | None) -> Table:
     if not path.exists():
         raise ValueError(
-            f"{argument} = {str(path)!r} does not exist; give a table, or the "
-            f"path of "
-            f"a CSV or "
-            f"Parquet file or of "
-            f"a folder of Parquet "
-            "files."
+            f"{argument} = {str(path)!r} does not exist; give a table, or the path of a CSV or "
+            "Parquet file or of a folder of Parquet files."
         )
     return InMemory(read_csv(path, arm)) if path.suffix.lower() in CSV else parquet(path, argument)
 
@@ -668,11 +644,8 @@ def parquet(path: pathlib.Path, argument: str = "frame") -> InFiles:
         )
         if not files:
             raise ValueError(
-                f"{argument} = {str(path)!r} is a folder without "
-                f"files that "
-                f"end with "
-                f"{' or '.join(PARQUET)}; for files of other formats "
-                "give a pyarrow data set."
+                f"{argument} = {str(path)!r} is a folder without files that end with "
+                f"{' or '.join(PARQUET)}; for files of other formats give a pyarrow data set."
             )
     try:
         paths, options = (
@@ -753,15 +726,9 @@ def _refuse_other_files(path: pathlib.Path) -> None:
     for mark, name in ((b";", "semicolons"), (b"\t", "tabs"), (b"|", "vertical bars")):
         if mark in line and b"," not in line:
             raise ValueError(
-                f"{path} has {name} between its columns, but a CSV file has "
-                f"commas; "
-                f"read it by "
-                f"pandas.read_csv(path, "
-                f"sep={mark.decode()!r}), with decimal=',' where numbers have "
-                f"commas, "
-                f"and give "
-                f"the frame, or write "
-                f"that as CSV or Parquet."
+                f"{path} has {name} between its columns, but a CSV file has commas; read it by "
+                f"pandas.read_csv(path, sep={mark.decode()!r}), with decimal=',' where numbers "
+                "have commas, and give the frame, or write that as CSV or Parquet."
             )
 
 

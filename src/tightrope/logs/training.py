@@ -56,20 +56,16 @@ def read_training_rows(
         )
     ):
         raise ValueError(
-            f"features = {checks.show(features)} is not the name of a column "
-            f"or a list "
-            f"of such "
-            f"names."
+            f"features = {checks.show(features)} is not the name of a column or a list of such "
+            "names."
         )
     if not changing and features is not None:
         raise ValueError("features was given, but these arms do not change; leave it out.")
     table = open_table(frame, arm=arm)
     if not isinstance(table, InMemory):
         raise ValueError(
-            f"frame = {checks.show(frame)} is in files; use "
-            f"tr.learn_from, which "
-            f"reads them a "
-            f"part at a time."
+            f"frame = {checks.show(frame)} is in files; use tr.learn_from, which reads them a "
+            "part at a time."
         )
     (batch,) = table.batches([])
     labels = ArmLabels(arms.number, names)
@@ -83,10 +79,8 @@ def read_training_rows(
     if shown is not None:
         if shown.shape != (n, arms.dimension):
             raise ValueError(
-                f"features has shape {shown.shape}, but must be ({n}, "
-                f"{arms.dimension}), "
-                f"one row "
-                f"for each of the frame."
+                f"features has shape {shown.shape}, but must be ({n}, {arms.dimension}), one row "
+                "for each of the frame."
             )
         bad.note(
             ~np.isfinite(shown).all(axis=1),

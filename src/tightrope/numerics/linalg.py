@@ -13,11 +13,8 @@ from ..core import checks
 from ..core.checks import in_one_line
 
 OUT_OF_DIGITS = (
-    "The regression ran out of digits: the features differ too much in size, or "
-    "are too "
-    "large for "
-    "lam. "
-    "Scale them, scaled = tightrope.scale(X), and use scaled.features; or take a larger lam."
+    "The regression ran out of digits: the features differ too much in size, or are too large for "
+    "lam. Scale them, scaled = tightrope.scale(X), and use scaled.features; or take a larger lam."
 )
 # of its own diagonal entry: what a pivot that is zero in exact arithmetic can be left with by
 # rounding
@@ -247,34 +244,21 @@ def check_digits(
     if largest > LARGEST / math.sqrt(T):
         arm, column = divmod(int(np.abs(features).argmax()), features.shape[1])
         raise ValueError(
-            f"{name}[{arm}, {column}] = {features[arm, column]:g} is "
-            f"too large: "
-            f"sums of its "
-            f"square over {T:,} "
-            f"rounds overflow. {REMEDY}"
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large: sums of its "
+            f"square over {T:,} rounds overflow. {REMEDY}"
         )
     left = digits_left(sizes, lam, T, root=root)
     if left < ENOUGH:
         column = int(np.argsort(sizes)[-2])
         arm = int(np.abs(features[:, column]).argmax())
         raise ValueError(
-            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too "
-            f"large beside "
-            f"the other "
-            f"columns: after "
-            f"{T:,} rounds with "
-            f"lam = {lam:g} the regression may keep {max(left, 0.0):.1f} "
-            f"of its 16 "
-            f"digits, but "
-            f"needs {ENOUGH:g}. {REMEDY}"
+            f"{name}[{arm}, {column}] = {features[arm, column]:g} is too large beside the other "
+            f"columns: after {T:,} rounds with lam = {lam:g} the regression may keep "
+            f"{max(left, 0.0):.1f} of its 16 digits, but needs {ENOUGH:g}. {REMEDY}"
         )
 
 
 REMEDY = (
-    "Scale the features: scaled = tightrope.scale(X), "
-    "then use "
-    "scaled.features (and "
-    "scaled(rows) for "
-    "new ones), or take "
-    "a larger lam."
+    "Scale the features: scaled = tightrope.scale(X), then use scaled.features (and scaled(rows) "
+    "for new ones), or take a larger lam."
 )

@@ -928,19 +928,14 @@ def new_disjoint_ridge(
     K, d = arms.number, arms.dimension
     if K < 2:
         raise ValueError(
-            "shared = False keeps a regression for each arm, but there is "
-            "one arm; "
-            "give their "
-            "number, arms=K with "
-            "dimension=d, or let "
-            "candidates that come anew with every call share one (shared=True)."
+            "shared = False keeps a regression for each arm, but there is one arm; give their "
+            "number, arms=K with dimension=d, or let candidates that come anew with every call "
+            "share one (shared=True)."
         )
     if forget < 1.0:
         raise ValueError(
-            f"forget = {forget:g} is for one regression that all arms "
-            f"share; leave "
-            f"shared=True, "
-            f"or forget=1."
+            f"forget = {forget:g} is for one regression that all arms share; leave shared=True, "
+            "or forget=1."
         )
     features, column = shown_features(arms, lam, intercept, column)
     d += intercept
@@ -1360,13 +1355,9 @@ class FeatureRidge(NamedTuple):
 
 
 ALIKE = (
-    "{}, but a round shows all of them the same row of features, so that "
-    "nothing can "
-    "tell them "
-    "apart; take "
-    "shared=False, a "
-    "regression for "
-    "each arm, or give a row of its own to every arm, (K, d)."
+    "{}, but a round shows all of them the same row of features, so that nothing can tell them "
+    "apart; take shared=False, a regression for each arm, or give a row of its own to every arm, "
+    "(K, d)."
 )
 
 Ridge: TypeAlias = ArmRidge | FeatureRidge | ContextRidge | DisjointRidge | FadingRidge

@@ -135,13 +135,8 @@ def common_deviation(moments):
 
 
 FORGETS = (
-    "forget = {:g} weighs rewards by their order, so it does not learn by "
-    "sums that "
-    "could be "
-    "added up; feed it "
-    "one log after the "
-    "other, or "
-    "take forget=1."
+    "forget = {:g} weighs rewards by their order, so it does not learn by sums that could be "
+    "added up; feed it one log after the other, or take forget=1."
 )
 
 
@@ -338,12 +333,8 @@ def negative(state: Any) -> Any:
         f"{__name__.partition('.')[0]}."
     ):
         raise ValueError(
-            f"{type(state).__qualname__} is a state of your own, out of which "
-            f"rewards "
-            f"that both "
-            f"sessions have "
-            f"cannot be taken; start "
-            "workers as new sessions and merge those."
+            f"{type(state).__qualname__} is a state of your own, out of which rewards that both "
+            "sessions have cannot be taken; start workers as new sessions and merge those."
         )
     changes = {}
     for name, value in zip(state._fields, state, strict=True):

@@ -217,19 +217,13 @@ def simulation_section(
     for label, (_, values) in bound_curve(result).items():
         if bound_left_out(result):
             caption += (
-                f" Not drawn, because it is far above all "
-                f"curves here: "
-                f"{label}; it is "
-                f"{values[-1]:,.0f} "
-                f"in the last round."
+                f" Not drawn, because it is far above all curves here: {label}; it is "
+                f"{values[-1]:,.0f} in the last round."
             )
         else:
             caption += (
-                " Dashed grey: what no uniformly good policy falls "
-                "below in the "
-                "long run; "
-                "at early rounds "
-                "policies may."
+                " Dashed grey: what no uniformly good policy falls below in the long run; at "
+                "early rounds policies may."
             )
     near, far = near_and_far(result)
     curves = [(None, caption)] + ([(near, f"The same without {', '.join(far)}.")] if far else [])
@@ -300,9 +294,7 @@ def identification_sentence(result: Identification) -> str:
     certificate."""
     n = result.replications
     answers = [
-        f"{name} named a right arm in "
-        f"{int(result.correct[name].sum())} and "
-        f"certified it in "
+        f"{name} named a right arm in {int(result.correct[name].sum())} and certified it in "
         f"{int(result.stopped[name].sum())}"
         for name in result.policies
     ]
@@ -472,9 +464,7 @@ def estimators_table(evaluation: Evaluation) -> Table:
 def sentence(e: Evaluation) -> str:
     low, high = e.interval
     surely = (
-        f"with probability "
-        f"{1.0 - e.alpha:.4g} "
-        f"between "
+        f"with probability {1.0 - e.alpha:.4g} between "
         f"{interval(low, high)[1:-1].replace(', ', ' and ')}"
     )
     if np.isnan(low):
@@ -484,9 +474,7 @@ def sentence(e: Evaluation) -> str:
         "." if e.decided is None else f", since round {e.decided:,}."
     )
     return (
-        f"{policy_label(e)} would have earned "
-        f"{with_error(e.value, e.se)} "
-        f"a round, "
+        f"{policy_label(e)} would have earned {with_error(e.value, e.se)} a round, "
         f"{surely}{always}.{verdict}"
     )
 
@@ -502,20 +490,13 @@ def evaluation_sections(
         figures.append(
             picture(
                 sequence_figure(e, palette=palette),
-                f"Bounds on the mean value of all rounds so far; all of them "
-                f"hold at "
-                f"once with "
-                f"probability "
-                f"{1.0 - e.alpha:.4g}. "
-                "Point: the estimate.",
+                "Bounds on the mean value of all rounds so far; all of them hold at once with "
+                f"probability {1.0 - e.alpha:.4g}. Point: the estimate.",
             )
         )
     less = (
-        "Bounds on the policy's value less the baseline's. Above 0: "
-        "promote; below "
-        "0: roll "
-        "back. What is "
-        "decided stays decided."
+        "Bounds on the policy's value less the baseline's. Above 0: promote; below 0: roll back. "
+        "What is decided stays decided."
     )
     figures += _difference(e, palette, less)
     tables = [evaluation_summary(e), estimators_table(e)]
@@ -542,13 +523,9 @@ def _overlap_section(
     text = "A log says little of arms that its logger rarely played."
     if not np.isnan(e.ess):
         text = (
-            f"The {e.n:,} rows are worth {e.ess:,.0f} rows of the policy's "
-            f"own; the "
-            f"largest "
-            f"weight is "
-            f"{e.max_weight:.4g}. "
-            f"Below 100, or "
-            f"below 1% of the rows, no verdict is given. {text}"
+            f"The {e.n:,} rows are worth {e.ess:,.0f} rows of the policy's own; the largest "
+            f"weight is {e.max_weight:.4g}. Below 100, or below 1% of the rows, no verdict is "
+            f"given. {text}"
         )
     return Section(title, text, figures)
 
@@ -561,17 +538,11 @@ def _model_section(e: Evaluation) -> Section:
     means = "The value is as good as this model."
     if e.estimator != "simulate":
         means = (
-            "DM and SWITCH-DR are as wrong as the model is; DR and the "
-            "sequence "
-            "are right "
-            "with any model, and "
-            "tighter with a good one."
+            "DM and SWITCH-DR are as wrong as the model is; DR and the sequence are right with "
+            "any model, and tighter with a good one."
         )
     text = (
-        f"By tenths of its predictions the mean reward differs from "
-        f"the mean "
-        f"prediction by at "
-        f"most "
+        "By tenths of its predictions the mean reward differs from the mean prediction by at most "
         f"{apart.max():.3g}. {means}"
     )
     table = Table(
@@ -596,10 +567,8 @@ def write_evaluation(
 ) -> pathlib.Path:
     name = evaluation.policy or "policy"
     lead = (
-        f"What {name} would have earned on {evaluation.n:,} logged rows, how "
-        f"sure that "
-        f"is, and "
-        f"what the log cannot say."
+        f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and "
+        "what the log cannot say."
     )
     return write_page(
         path, title or f"{name}, judged on a log", lead, evaluation_sections(evaluation), provenance
@@ -646,12 +615,8 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
     c, m = comparison, len(comparison.evaluations)
     palette = style.Palette([*c.evaluations, BASELINE])
     shared = (
-        f"The error {c.alpha:g} is shared among {m} policies: what is "
-        f"said of "
-        f"them holds "
-        f"together with "
-        f"probability "
-        f"{1.0 - c.alpha:.4g}."
+        f"The error {c.alpha:g} is shared among {m} policies: what is said of them holds together "
+        f"with probability {1.0 - c.alpha:.4g}."
     )
     caption = f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
     notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
@@ -684,11 +649,8 @@ def write_comparison(
 ) -> pathlib.Path:
     names = list(comparison.evaluations)
     lead = (
-        f"{len(names)} policies on {comparison.baseline.n:,} logged "
-        f"rows: which "
-        f"would have "
-        f"earned most, and "
-        f"may any be promoted?"
+        f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned "
+        "most, and may any be promoted?"
     )
     return write_page(
         path,

@@ -252,10 +252,8 @@ def save_figure(fig: Figure, path: pathlib.Path) -> pathlib.Path:
                 raise
             said = " ".join(str(error).split())[:120]
             raise ValueError(
-                f"path = {str(path)!r} needs LaTeX (xelatex), which did not "
-                f"run here "
-                f"({said}); "
-                f"write a .pdf file."
+                f"path = {str(path)!r} needs LaTeX (xelatex), which did not run here ({said}); "
+                "write a .pdf file."
             ) from None
     with files.atomically(path) as file:
         file.write(buffer.getvalue())
@@ -390,9 +388,8 @@ def draw_rounds(
             for i, word in zip(shown.tolist(), words, strict=True)
         ]
         middle = (
-            f"{name}: "
-            f"{with_error(float(rounds.mean()), float(standard_error(rounds)))} "
-            f"rounds on average"
+            f"{name}: {with_error(float(rounds.mean()), float(standard_error(rounds)))} rounds on "
+            "average"
         )
         style.hover(ax, [*rounds[shown], rounds.mean()], [*height[shown], number], [*texts, middle])
     ax.set_xscale("log")
@@ -476,11 +473,8 @@ def bound_report(
     )
     log_T = math.log(T)
     lines = [
-        f"C(theta) = {bound.value:.6g} (dual {bound.dual.sum():.6g}): no "
-        f"uniformly good "
-        f"algorithm "
-        f"has less regret "
-        f"than C(theta) ln T.",
+        f"C(theta) = {bound.value:.6g} (dual {bound.dual.sum():.6g}): no uniformly good algorithm "
+        "has less regret than C(theta) ln T.",
         f"In T = {T} rounds: about {bound.value * log_T:.4g}.",
         f"Without the structure: {unrelated.value:.6g} and about {unrelated.value * log_T:.4g}.",
         "",

@@ -537,11 +537,8 @@ def lowest(
         return f"{best} has a {what} of {shown[best]}."
     if n < 2:
         return (
-            f"In a single replication {best} has the {least} "
-            f"{what}, "
-            f"{shown[best]}; one "
-            f"replication shows "
-            f"no difference."
+            f"In a single replication {best} has the {least} {what}, {shown[best]}; one "
+            "replication shows no difference."
         )
     level = [name for name in names[1:] if not differ(cost[name], cost[best], len(names) - 1)]
     if level:
@@ -554,10 +551,8 @@ def lowest(
     gap = cost[second] - cost[best]
     by = with_error(float(gap.mean()), float(standard_error(gap)))
     return (
-        f"{best} has the {least} {what}, {shown[best]}: {by} {below} "
-        f"{second}, the "
-        f"next ({n} "
-        f"paired replications)."
+        f"{best} has the {least} {what}, {shown[best]}: {by} {below} {second}, the next ({n} "
+        "paired replications)."
     )
 
 

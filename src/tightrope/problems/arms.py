@@ -83,9 +83,7 @@ def check_means(means: np.ndarray, rewards: int) -> None:
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"arms @ theta gives arm {k} the mean "
-            f"{means[k]:g}, but "
-            f"rewards = "
+            f"arms @ theta gives arm {k} the mean {means[k]:g}, but rewards = "
             f"{REWARDS[rewards]!r} needs means in [{low:g}, 1]."
         )
 
@@ -173,8 +171,7 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
         ]
         if missing:
             raise TypeError(
-                f"{cls.__name__} needs the "
-                f"method{'s' if len(missing) > 1 else ''} "
+                f"{cls.__name__} needs the method{'s' if len(missing) > 1 else ''} "
                 f"{', '.join(missing)}."
             )
         add(PROBLEMS, cls.__name__, problem_class)
@@ -352,12 +349,8 @@ class Drifting(Problem):
             n, k = bad[0]
             kind = REWARDS[stored["rewards"]]
             raise ValueError(
-                f"path gives arm {k} the mean {stages[n, k]:g} in stage "
-                f"{n}, but "
-                f"rewards = "
-                f"{kind!r} needs "
-                f"means in [{low:g}, "
-                f"{high:g}]."
+                f"path gives arm {k} the mean {stages[n, k]:g} in stage {n}, but rewards = "
+                f"{kind!r} needs means in [{low:g}, {high:g}]."
             )
         return stored | {
             "features": features,
@@ -429,11 +422,8 @@ class Cascade(Problem):
         N = means.size
         if not isinstance(oracle, TopK | Partition):
             raise ValueError(
-                f"oracle = {checks.show(oracle)} does not choose "
-                f"sets for a "
-                f"cascade; pass "
-                f"oracles.TopK(k) or "
-                f"oracles.Partition."
+                f"oracle = {checks.show(oracle)} does not choose sets for a cascade; pass "
+                "oracles.TopK(k) or oracles.Partition."
             )
         if oracle.size > N:
             raise ValueError(f"oracle = {oracle!r} chooses more than the {N} arms; lower k.")
@@ -532,9 +522,7 @@ class FromFunction(Problem):
                 raise ValueError(f"{name} = {checks.show(value)} is not a function.")
         if context is not None and mean is None:
             raise ValueError(
-                "mean is missing; where every round has a context give "
-                "mean(context, "
-                "arm), by "
+                "mean is missing; where every round has a context give mean(context, arm), by "
                 "which regret is measured."
             )
         if context is None:

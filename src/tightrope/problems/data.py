@@ -100,9 +100,7 @@ def download(
     except (OSError, ValueError) as error:
         searched = ", ".join(str(folder) for folder in folders(data))
         raise DataNotFound(
-            f"{title} is not in {searched} and could not be "
-            f"downloaded "
-            f"({type(error).__name__}); "
+            f"{title} is not in {searched} and could not be downloaded ({type(error).__name__}); "
             f"{remedy}"
         ) from None
 
@@ -148,9 +146,7 @@ def movielens_ratings(
         users, movies, ratings = _read_ratings(file)
     except (ValueError, KeyError, IndexError, StopIteration, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"path = {str(file)!r} does not hold MovieLens "
-            f"ratings "
-            f"({type(error).__name__}: "
+            f"path = {str(file)!r} does not hold MovieLens ratings ({type(error).__name__}: "
             f"{error})."
         ) from None
     if not np.isfinite(ratings).all():
@@ -166,10 +162,8 @@ def ratings_file(path: str | os.PathLike[str] | None = None) -> pathlib.Path:
     if file is None:
         searched = ", ".join(map(str, folders(path)))
         raise DataNotFound(
-            f"MovieLens is not in "
-            f"{searched}; put a "
-            f"release there "
-            f"(grouplens.org/datasets/movielens), or set TIGHTROPE_DATA."
+            f"MovieLens is not in {searched}; put a release there "
+            "(grouplens.org/datasets/movielens), or set TIGHTROPE_DATA."
         )
     return file
 
@@ -414,10 +408,8 @@ def movielens(
     fitting = np.flatnonzero((counts >= low) & (counts <= high))
     if fitting.size < M:
         raise ValueError(
-            f"raters = ({low:g}, {high:g}) fits {fitting.size} films, but "
-            f"promotions = "
-            f"{M} are "
-            f"needed; widen it."
+            f"raters = ({low:g}, {high:g}) fits {fitting.size} films, but promotions = {M} are "
+            "needed; widen it."
         )
     promoted = np.sort(
         np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False)
@@ -538,10 +530,8 @@ def popular(data: str, films: int) -> np.ndarray:
     user, film, stars = movielens_ratings(data)
     if np.ptp(stars) == 0.0:
         raise ValueError(
-            f"data = {data!r} has no stars, every rating is "
-            f"{stars[0]:g}; pass a "
-            f"release with "
-            f"ratings from 1 to 5."
+            f"data = {data!r} has no stars, every rating is {stars[0]:g}; pass a release with "
+            "ratings from 1 to 5."
         )
     titles, columns, counts = np.unique(film, return_inverse=True, return_counts=True)
     if titles.size < films:
@@ -565,10 +555,8 @@ def _factorise_stars(
     table = table[np.isfinite(table).mean(axis=1) >= least]
     if table.shape[0] < rank:
         raise ValueError(
-            f"least = {least:g} leaves {table.shape[0]} users, but rank = "
-            f"{rank} needs "
-            f"as many; "
-            f"lower one of them."
+            f"least = {least:g} leaves {table.shape[0]} users, but rank = {rank} needs as many; "
+            "lower one of them."
         )
     left, singular, right = np.linalg.svd(
         np.where(np.isnan(table), means, table), full_matrices=False
@@ -641,10 +629,8 @@ def yahoo(
     if path is None:
         searched = ", ".join(str(folder) for folder in folders(data))
         raise DataNotFound(
-            f"Yahoo! R6A is not in {searched}; ask Yahoo! Webscope for it "
-            f"and set "
-            f"TIGHTROPE_DATA "
-            f"to its folder."
+            f"Yahoo! R6A is not in {searched}; ask Yahoo! Webscope for it and set TIGHTROPE_DATA "
+            "to its folder."
         )
     draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SIDE,)))
     A, b = ridge * np.eye(SIDE * SIDE), np.zeros(SIDE * SIDE)
@@ -671,9 +657,7 @@ def yahoo(
         if np.abs(means).max() <= 1.0 and means[-1] - means[-2] >= least:
             return Linear(X, theta, rewards="sign")
     raise ValueError(
-        f"least_gap = {least:g} is wider than what {TRIES} draws of {count} "
-        f"distinct "
-        f"arms from "
+        f"least_gap = {least:g} is wider than what {TRIES} draws of {count} distinct arms from "
         f"{path} offer; lower it."
     )
 
@@ -784,9 +768,7 @@ def open_bandit(
             return _impressions(stream, items)
     except (KeyError, ValueError, StopIteration, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{behaviour}/{campaign} does not hold the "
-            f"Open Bandit "
-            f"Dataset "
+            f"{behaviour}/{campaign} does not hold the Open Bandit Dataset "
             f"({type(error).__name__}: {error})."
         ) from None
 
@@ -801,10 +783,8 @@ def _opener(inside: str, data: str | os.PathLike[str] | None) -> Callable[[str],
     if archive is None:
         searched = ", ".join(map(str, folders(data)))
         raise DataNotFound(
-            f"The Open Bandit Dataset is not in {searched}; put its zip or "
-            f"folder there "
-            f"({SITE}), "
-            f"or set TIGHTROPE_DATA."
+            f"The Open Bandit Dataset is not in {searched}; put its zip or folder there ({SITE}), "
+            "or set TIGHTROPE_DATA."
         )
 
     def read(file: str) -> IO[bytes]:

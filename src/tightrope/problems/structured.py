@@ -117,10 +117,8 @@ class ContextualLinear(Problem):
         norm = float(np.linalg.norm(theta))
         if stored["rewards"] and norm > 1.0 + TOLERANCE:
             raise ValueError(
-                f"theta has norm {norm:g}, but rewards = 'sign' needs means in "
-                f"[-1, 1], "
-                f"that is a "
-                f"norm in [0, 1]."
+                f"theta has norm {norm:g}, but rewards = 'sign' needs means in [-1, 1], that is a "
+                "norm in [0, 1]."
             )
         return stored | {
             "features": np.zeros((count, theta.size)),
@@ -176,14 +174,9 @@ def check_similarity(
         least = f"; {checks.rounded_up(factor)} times these constants hold for all pairs"
         remedy = least if np.isfinite(factor) else "; no multiple of these constants holds"
         warnings.warn(
-            f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): "
-            f"context "
-            f"{i // K}, "
-            f"arm {i % K} "
-            f"and context {j // K}, arm {j % K} differ by {rise:g} in "
-            f"mean, where "
-            f"these allow "
-            f"{allowed:g}{remedy}.",
+            f"means violate lipschitz = ({lipschitz[0]:g}, {lipschitz[1]:g}): context {i // K}, "
+            f"arm {i % K} and context {j // K}, arm {j % K} differ by {rise:g} in mean, where "
+            f"these allow {allowed:g}{remedy}.",
             stacklevel=5,
         )
 
@@ -349,10 +342,8 @@ class ContextualLipschitz(Problem):
         )
         if constants.size not in (1, 2) or constants.max() <= 0.0:
             raise ValueError(
-                f"lipschitz = {checks.show(lipschitz)} must be one number > "
-                f"0, or the "
-                f"pair (L_x, "
-                f"L_y)."
+                f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, "
+                "L_y)."
             )
         distances = pair_distances(x_metric, y_metric, constants[0], constants[-1])
         check_similarity(means, distances, (float(constants[0]), float(constants[-1])), K)
@@ -464,10 +455,8 @@ class SemiBandit(Problem):
         check_means(means, stored["rewards"])
         if not callable(oracle) or getattr(oracle, "blocks", 1) != 1:
             raise ValueError(
-                f"oracle = {checks.show(oracle)} does not choose sets of arms; "
-                f"pass one "
-                f"such as "
-                f"oracles.TopK(5)."
+                f"oracle = {checks.show(oracle)} does not choose sets of arms; pass one such as "
+                "oracles.TopK(5)."
             )
         N = features.shape[0]
         count = 0 if shown is None else checks.integer("shown", shown, least=1, most=N)
@@ -581,11 +570,8 @@ class Promotions(Problem):
         count = U if shown is None else checks.integer("shown", shown, least=1, most=U)
         if oracle.size > count:
             raise ValueError(
-                f"k = {checks.show(oracle.k)} users for each of "
-                f"{oracle.promotions} "
-                f"promotions "
-                f"need {oracle.size}, "
-                f"but shown = {count}."
+                f"k = {checks.show(oracle.k)} users for each of {oracle.promotions} promotions "
+                f"need {oracle.size}, but shown = {count}."
             )
         return stored | {
             "shown": count,
@@ -644,10 +630,8 @@ def spread_arms(number: int, theta: ArrayLike, rng: np.random.Generator) -> np.n
     checks.fits_in_memory("number", number, 8 * theta.size)
     if not isinstance(rng, np.random.Generator):
         raise ValueError(
-            f"rng = {checks.show(rng)} is not "
-            f"a numpy "
-            f"Generator; pass "
-            f"numpy.random.default_rng(seed)."
+            f"rng = {checks.show(rng)} is not a numpy Generator; pass "
+            "numpy.random.default_rng(seed)."
         )
     means = rng.random(number)
     across = rng.standard_normal((number, theta.size))
@@ -802,19 +786,15 @@ class Classification(Problem):
         )
         if (classes != np.floor(classes)).any():
             raise ValueError(
-                f"classes = {checks.show(classes)} must be whole "
-                f"numbers "
-                f"from 0; "
-                f"problems.classification takes other labels."
+                f"classes = {checks.show(classes)} must be whole numbers from 0; "
+                "problems.classification takes other labels."
             )
         number = int(classes.max()) + 1
         absent = np.setdiff1d(np.arange(number), classes)
         if absent.size:
             raise ValueError(
-                f"classes has no {absent[0]}, but goes to {number - 1}; "
-                f"number the "
-                f"classes that "
-                f"occur from 0."
+                f"classes has no {absent[0]}, but goes to {number - 1}; number the classes that "
+                "occur from 0."
             )
         if stored["intercept"]:
             rows = np.ascontiguousarray(np.column_stack([rows, np.ones(len(rows))]))
@@ -890,10 +870,8 @@ def classification(
     labels = checks.entries("y", y.to_numpy() if hasattr(y, "to_numpy") else y, "a list of labels")
     if labels.ndim != 1 or labels.size != rows.shape[0]:
         raise ValueError(
-            f"y has shape {labels.shape}, but must have one label for "
-            f"each of the "
-            f"{rows.shape[0]} "
-            f"rows of X."
+            f"y has shape {labels.shape}, but must have one label for each of the {rows.shape[0]} "
+            "rows of X."
         )
     _, classes = np.unique(labels, return_inverse=True)
     if checks.flag("scale", scale):

@@ -161,15 +161,9 @@ def check(folder: pathlib.Path, header: JsonObject) -> None:
     wrong = [name for name in TABLES if _checksum(folder / name) != header["files"].get(name)]
     if wrong:
         raise ValueError(
-            f"{folder / wrong[0]} is not the file that {HEADER} was written "
-            f"with: a save "
-            f"was cut "
-            f"short, two ran at "
-            f"once, or it was "
-            "changed; run the same call again, which finds what has finished, "
-            "or save "
-            "the result "
-            "again."
+            f"{folder / wrong[0]} is not the file that {HEADER} was written with: a save was cut "
+            "short, two ran at once, or it was changed; run the same call again, which finds what "
+            "has finished, or save the result again."
         )
 
 
@@ -186,16 +180,12 @@ def read_header(folder: pathlib.Path) -> JsonObject:
         holds = f"path = {str(folder)!r} holds "
         if (folder / "plan.json").exists():
             raise FileNotFoundError(
-                f"{holds}a run that has not finished; run the same call again, "
-                f"which goes "
-                f"on from "
-                f"its chunks."
+                f"{holds}a run that has not finished; run the same call again, which goes on from "
+                "its chunks."
             )
         raise FileNotFoundError(
-            f"{holds}no {HEADER}; pass a folder that a result was saved to, "
-            f"or save "
-            f"it again "
-            f"where that was cut short."
+            f"{holds}no {HEADER}; pass a folder that a result was saved to, or save it again "
+            "where that was cut short."
         )
     try:
         header: JsonObject = json.loads((folder / HEADER).read_text())
@@ -321,10 +311,8 @@ def gave_up_sentence(certified: Mapping[str, str]) -> str:
     """A sentence after a space about policies of which runs gave up, "" where none did."""
     cut = ", ".join(f"{name} certified {runs}" for name, runs in certified.items() if runs)
     return (
-        f" {cut}: runs that gave up count as the rounds they had, so that their "
-        f"mean is "
-        f"at least "
-        f"this."
+        f" {cut}: runs that gave up count as the rounds they had, so that their mean is at least "
+        "this."
         if cut
         else ""
     )
@@ -521,14 +509,11 @@ class PairedComparison:
 
     def __repr__(self) -> str:
         open_ = (
-            f"{len(self.undecided)} of "
-            f"{len(self.pairs)} "
+            f"{len(self.undecided)} of {len(self.pairs)} "
             f"pair{'s' if len(self.pairs) != 1 else ''} undecided"
         )
         return (
-            f"<PairedComparison: {self.cost}, "
-            f"{self.replications} "
-            f"replications; best "
+            f"<PairedComparison: {self.cost}, {self.replications} replications; best "
             f"{', '.join(self.best)}; {open_}>"
         )
 
@@ -556,11 +541,8 @@ class PairedComparison:
         level = f"{100.0 * (1.0 - self.alpha):.4g} %"
         many = f"{len(self.pairs)} pair{'s' if len(self.pairs) != 1 else ''}"
         yield (
-            f"{self.cost}, {self.replications} replications{several}; "
-            f"intervals at "
-            f"{level}, "
-            f"p-values corrected "
-            f"for {many}"
+            f"{self.cost}, {self.replications} replications{several}; intervals at {level}, "
+            f"p-values corrected for {many}"
         )
         wide = max(6, *(len(item.policy) for item in self.levels))
         yield f"{'policy':{wide}}  {'mean ± se':>20}  {'interquartile mean':>30}"
@@ -568,8 +550,7 @@ class PairedComparison:
             middle = f"{item.iqm:.5g} [{item.lower:.5g}, {item.upper:.5g}]"
             least = ">= " if item.certified else ""
             yield (
-                f"{item.policy:{wide}}  "
-                f"{f'{least}{item.mean:.5g} ± {item.se:.2g}':>20}  "
+                f"{item.policy:{wide}}  {f'{least}{item.mean:.5g} ± {item.se:.2g}':>20}  "
                 f"{middle:>30}"
             )
         gave_up = gave_up_sentence({item.policy: item.certified for item in self.levels})
@@ -584,19 +565,14 @@ class PairedComparison:
             interval = f"[{pair.lower:.5g}, {pair.upper:.5g}]"
             open_ = "" if pair.decided else "  undecided"
             yield (
-                f"{name:{wide}}  "
-                f"{f'{pair.difference:+.5g} ± {pair.se:.2g}':>20}  "
-                f"{interval:>26}  "
+                f"{name:{wide}}  {f'{pair.difference:+.5g} ± {pair.se:.2g}':>20}  {interval:>26}  "
                 f"{pair.p:8.2g}{open_}"
             )
         needed = 1 + math.ceil(math.log2(len(self.pairs) / self.alpha))
         if self.replications < needed:
             yield (
-                f"{self.replications} replications cannot decide between "
-                f"{many} at "
-                f"alpha = "
-                f"{self.alpha:g}; "
-                f"{needed} can."
+                f"{self.replications} replications cannot decide between {many} at alpha = "
+                f"{self.alpha:g}; {needed} can."
             )
 
 
@@ -623,10 +599,8 @@ def compared_pairs(
     m, n = table.shape
     if n < 2:
         raise ValueError(
-            f"replications = {n} show no differences between policies; compare "
-            f"needs at "
-            f"least 2, "
-            f"better 20."
+            f"replications = {n} show no differences between policies; compare needs at least 2, "
+            "better 20."
         )
     pairs = list(itertools.combinations(range(m), 2))
     apart = np.array([table[i] - table[j] for i, j in pairs]).reshape(len(pairs), n)
@@ -957,9 +931,7 @@ class Result(ResultByPolicy):
 
     def __repr__(self) -> str:
         return (
-            f"<Result: {', '.join(self.policies)}; "
-            f"{int(self.rounds[-1]):,} "
-            f"rounds, "
+            f"<Result: {', '.join(self.policies)}; {int(self.rounds[-1]):,} rounds, "
             f"{self.replications:,} replications>"
         )
 
@@ -1267,10 +1239,8 @@ def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, JsonObje
     header = read_header(folder)
     if header["kind"] != kind:
         raise ValueError(
-            f"path = {str(folder)!r} holds a result of {header['kind']}, not of "
-            f"{kind}; "
-            f"tr.load "
-            f"reads both."
+            f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load "
+            "reads both."
         )
     check(folder, header)
     return folder, header

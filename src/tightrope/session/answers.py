@@ -113,13 +113,9 @@ class AnsweringSession(SessionParts):
         if shown is None:
             if self._rounds.changing and self._rounds.several:
                 raise ValueError(
-                    f"context is missing: the last decision is not "
-                    f"an open "
-                    f"one of arm "
-                    f"{checks.show(arm)}, "
-                    f"and rounds have "
-                    f"shown different "
-                    "features; pass those the reward belongs to, or use decide and reward."
+                    "context is missing: the last decision is not an open one of arm "
+                    f"{checks.show(arm)}, and rounds have shown different features; pass those "
+                    "the reward belongs to, or use decide and reward."
                 )
             shown = self._checked_round(None, self._rounds.last.eligible, None, past=True)
         seen_context = shown.context
@@ -226,16 +222,12 @@ class AnsweringSession(SessionParts):
         )
         if isinstance(age, timedelta) and not self._timed:
             raise ValueError(
-                f"older_than = {age} is a time, but decisions of this session "
-                f"carry none; "
-                f"give it "
-                f"a window in time."
+                f"older_than = {age} is a time, but decisions of this session carry none; give it "
+                "a window in time."
             )
         if self.default_reward is None:
             raise ValueError(
-                "default_reward is missing, so nothing can expire; give it to "
-                "Session, "
-                "or close "
+                "default_reward is missing, so nothing can expire; give it to Session, or close "
                 "decisions one by one."
             )
         if ids is not None:
@@ -310,11 +302,8 @@ class AnsweringSession(SessionParts):
         entry = self._book.open.get(id) or self._book.closed.get(id)
         if entry is None:
             raise ValueError(
-                f"id = {checks.show(id)} is not a decision of this "
-                f"session, was "
-                f"cancelled, or was "
-                f"closed too long ago "
-                f"to be known."
+                f"id = {checks.show(id)} is not a decision of this session, was cancelled, or was "
+                "closed too long ago to be known."
             )
         decision, answers, how = entry.decision, entry.answers, str(entry.ended)
         if isinstance(answers, dict):
@@ -424,10 +413,8 @@ class AnsweringSession(SessionParts):
         entry = self._book.open.get(id)
         if entry is None or entry.ended is not None:
             raise ValueError(
-                f"id = {checks.show(id)} is not an open decision; it was "
-                f"closed, "
-                f"cancelled or "
-                f"never made."
+                f"id = {checks.show(id)} is not an open decision; it was closed, cancelled or "
+                "never made."
             )
         return entry
 

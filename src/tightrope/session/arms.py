@@ -29,19 +29,15 @@ def describe_arms(
     ]
     if len(arguments) > 1 or (not arguments and dimension is None):
         raise ValueError(
-            f"give exactly one of arms, "
-            f"points and "
-            f"distances; got "
-            f"{', '.join(arguments) or 'none'}. "
-            "dimension=d alone takes any number of candidates with their features at every call."
+            "give exactly one of arms, points and distances; got "
+            f"{', '.join(arguments) or 'none'}. dimension=d alone takes any number of candidates "
+            "with their features at every call."
         )
     T = None if horizon is None else checks.integer("horizon", horizon, least=1)
     if oracle is not None and not callable(oracle):
         raise ValueError(
-            f"oracle = {checks.show(oracle)} is not callable; "
-            f"pass one of "
-            f"tightrope.oracles such "
-            f"as TopK(5), or a function."
+            f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such "
+            "as TopK(5), or a function."
         )
     blocks = getattr(oracle, "blocks", 1)
     if not arguments:
@@ -61,10 +57,8 @@ def describe_arms(
         and checks.entries("arms", arms, "an array of numbers").dtype.kind in "UO"
     ):
         raise ValueError(
-            f"arms = {checks.show(arms)} is no number of arms, no (K, d) "
-            f"features and no "
-            f"list of "
-            f"names."
+            f"arms = {checks.show(arms)} is no number of arms, no (K, d) features and no list of "
+            "names."
         )
     if checks.floats("arms", arms).ndim == 0:
         d = 0 if dimension is None else checks.integer("dimension", dimension, least=1)
@@ -100,10 +94,8 @@ def described_addition(
         raise ValueError("oracle was given, but this session plays single arms; leave it out.")
     if oracle is not None and not callable(oracle):
         raise ValueError(
-            f"oracle = {checks.show(oracle)} is not callable; "
-            f"pass one of "
-            f"tightrope.oracles such "
-            f"as TopK(5), or a function."
+            f"oracle = {checks.show(oracle)} is not callable; pass one of tightrope.oracles such "
+            "as TopK(5), or a function."
         )
     X = None
     if arms.features is not None:
@@ -117,9 +109,7 @@ def described_addition(
     if (names is None) != (called.texts is None) and arms.blocks == 1:
         missing = names is None
         raise ValueError(
-            f"names {'is missing' if missing else 'was given'}, "
-            f"but these "
-            f"arms have "
+            f"names {'is missing' if missing else 'was given'}, but these arms have "
             f"{'names' if missing else 'numbers'}."
         )
     texts = None if names is None else checked_names("names", names)
@@ -129,9 +119,7 @@ def described_addition(
         checks.fits_in_memory("number", max(sizes), 8 * arms.blocks * max(arms.dimension, 1))
     if len(sizes) != 1 or 0 in sizes:
         raise ValueError(
-            "names, features and number must say how many arms are added, "
-            "the same "
-            "number and at "
+            "names, features and number must say how many arms are added, the same number and at "
             "least 1."
         )
     longer = arms._replace(
@@ -146,13 +134,9 @@ def check_features(policy: Policy, arms: Arms) -> None:
     kinds = set(accepts(policy))
     if offers(arms) == ("arms",) and "arms" not in kinds and kinds & {"features", "contexts"}:
         raise ValueError(
-            f"{type(policy).__name__} plays by features, which "
-            f"{arms.number} arms "
-            f"without any do "
-            f"not have; add "
-            f"dimension=d where "
-            f"features "
-            "come with every decide(context), or give them as arms, (K, d)."
+            f"{type(policy).__name__} plays by features, which {arms.number} arms without any do "
+            "not have; add dimension=d where features come with every decide(context), or give "
+            "them as arms, (K, d)."
         )
 
 
@@ -162,10 +146,8 @@ def named_arms(arms: object, names: Iterable[str] | None) -> tuple[object, Itera
     if isinstance(arms, list | tuple) and arms and all(isinstance(item, str) for item in arms):
         if names is not None:
             raise ValueError(
-                f"arms = {checks.show(arms)} are names, and names was "
-                f"given too; "
-                f"leave one of "
-                f"them out."
+                f"arms = {checks.show(arms)} are names, and names was given too; leave one of "
+                "them out."
             )
         return len(arms), arms
     if arms is None and names is not None:
@@ -207,16 +189,11 @@ class Names:
                 return self.numbers[value]
             if self.texts is None:
                 raise ValueError(
-                    f"{argument} = {checks.show(value)} is a name, but these "
-                    f"arms have "
-                    f"numbers "
-                    f"from 0 to "
-                    f"{count - 1} only."
+                    f"{argument} = {checks.show(value)} is a name, but these arms have numbers "
+                    f"from 0 to {count - 1} only."
                 )
             raise ValueError(
-                f"{argument} = {checks.show(value)} is not the "
-                f"name of "
-                f"an arm; "
+                f"{argument} = {checks.show(value)} is not the name of an arm; "
                 f"{nearest(value, self.texts)}"
             )
         return checks.integer(argument, value, least=0, most=count - 1)
@@ -249,18 +226,13 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
     for k, text in enumerate(listed):
         if not isinstance(text, str) or not text:
             raise ValueError(
-                f"{argument}[{k}] = {checks.show(text)} is not text; a name "
-                f"is text "
-                f"that is not "
-                f"empty."
+                f"{argument}[{k}] = {checks.show(text)} is not text; a name is text that is not "
+                "empty."
             )
         if not encodable(text):
             raise ValueError(
-                f"{argument}[{k}] = {checks.show(text)} has characters "
-                f"that are no "
-                f"text (lone "
-                f"surrogates); no "
-                f"file can hold it."
+                f"{argument}[{k}] = {checks.show(text)} has characters that are no text (lone "
+                "surrogates); no file can hold it."
             )
     if len(set(listed)) < len(listed):
         repeated = next(text for k, text in enumerate(listed) if text in listed[:k])

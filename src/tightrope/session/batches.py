@@ -123,10 +123,8 @@ def checked_rounds(
     if contexts is not None and not listing and contexts.ndim not in (2, 3):
         d, rows = session.arms.dimension, "K" if session.catalogue else session.arms.rows
         raise ValueError(
-            f"contexts has shape {contexts.shape}, but must be (n, {d}), or (n, "
-            f"{rows}, "
-            f"{d}) for "
-            f"n rounds."
+            f"contexts has shape {contexts.shape}, but must be (n, {d}), or (n, {rows}, {d}) for "
+            "n rounds."
         )
     listed = None if ids is None else listed_ids(ids)
     stated = None if number is None else checks.integer("number", number, least=1)
@@ -141,18 +139,14 @@ def checked_rounds(
     }
     if not counts:
         raise ValueError(
-            "contexts, ids and number are missing; give one of them, to say "
-            "how many "
-            "decisions "
+            "contexts, ids and number are missing; give one of them, to say how many decisions "
             "are to be made."
         )
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{name} says {count}" for name, count in counts.items())
         raise ValueError(
-            f"contexts, ids and number say how many decisions are to be "
-            f"made, but "
-            f"{sizes}; they "
-            f"must agree."
+            f"contexts, ids and number say how many decisions are to be made, but {sizes}; they "
+            "must agree."
         )
     n = next(iter(counts.values()))
     if n == 0:
@@ -171,10 +165,8 @@ def checked_rounds(
         )  # that is one mask of all pairs
         if each and len(eligible) != n:
             raise ValueError(
-                f"eligible has {len(eligible)} rows, but there are {n} "
-                f"rounds; give a "
-                f"mask for "
-                f"each, or one for all."
+                f"eligible has {len(eligible)} rows, but there are {n} rounds; give a mask for "
+                "each, or one for all."
             )
     return RoundRequests(contexts, eligible, each, listed, n)
 
@@ -231,10 +223,8 @@ def check_new(session: DecidingSession, ids: list[Id]) -> None:
         for i, id in enumerate(ids):
             if id in earlier:
                 raise ValueError(
-                    f"row {i} of ids: {checks.show(id)} is there twice; every "
-                    f"decision "
-                    f"has an id "
-                    f"of its own."
+                    f"row {i} of ids: {checks.show(id)} is there twice; every decision has an id "
+                    "of its own."
                 )
             earlier.add(id)
     book = session._book
@@ -362,9 +352,7 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
         batch = with_propensities(session, batch, one, shown, certain)
     if session._now is not now or one.counts[DECIDED] + 1 != number:
         raise ValueError(
-            "this session was changed while it decided, by what a callback "
-            "did; no "
-            "decision was "
+            "this session was changed while it decided, by what a callback did; no decision was "
             "made."
         )
     open_batch(session, batch, one, met)
@@ -377,21 +365,16 @@ def checked_features(
     rows, d = session.arms.rows, session.arms.dimension
     if contexts.shape[1:] not in ((d,), (rows, d)):
         raise ValueError(
-            f"contexts has shape {contexts.shape}, but must be (n, {d}) that "
-            f"all arms "
-            f"are shown, "
-            f"or (n, {rows}, {d}) "
-            f"of every arm."
+            f"contexts has shape {contexts.shape}, but must be (n, {d}) that all arms are shown, "
+            f"or (n, {rows}, {d}) of every arm."
         )
     features = contexts if is_read_only(contexts) else np.array(contexts, order="C")
     bounds = column_bounds(features.reshape(-1, d))
     if not np.isfinite(bounds).all():
         place = tuple(np.argwhere(~np.isfinite(features))[0].tolist())
         raise ValueError(
-            f"row {place[0]} of contexts: contexts{list(place)} = "
-            f"{features[place]:g} "
-            f"is not a "
-            f"finite number."
+            f"row {place[0]} of contexts: contexts{list(place)} = {features[place]:g} is not a "
+            "finite number."
         )
     return features, bounds
 
@@ -440,11 +423,8 @@ def checked_masks(session: DecidingSession, asked: RoundRequests) -> np.ndarray 
     masks = checks.entries("eligible", asked.masks, f"a bool array of shape ({asked.n}, {K})")
     if masks.dtype != np.bool_ or masks.shape != (asked.n, K):
         raise ValueError(
-            f"eligible has type {masks.dtype} and shape {masks.shape}, but must "
-            f"be bool "
-            f"of shape "
-            f"({asked.n}, {K}), "
-            f"or ({K},)."
+            f"eligible has type {masks.dtype} and shape {masks.shape}, but must be bool of shape "
+            f"({asked.n}, {K}), or ({K},)."
         )
     masks = np.array(masks, order="C")
     if rounds.retired is not None:
@@ -640,11 +620,8 @@ def fresh_rows(
         if id in reward_of:
             if reward_of[id] != value:
                 raise ValueError(
-                    f"row {i} of ids: {checks.show(id)} is there "
-                    f"twice, with "
-                    f"{reward_of[id]:g} "
-                    f"and {value:g}; a "
-                    f"reward is given once."
+                    f"row {i} of ids: {checks.show(id)} is there twice, with {reward_of[id]:g} "
+                    f"and {value:g}; a reward is given once."
                 )
             continue
         reward_of[id] = value
@@ -677,10 +654,8 @@ def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> 
     listed = listed_items("values", values)
     if len(listed) != len(ids):
         raise ValueError(
-            f"values = {checks.show(values)} must have {len(ids)} entries, the "
-            f"rewards "
-            f"of every "
-            f"id's set."
+            f"values = {checks.show(values)} must have {len(ids)} entries, the rewards of every "
+            "id's set."
         )
     known: dict[Id, dict[int, float]] = {}
     for i, (id, value) in enumerate(zip(ids, listed, strict=True)):

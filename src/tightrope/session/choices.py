@@ -223,9 +223,7 @@ class DecidingSession(AnsweringSession):
         """
         if self.arms.oracle is not None:
             raise ValueError(
-                "this session chooses sets; only a choice of single "
-                "arms can be "
-                "made beside "
+                "this session chooses sets; only a choice of single arms can be made beside "
                 "another."
             )
         id = None if id is None else checked_id(id)
@@ -282,10 +280,8 @@ class DecidingSession(AnsweringSession):
             or np.unique(arms).size < arms.size
         ):
             raise ValueError(
-                f"arm = {checks.show(arm)} must be distinct whole numbers "
-                f"from 0 to "
-                f"{count - 1}, "
-                f"the arms of a set."
+                f"arm = {checks.show(arm)} must be distinct whole numbers from 0 to {count - 1}, "
+                "the arms of a set."
             )
         return arms.astype(np.int64)
 
@@ -387,9 +383,7 @@ class DecidingSession(AnsweringSession):
         number = choice.number
         if before is not choice.now or choice.agent.counts[DECIDED] + 1 != number:
             raise ValueError(
-                "this session was changed while it decided, by what a callback "
-                "did; the "
-                "decision "
+                "this session was changed while it decided, by what a callback did; the decision "
                 "was not made."
             )
         if id is None:

@@ -30,10 +30,8 @@ def flatten(state: State, prefix: str = "state") -> dict[str, np.ndarray]:
             flat[path] = np.asarray(value)
             if flat[path].dtype.hasobject:
                 raise ValueError(
-                    f"{path} holds {checks.show(value.flat[0])}, an object of "
-                    f"your own, "
-                    f"which no "
-                    f"session file can hold."
+                    f"{path} holds {checks.show(value.flat[0])}, an object of your own, which no "
+                    "session file can hold."
                 )
     return flat
 
@@ -65,11 +63,8 @@ def restore(
             stored = flat[path]
             if stored.dtype != value.dtype or stored.shape != value.shape:
                 raise ValueError(
-                    f"{path} in the file is {stored.dtype} of shape "
-                    f"{stored.shape}, but "
-                    f"must be "
-                    f"{value.dtype} of "
-                    f"shape {value.shape}."
+                    f"{path} in the file is {stored.dtype} of shape {stored.shape}, but must be "
+                    f"{value.dtype} of shape {value.shape}."
                 )
             check_array(template, name, path, stored, value, policy, arms)
             # of the template's memory layout, class and alignment, by which kernels were compiled
@@ -79,10 +74,8 @@ def restore(
         else:
             if not same_number(flat[path], np.asarray(value)):
                 raise ValueError(
-                    f"{path} = {checks.show(flat[path])} is not the {value!r} "
-                    f"of this "
-                    f"policy and "
-                    f"these arms."
+                    f"{path} = {checks.show(flat[path])} is not the {value!r} of this policy and "
+                    "these arms."
                 )
             values.append(value)
     state = type(template)(*values)
@@ -173,9 +166,7 @@ def build_oracle(plain: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Ora
     }
     if {*parts, *stored} != {field.name for field in dataclasses.fields(cls)}:
         raise ValueError(
-            f"{plain['oracle']} has "
-            f"{sorted({*parts, *stored})}, "
-            f"but takes "
+            f"{plain['oracle']} has {sorted({*parts, *stored})}, but takes "
             f"{[field.name for field in dataclasses.fields(cls)]}."
         )
     return cls(**parts, **stored)

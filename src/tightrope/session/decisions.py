@@ -475,10 +475,8 @@ def reason(event: int, name: object, propensity: Chance) -> str:
         name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
     if event == 3:
         return (
-            f"{name}: no arm is safe, this one risks least; the guarantee "
-            f"does not "
-            f"hold in "
-            f"this round"
+            f"{name}: no arm is safe, this one risks least; the guarantee does not hold in this "
+            "round"
         )
     if event == 2:
         return f"{name}: the baseline is played"

@@ -299,17 +299,13 @@ def unpack_decision(
             isinstance(value, list) == single or (not single and len(value) != len(arms))
         ):
             raise ValueError(
-                f"decision {one.id!r} has names or a propensity "
-                f"{checks.show(value)}, "
-                f"which are "
-                f"not one for each arm."
+                f"decision {one.id!r} has names or a propensity {checks.show(value)}, which are "
+                "not one for each arm."
             )
     if (moment is None) == session._timed:
         raise ValueError(
-            f"decision {one.id!r} has time {moment}, which does not belong "
-            f"to this "
-            f"session's "
-            f"window."
+            f"decision {one.id!r} has time {moment}, which does not belong to this session's "
+            "window."
         )
     answers: Any = (
         None

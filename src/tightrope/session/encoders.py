@@ -42,41 +42,31 @@ def checked_encoder(
         arms is not None and checks.entries("arms", arms, "a number, names or features").ndim > 1
     ):
         raise ValueError(
-            "encoder makes the features that rounds show, but these arms are "
-            "described "
-            "once for "
+            "encoder makes the features that rounds show, but these arms are described once for "
             "all; leave one out."
         )
     if callable(getattr(encoder, "transform_one", None)) and not hasattr(encoder, "transform"):
         raise ValueError(
-            "encoder is a transformer of River; wrap "
-            "it with "
-            "example rows: "
+            "encoder is a transformer of River; wrap it with example rows: "
             "tr.adapters.river.RiverEncoder(encoder, rows)."
         )
     if not callable(getattr(encoder, "transform", None)):
         raise ValueError(
-            f"encoder = {checks.show(encoder)} has no "
-            f"transform; "
-            f"pass what "
-            f"tr.Encoder().fit(table) returned."
+            f"encoder = {checks.show(encoder)} has no transform; pass what "
+            "tr.Encoder().fit(table) returned."
         )
     number = getattr(encoder, "dimension", None)  # unfitted, an Encoder says so
     if not isinstance(number, int):
         if dimension is None:
             raise ValueError(
-                "dimension is missing; with an encoder that does not know its "
-                "own say "
-                "how many "
+                "dimension is missing; with an encoder that does not know its own say how many "
                 "features it makes."
             )
         return dimension
     if dimension is not None and dimension != number:
         raise ValueError(
-            f"dimension = {checks.show(dimension)}, but the encoder makes "
-            f"{number} "
-            f"features; "
-            f"leave dimension out."
+            f"dimension = {checks.show(dimension)}, but the encoder makes {number} features; "
+            "leave dimension out."
         )
     return number
 
@@ -135,9 +125,7 @@ def found_encoder(
     if isinstance(description, str):
         if encoder is None:
             raise ValueError(
-                "encoder is missing; this session was saved with one that a "
-                "file does "
-                "not hold, "
+                "encoder is missing; this session was saved with one that a file does not hold, "
                 "so pass it again."
             )
         return encoder

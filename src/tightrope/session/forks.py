@@ -78,9 +78,7 @@ def shared(one: SessionParts, other: SessionParts) -> Base | None:
     known, or rewards would count twice."""
     if one is other:
         raise ValueError(
-            "other is this session itself, whose rewards would count "
-            "twice; merge "
-            "what other "
+            "other is this session itself, whose rewards would count twice; merge what other "
             "sessions have learned."
         )
     common = known_to(one) & known_to(other)
@@ -97,27 +95,15 @@ def shared(one: SessionParts, other: SessionParts) -> Base | None:
             return base
     if any(base.known <= common for base in bases):
         raise ValueError(
-            "other has rewards that were merged into this session before, "
-            "or it is "
-            "one branch "
-            "with the same seed; "
-            "they would count twice. "
-            "Merge every session once, then fork anew for what comes next; give "
-            "workers "
-            "that load "
-            "one file different seeds."
+            "other has rewards that were merged into this session before, or it is one branch "
+            "with the same seed; they would count twice. Merge every session once, then fork anew "
+            "for what comes next; give workers that load one file different seeds."
         )
     raise ValueError(
-        f"this session and the other share rewards ({one.rounds:,} and "
-        f"{other.rounds:,} "
-        f"in all), "
-        f"and what they had "
-        f"when they parted is "
-        "not known, so that these would count twice. Merge into the session "
-        "that was "
-        "forked, or "
-        "make workers by fork(n) or "
-        "load(path, seed=...), which keep what they began with."
+        f"this session and the other share rewards ({one.rounds:,} and {other.rounds:,} in all), "
+        "and what they had when they parted is not known, so that these would count twice. Merge "
+        "into the session that was forked, or make workers by fork(n) or load(path, seed=...), "
+        "which keep what they began with."
     )
 
 
@@ -155,9 +141,7 @@ def extended(branch: str, part: str) -> str:
     longer = f"{branch}.{part}" if branch else part
     if len(longer) > MOST_BRANCH:
         raise ValueError(
-            "this session is a fork of a fork too many times over; merge into "
-            "the first "
-            "one and "
+            "this session is a fork of a fork too many times over; merge into the first one and "
             "fork that."
         )
     return longer

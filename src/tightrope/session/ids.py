@@ -21,10 +21,8 @@ def checked_id(value: object) -> Id:
         id = str(value)
         if not encodable(id):
             raise ValueError(
-                f"id = {checks.show(value)} has characters that are no "
-                f"text (lone "
-                f"surrogates), "
-                f"which no file can hold."
+                f"id = {checks.show(value)} has characters that are no text (lone surrogates), "
+                "which no file can hold."
             )
         return id
     try:
@@ -38,11 +36,8 @@ def checked_id(value: object) -> Id:
         ) from None
     if abs(number) >= MOST_ID:
         raise ValueError(
-            f"id has "
-            f"{len(str(number)) if abs(number) < 10**4000 else 'thousands of'} "
-            f"digits; a "
-            f"number has at most "
-            f"18, else give text."
+            f"id has {len(str(number)) if abs(number) < 10**4000 else 'thousands of'} digits; a "
+            "number has at most 18, else give text."
         )
     return number
 
@@ -58,8 +53,6 @@ def encodable(text: str) -> bool:
 def refuse_automatic(id: Id) -> None:
     if isinstance(id, str) and id.startswith(AUTOMATIC):
         raise ValueError(
-            f"id = {checks.show(id)} begins with {AUTOMATIC}, as the ids "
-            f"do that a "
-            f"session makes "
-            f"itself; choose another."
+            f"id = {checks.show(id)} begins with {AUTOMATIC}, as the ids do that a session makes "
+            "itself; choose another."
         )

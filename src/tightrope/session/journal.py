@@ -114,24 +114,18 @@ class Journal:
         there = self.path.exists()
         if session is None and not there:
             raise ValueError(
-                f"path = {str(self.path)!r} does not exist; to begin a journal "
-                f"pass the "
-                f"session "
-                f"too."
+                f"path = {str(self.path)!r} does not exist; to begin a journal pass the session "
+                "too."
             )
         if session is not None and not isinstance(session, Session):
             raise ValueError(
-                f"session = {checks.show(session)} is not a "
-                f"session; pass "
-                f"tr.Session(policy, "
-                f"arms=..)."
+                f"session = {checks.show(session)} is not a session; pass tr.Session(policy, "
+                "arms=..)."
             )
         if session is not None and there:
             raise ValueError(
-                f"path = {str(self.path)!r} is there already; to go on with "
-                f"it leave "
-                f"session out, "
-                f"or choose another path."
+                f"path = {str(self.path)!r} is there already; to go on with it leave session out, "
+                "or choose another path."
             )
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(
@@ -252,12 +246,9 @@ class Journal:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
-            f"a journal has no {name}; it has decide and reward by id, "
-            f"cancel, close, "
-            f"expire, "
-            f"add_arms, retire, "
-            f"restore and checkpoint. "
-            "What changes nothing, such as explain, is asked of journal.session."
+            f"a journal has no {name}; it has decide and reward by id, cancel, close, expire, "
+            "add_arms, retire, restore and checkpoint. What changes nothing, such as explain, is "
+            "asked of journal.session."
         )
 
     def __enter__(self) -> Self:
@@ -275,9 +266,7 @@ class Journal:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a journal is the one writer of its file and cannot be "
-            "copied or "
-            "pickled; copy "
+            "a journal is the one writer of its file and cannot be copied or pickled; copy "
             "journal.session."
         )
 
@@ -299,10 +288,8 @@ class Journal:
             )
         if self._counts() != self._seen:
             raise ValueError(
-                f"the session of {str(self.path)!r} was changed past its "
-                f"journal; open "
-                f"it again: "
-                f"tr.Journal(path)."
+                f"the session of {str(self.path)!r} was changed past its journal; open it again: "
+                "tr.Journal(path)."
             )
         self._broken = "was interrupted in a call, so that its session may be ahead of its file"
         self._clock.moment = max(time.time(), self._clock.moment)
@@ -344,10 +331,8 @@ def lock(file: int, path: pathlib.Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ValueError(
-            f"path = {str(path)!r} is written to by another journal; give every "
-            f"process a "
-            f"file of "
-            f"its own."
+            f"path = {str(path)!r} is written to by another journal; give every process a file of "
+            "its own."
         ) from None
 
 
@@ -448,12 +433,9 @@ def session_at_end(
             replay(session, entry)
         except ValueError as error:
             raise ValueError(
-                f"path = {str(path)!r}, entry {number} since the last "
-                f"checkpoint, cannot "
-                f"be made "
-                f"again ({error}) by "
-                f"tightrope {version()}; "
-                f"the journal was begun by {lines[0].get('version', 'another')}."
+                f"path = {str(path)!r}, entry {number} since the last checkpoint, cannot be made "
+                f"again ({error}) by tightrope {version()}; the journal was begun by "
+                f"{lines[0].get('version', 'another')}."
             ) from error
     return session, end
 

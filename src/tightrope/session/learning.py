@@ -200,12 +200,8 @@ def _open_files(dataset: object) -> InFiles:
         if isinstance(table, InFiles):
             return table
     raise ValueError(
-        f"dataset = {checks.show(dataset)} is not a Parquet file, a folder of "
-        f"them or a "
-        f"pyarrow "
-        f"data set; for a "
-        f"table in memory use "
-        "Session.learn."
+        f"dataset = {checks.show(dataset)} is not a Parquet file, a folder of them or a pyarrow "
+        "data set; for a table in memory use Session.learn."
     )
 
 

@@ -116,17 +116,13 @@ class SessionParts:
         self.window = checked_window(window)
         if self.window is not None and self.default_reward is None:
             raise ValueError(
-                f"window = {self.window} closes decisions with default_reward, "
-                f"which is "
-                f"missing; "
-                f"give one, such as 0.0."
+                f"window = {self.window} closes decisions with default_reward, which is missing; "
+                "give one, such as 0.0."
             )
         if not callable(clock):
             raise ValueError(
-                f"clock = {checks.show(clock)} is not a function that returns "
-                f"seconds "
-                f"since 1970, "
-                f"as time.time does."
+                f"clock = {checks.show(clock)} is not a function that returns seconds since 1970, "
+                "as time.time does."
             )
         self.clock, self._timed = clock, isinstance(self.window, timedelta)
         self.apply = ORDERS[checks.choice("apply", apply, ORDERS)]
@@ -139,10 +135,8 @@ class SessionParts:
         )
         if self.draws is not None and not self.measured:
             raise ValueError(
-                f"draws = {self.draws} stand behind propensities, but "
-                f"measured=False "
-                f"asks for "
-                f"none; leave one out."
+                f"draws = {self.draws} stand behind propensities, but measured=False asks for "
+                "none; leave one out."
             )
         self.seed = checks.seed(seed)
         self._audit = streams.stream(self.seed, 0, streams.AUDIT)
@@ -261,10 +255,8 @@ class SessionParts:
         if not self._stops:
             name = type(self.policy).__name__
             raise ValueError(
-                f"{name} minimises regret and never stops; use LinGapE or "
-                f"another "
-                f"identification "
-                f"policy."
+                f"{name} minimises regret and never stops; use LinGapE or another identification "
+                "policy."
             )
 
     def _checked_round(
@@ -293,10 +285,8 @@ class SessionParts:
             return checks.real("clock()", moment)
         except ValueError:
             raise ValueError(
-                f"clock() = {checks.show(moment)} is not a finite number of "
-                f"seconds "
-                f"since 1970, "
-                f"as time.time() gives."
+                f"clock() = {checks.show(moment)} is not a finite number of seconds since 1970, "
+                "as time.time() gives."
             ) from None
 
     def _agent_for(self, context: Context, common: bool = False) -> Agent:
@@ -317,16 +307,9 @@ class SessionParts:
                 return self._agent_of(apart)
             if not same_form(apart, self.state):
                 raise ValueError(
-                    "context shows all arms the same row, but this session "
-                    "has one "
-                    "regression for "
-                    "all of them, so "
-                    "that nothing tells them "
-                    "apart; start a new session with shared=False, or with one "
-                    "row for "
-                    "all arms, "
-                    "(d,), from the "
-                    "first round on."
+                    "context shows all arms the same row, but this session has one regression for "
+                    "all of them, so that nothing tells them apart; start a new session with "
+                    "shared=False, or with one row for all arms, (d,), from the first round on."
                 )
             return self._agent
         return (
@@ -349,10 +332,8 @@ class SessionParts:
             or (context.eligible is not None and not context.eligible[arms].all())
         ):
             raise ValueError(
-                f"{who} arm {checks.show(action)}, but arms are 0 to "
-                f"{number - 1} and "
-                f"must be "
-                f"eligible."
+                f"{who} arm {checks.show(action)}, but arms are 0 to {number - 1} and must be "
+                "eligible."
             )
 
     def _within(self, reward: float) -> bool:
@@ -382,22 +363,16 @@ class SessionParts:
         called = self._rounds.names
         if isinstance(arm, str) and arm not in called and self._book.decision_of(arm) is not None:
             raise ValueError(
-                f"arm = {checks.show(arm)} is the id of a decision, not an "
-                f"arm; tell "
-                f"its reward "
-                f"by reward(id, value)."
+                f"arm = {checks.show(arm)} is the id of a decision, not an arm; tell its reward "
+                "by reward(id, value)."
             )
         if self.arms.oracle is None:
             if self.catalogue and isinstance(arm, str):
                 entry = self._book.latest(self.decided)
                 if entry is None or entry.decision.name != arm:
                     raise ValueError(
-                        f"arm = {checks.show(arm)} is not the candidate of "
-                        f"the last "
-                        f"decision, or "
-                        f"that is not open; "
-                        f"give its number in "
-                        "context, the features of its round."
+                        f"arm = {checks.show(arm)} is not the candidate of the last decision, or "
+                        "that is not open; give its number in context, the features of its round."
                     )
                 return int(entry.action), self._checked_value("reward", reward)
             return called.number("arm", arm, count), self._checked_value("reward", reward)
@@ -465,16 +440,12 @@ def admitted(policy: Policy, state: State) -> bool:
 def _checked_names(names: Iterable[str], arms: Arms, catalogue: bool) -> tuple[str, ...]:
     if catalogue:
         raise ValueError(
-            "names was given, but a catalogue (dimension without arms) "
-            "takes names "
-            "with every "
+            "names was given, but a catalogue (dimension without arms) takes names with every "
             "call of decide."
         )
     if arms.blocks > 1:
         raise ValueError(
-            "names was given, but arms of this oracle are pairs (row * "
-            "blocks + "
-            "block), which "
+            "names was given, but arms of this oracle are pairs (row * blocks + block), which "
             "have numbers only."
         )
     return checked_names("names", names, arms.number)

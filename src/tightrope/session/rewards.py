@@ -15,11 +15,8 @@ def rewards_by_arm(
         values = checks.floats("reward", value).reshape(-1)
         if values.size != len(arms):
             raise ValueError(
-                f"reward has {values.size} entries, but decision "
-                f"{decision.id!r} has "
-                f"{len(arms)} "
-                f"arms; "
-                "for a part of them give {arm: reward}."
+                f"reward has {values.size} entries, but decision {decision.id!r} has {len(arms)} "
+                "arms; for a part of them give {arm: reward}."
             )
         value = dict(zip(arms, values.tolist(), strict=True))
     by_name = dict(zip(decision.name, arms, strict=True))
@@ -28,9 +25,7 @@ def rewards_by_arm(
         arm = by_name.get(key) if isinstance(key, str) else checks.integer("arm", key)
         if arm is None or arm not in arms:
             raise ValueError(
-                f"arm = {checks.show(key)} is not in decision "
-                f"{decision.id!r}, "
-                f"which has "
+                f"arm = {checks.show(key)} is not in decision {decision.id!r}, which has "
                 f"{checks.show(decision.name)}."
             )
         rewards[arm] = checked(
@@ -47,10 +42,8 @@ def check_equal(
     for arm, value in rewards.items():
         if arm in answers and answers[arm] != value:
             raise ValueError(
-                f"decision {decision.id!r} was {how} with {answers[arm]:g} "
-                f"for arm "
-                f"{arm}; a "
-                f"reward is given once."
+                f"decision {decision.id!r} was {how} with {answers[arm]:g} for arm {arm}; a "
+                "reward is given once."
             )
         if arm not in answers and how == "closed":
             refuse(decision, None, how)
@@ -59,8 +52,6 @@ def check_equal(
 def refuse(decision: Decision, answer: float | None, how: str) -> NoReturn:
     answer_text = "without a reward" if answer is None else f"with {answer:g}"
     raise ValueError(
-        f"decision {decision.id!r} was {how} {answer_text}; a reward is "
-        f"given once, "
-        f"while the "
-        f"decision is open."
+        f"decision {decision.id!r} was {how} {answer_text}; a reward is given once, while the "
+        "decision is open."
     )

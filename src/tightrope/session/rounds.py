@@ -101,9 +101,7 @@ class Rounds:
             )
         if names is not None and not self.catalogue:
             raise ValueError(
-                "names was given, but only a catalogue (dimension without "
-                "arms) takes "
-                "names with "
+                "names was given, but only a catalogue (dimension without arms) takes names with "
                 "every call."
             )
         if self.catalogue and isinstance(context, Mapping):
@@ -178,16 +176,12 @@ class Rounds:
                 else ""
             )
             raise ValueError(
-                f"context was given, but {name} does not take features that "
-                f"change in a "
-                f"session "
+                f"context was given, but {name} does not take features that change in a session "
                 f"with fixed arms{remedy}."
             )
         if begun:
             raise ValueError(
-                "context was given, but this session has learned with fixed "
-                "arms; start "
-                "it with "
+                "context was given, but this session has learned with fixed arms; start it with "
                 "dimension=d instead."
             )
 
@@ -306,9 +300,7 @@ class Rounds:
         k = int(apart.argmin())
         if apart[k] > 1e-9 * max(float(np.ptp(points)), np.abs(wanted).max()):
             raise ValueError(
-                f"point = {checks.show(point)} is no point of this "
-                f"session; the "
-                f"nearest is "
+                f"point = {checks.show(point)} is no point of this session; the nearest is "
                 f"{checks.show(points[k].tolist())}, arm {k}."
             )
         return k

@@ -359,27 +359,19 @@ class Session(DecidingSession):
         mine, its = (label(one.policy) for one in (self, other))
         if mine != its:
             raise ValueError(
-                f"other has the policy {its}, but this session has {mine}; "
-                f"only equal "
-                f"policies "
-                f"learn the same sums."
+                f"other has the policy {its}, but this session has {mine}; only equal policies "
+                "learn the same sums."
             )
         if not self._rounds.same_arms(other._rounds):
             raise ValueError(
-                "other has other arms, features or names than this session; "
-                "what they "
-                "learned is "
+                "other has other arms, features or names than this session; what they learned is "
                 "not about the same things."
             )
         if not same_form(self.state, other.state):
             here, there = regressions_in(self.state), regressions_in(other.state)
             raise ValueError(
-                f"other has {there}, but this session has {here}: one was "
-                f"shown a row "
-                f"for every "
-                f"arm, (K, d), and "
-                f"the other one row for "
-                "all of them, (d,); show both the same."
+                f"other has {there}, but this session has {here}: one was shown a row for every "
+                "arm, (K, d), and the other one row for all of them, (d,); show both the same."
             )
         base = shared(self, other)
         if other.waiting:
@@ -425,9 +417,7 @@ class Session(DecidingSession):
         seed = self.seed if seed is None else checks.seed(seed)
         if self.waiting and commit.answers(self.policy):
             counts = (
-                f"{self.waiting} decisions are open, "
-                f"on whose "
-                f"rewards "
+                f"{self.waiting} decisions are open, on whose rewards "
                 f"{type(self.policy).__name__} counts"
             )
             raise ValueError(f"{counts}; answer, close or cancel them before fork.")
@@ -692,9 +682,7 @@ class Session(DecidingSession):
         """
         if self.arms.oracle is not None:
             raise ValueError(
-                "this session chooses sets, whose chances are not those "
-                "of single "
-                "arms; see "
+                "this session chooses sets, whose chances are not those of single arms; see "
                 "Decision.propensity."
             )
         round, _, common = self._checked_round(context, eligible, None, encoded=encoded)

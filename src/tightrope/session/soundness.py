@@ -23,10 +23,8 @@ def policy_of(state: State, name: str, policy: Policy) -> Policy:
     inner = getattr(policy, kind.parameter, None)
     if not is_policy(inner):
         raise ValueError(
-            f"{name} is declared as the state of {label(policy)}'s "
-            f"{kind.parameter!r}, "
-            f"which is "
-            f"no policy inside it."
+            f"{name} is declared as the state of {label(policy)}'s {kind.parameter!r}, which is "
+            "no policy inside it."
         )
     return inner
 
@@ -63,10 +61,8 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
         pulls: Any = getattr(state, kind.rewards, None)
         if np.shape(pulls) != np.shape(sums):
             raise ValueError(
-                f"{prefix}.{name} is declared as sums of rewards, but "
-                f"no field "
-                f"{kind.rewards} of "
-                f"its shape counts them."
+                f"{prefix}.{name} is declared as sums of rewards, but no field {kind.rewards} of "
+                "its shape counts them."
             )
         low, high = reward_range(policy)
         slack = ROUNDING * (1.0 + pulls)
@@ -80,10 +76,8 @@ def check_rewards(state: State, prefix: str, policy: Policy) -> None:
             )
         if not ((sums >= below - slack) & (sums <= above + slack)).all():
             raise ValueError(
-                f"{prefix}.{name} is outside what the policy's rewards, from "
-                f"{low:g} to "
-                f"{high:g}, "
-                f"can add up to."
+                f"{prefix}.{name} is outside what the policy's rewards, from {low:g} to {high:g}, "
+                "can add up to."
             )
 
 
@@ -119,9 +113,7 @@ def _limit(path: str, limit: Limit, policy: Policy, arms: Arms) -> float:
         return float(limit(policy, arms))
     except AttributeError as error:
         raise ValueError(
-            f"{path} cannot be checked for {label(policy)}: {error}. The "
-            f"state of a "
-            f"policy inside "
-            f"another is declared as "
-            "Annotated[Any, StateOf('inner')], with the name of the parameter that holds it."
+            f"{path} cannot be checked for {label(policy)}: {error}. The state of a policy inside "
+            "another is declared as Annotated[Any, StateOf('inner')], with the name of the "
+            "parameter that holds it."
         ) from None

@@ -149,9 +149,7 @@ def read_past(session: SessionParts, data: PastData | None, arrays: dict[str, np
         if data.base is not None:
             if not 0 < data.base.rounds <= session.rounds:
                 raise ValueError(
-                    f"the file's base has {data.base.rounds} rewards, "
-                    f"but the "
-                    f"session has "
+                    f"the file's base has {data.base.rounds} rewards, but the session has "
                     f"{session.rounds}."
                 )
             state = restored(session.policy, arms, arrays, arms, "base")
@@ -199,11 +197,8 @@ def from_bytes(
     """The session of a file's bytes; `called` begins the sentences about it."""
     if data.startswith(b"PK"):
         raise ValueError(
-            f"{called} is not a session file of format {FORMAT}; it may have an "
-            f"earlier "
-            f"format, "
-            f"which this version "
-            f"does not read."
+            f"{called} is not a session file of format {FORMAT}; it may have an earlier format, "
+            "which this version does not read."
         )
     try:
         document, arrays = files.read_arrays(data)
@@ -220,9 +215,7 @@ def from_bytes(
     )
     if origin.format != FORMAT or isinstance(origin.format, bool):
         raise ValueError(
-            f"{called} has format {checks.show(origin.format)}, "
-            f"but this "
-            f"version reads "
+            f"{called} has format {checks.show(origin.format)}, but this version reads "
             f"{FORMAT}.{by}"
         )
     try:
@@ -259,17 +252,13 @@ def build(
         oracle = build_oracle(parts.oracle, arrays)
     if oracle is not None and not same_oracle(oracle, parts.oracle, arrays):
         raise ValueError(
-            f"oracle = {checks.show(oracle)}, but this session was "
-            f"saved with "
-            f"{parts.oracle}; "
-            f"pass the same again."
+            f"oracle = {checks.show(oracle)}, but this session was saved with {parts.oracle}; "
+            "pass the same again."
         )
     if oracle is None and parts.oracle is not None:
         raise ValueError(
-            f"oracle is missing; this session was saved with {parts.oracle}, a "
-            f"function "
-            f"of your "
-            f"own, so pass it again."
+            f"oracle is missing; this session was saved with {parts.oracle}, a function of your "
+            "own, so pass it again."
         )
     if policy is not None and not is_policy(policy):
         raise ValueError(
@@ -307,10 +296,8 @@ def build(
     session._audit = streams.unpack(parts.audit)
     if not hasattr(session._audit.bit_generator, "advance"):
         raise ValueError(
-            f"audit is {parts.audit['bit_generator']}, which cannot "
-            f"jump ahead; "
-            f"sessions write "
-            f"PCG64."
+            f"audit is {parts.audit['bit_generator']}, which cannot jump ahead; sessions write "
+            "PCG64."
         )
     session._book, last = unpack_book(session, parts.book, arrays)
     session._stand(session._agent, session._rounds.changed(last=last))
@@ -340,10 +327,8 @@ def within(data: dict[str, object], depth: int) -> dict[str, object]:
         if isinstance(item, dict):
             if depth == 0:
                 raise ValueError(
-                    f"the file's policy holds policies inside policies "
-                    f"more than "
-                    f"{MOST_NESTED} "
-                    f"deep."
+                    f"the file's policy holds policies inside policies more than {MOST_NESTED} "
+                    "deep."
                 )
             within(item, depth - 1)
     return data
@@ -368,9 +353,7 @@ def check_sizes(policy: Policy, parts: Header, arrays: dict[str, np.ndarray], si
     for name, shape in shapes.items():
         if f"arms.{name}" in arrays and arrays[f"arms.{name}"].shape != shape:
             raise ValueError(
-                f"arms.{name} has shape {arrays[f'arms.{name}'].shape}, but "
-                f"the header "
-                f"asks for "
+                f"arms.{name} has shape {arrays[f'arms.{name}'].shape}, but the header asks for "
                 f"{shape}."
             )
     if "arms.points" in arrays and (
@@ -383,10 +366,8 @@ def check_sizes(policy: Policy, parts: Header, arrays: dict[str, np.ndarray], si
         {"features", "contexts", "sets"} & set(kinds) and d * d * a.blocks > most
     ):
         raise ValueError(
-            f"the header asks for {K} arms of dimension {d}, which a file "
-            f"of {size} "
-            f"bytes does "
-            f"not hold."
+            f"the header asks for {K} arms of dimension {d}, which a file of {size} bytes does "
+            "not hold."
         )
     if (
         d and not type(policy).TRAITS.stops and 3 * K * d * d > most and parts.oracle is None
@@ -396,10 +377,8 @@ def check_sizes(policy: Policy, parts: Header, arrays: dict[str, np.ndarray], si
         )
         if needed is not None and needed > size:
             raise ValueError(
-                f"the header asks for {K} arms of dimension {d}, whose "
-                f"state a file "
-                f"of {size} "
-                f"bytes does not hold."
+                f"the header asks for {K} arms of dimension {d}, whose state a file of {size} "
+                "bytes does not hold."
             )
     few = d + 7
     if type(policy).TRAITS.stops and features is not None and few < K:

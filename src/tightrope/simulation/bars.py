@@ -39,10 +39,8 @@ def words(task: Task) -> str:
     if not done:
         return f"starting, {seconds:.0f} s"
     return (
-        f"{done / most:.0%}, "
-        f"{done / seconds:,.0f} "
-        f"{unit}/s, "
-        f"{(most - done) * seconds / done:.0f} s left"
+        f"{done / most:.0%}, {done / seconds:,.0f} {unit}/s, {(most - done) * seconds / done:.0f} "
+        "s left"
     )
 
 

@@ -12,10 +12,8 @@ try:
     import distributed
 except ImportError as error:
     raise ValueError(
-        f"engine = 'dask' needs the extra tightrope[dask] ({error}); install it "
-        f"with pip "
-        f"install "
-        f"'tightrope[dask]'."
+        f"engine = 'dask' needs the extra tightrope[dask] ({error}); install it with pip install "
+        "'tightrope[dask]'."
     ) from None
 
 DEATHS = 30  # of workers around one chunk before the scheduler gives it up

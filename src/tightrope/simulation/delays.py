@@ -117,10 +117,8 @@ class ByReward(Delay):
 def as_delay(value: object) -> Delay | None:
     if value is not None and not isinstance(value, Delay):
         raise ValueError(
-            f"delay = {checks.show(value)} is not a delay; pass "
-            f"None or one "
-            f"such as "
-            f"delays.Fixed(100)."
+            f"delay = {checks.show(value)} is not a delay; pass None or one such as "
+            "delays.Fixed(100)."
         )
     return value
 

@@ -51,18 +51,13 @@ def number_of_workers(engine: Engine, workers: int | None, address: str | None) 
     checks.choice("engine", engine, ENGINES)
     if address is not None and engine not in CLUSTERS:
         raise ValueError(
-            f"address = {address!r} is of a cluster, but engine = "
-            f"{engine!r} works "
-            f"on this "
-            f"machine; use 'dask' "
-            f"or 'ray'."
+            f"address = {address!r} is of a cluster, but engine = {engine!r} works on this "
+            "machine; use 'dask' or 'ray'."
         )
     if address is not None and workers is not None:
         raise ValueError(
-            f"workers = {workers} has no meaning with address = {address!r}: a "
-            f"running "
-            f"cluster "
-            f"has its own; leave it out."
+            f"workers = {workers} has no meaning with address = {address!r}: a running cluster "
+            "has its own; leave it out."
         )
     return (
         checks.integer("workers", workers, least=1) if workers is not None else os.cpu_count() or 1

@@ -105,20 +105,16 @@ def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
     for item in problems:
         if not describe.answers(item):
             raise ValueError(
-                f"problem = {checks.show(item)} is not a problem; "
-                f"pass one "
-                f"such as "
-                f"problems.Bernoulli([0.3, 0.6])."
+                f"problem = {checks.show(item)} is not a problem; pass one such as "
+                "problems.Bernoulli([0.3, 0.6])."
             )
     if len({type(item) for item in problems}) > 1:
         raise ValueError("problem is a list of different kinds; all of them must be of one class.")
     numbers = {describe(item).number for item in problems}
     if len(numbers) > 1:
         raise ValueError(
-            f"problem is a list with {min(numbers)} to {max(numbers)} arms; all "
-            f"of them "
-            f"must have "
-            f"as many."
+            f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have "
+            "as many."
         )
     return problems
 
@@ -142,11 +138,8 @@ def as_policies(
         raise ValueError(f"policies[{k}] = {called} is a class; pass an instance: {called}().")
     if not isinstance(policies, Mapping) or not policies:
         forms = (
-            "a policy, a list of policies such as [UCB(), KLUCB()], nor a "
-            "dict of "
-            "names and "
-            "policies such as "
-            "{'UCB': UCB()}"
+            "a policy, a list of policies such as [UCB(), KLUCB()], nor a dict of names and "
+            "policies such as {'UCB': UCB()}"
         )
         raise ValueError(f"policies = {checks.show(policies)} is neither {forms}.")
     chosen = {}
@@ -193,10 +186,8 @@ def _by_class(policies: Sequence[Policy]) -> dict[str, Policy]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(
-                f"policies has {name} twice; give a dict with a name for each, "
-                f"such as "
-                f"{{'first': "
-                f"UCB(), 'second': UCB()}}."
+                f"policies has {name} twice; give a dict with a name for each, such as {{'first': "
+                "UCB(), 'second': UCB()}."
             )
     return dict(zip(names, policies, strict=True))
 
@@ -214,11 +205,8 @@ def as_monitors(
     by_name = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
     if by_name.keys() != set(names):
         raise ValueError(
-            f"monitor has {', '.join(map(checks.show, by_name))}, but must "
-            f"have the "
-            f"names of the "
-            f"policies, "
-            f"{', '.join(names)}."
+            f"monitor has {', '.join(map(checks.show, by_name))}, but must have the names of the "
+            f"policies, {', '.join(names)}."
         )
     monitors = {
         name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers)
@@ -229,10 +217,8 @@ def as_monitors(
     ):
         if not begin.answers(item):
             raise ValueError(
-                f"monitor = {checks.show(item)} is not a monitor; "
-                f"pass one "
-                f"such as "
-                f"Budget(baseline=0)."
+                f"monitor = {checks.show(item)} is not a monitor; pass one such as "
+                "Budget(baseline=0)."
             )
     for per_problem in monitors.values():
         for item, problem in zip(per_problem.items, problems, strict=False):
@@ -733,10 +719,8 @@ def to_horizon(
             raise ValueError(sentence(broken, run.policy, run.problem, run.arms)) from None
         if isinstance(pending, PendingRewards) and pending.counts[0]["lost"]:
             raise RuntimeError(
-                f"delay had more than {pending.heap.size} rewards open at "
-                f"once, its "
-                f"`longest`; "
-                f"run it with another seed."
+                f"delay had more than {pending.heap.size} rewards open at once, its `longest`; "
+                "run it with another seed."
             )
         return last
 

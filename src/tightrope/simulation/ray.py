@@ -17,10 +17,8 @@ try:
     import ray
 except ImportError as error:
     raise ValueError(
-        f"engine = 'ray' needs the extra tightrope[ray] ({error}); install it "
-        f"with pip "
-        f"install "
-        f"'tightrope[ray]'."
+        f"engine = 'ray' needs the extra tightrope[ray] ({error}); install it with pip install "
+        "'tightrope[ray]'."
     ) from None
 
 T = TypeVar("T")
@@ -94,9 +92,6 @@ def _refuse_second(what: str) -> None:
     if ray.is_initialized():
         here = ray.get_runtime_context().gcs_address
         raise ValueError(
-            f"engine = 'ray': this process is connected to {here!r}, so "
-            f"no other "
-            f"cluster can be "
-            f"{what}; pass "
-            f"address = {here!r}."
+            f"engine = 'ray': this process is connected to {here!r}, so no other cluster can be "
+            f"{what}; pass address = {here!r}."
         )

@@ -63,9 +63,7 @@ def showing(
         yield progress
     else:
         raise ValueError(
-            f"progress = {checks.show(progress)} is not True, False or a "
-            f"function of "
-            f"({unit} "
+            f"progress = {checks.show(progress)} is not True, False or a function of ({unit} "
             f"done, {unit} in all)."
         )
 
@@ -212,12 +210,9 @@ def run_experiment(
             chunks.cancel()
     if left and outcome.complete:
         raise RuntimeError(
-            f"{len(left)} of {len(plan.chunks)} chunks were stopped from "
-            f"outside, by a "
-            f"run that "
-            f"shares the workers; "
-            f"run again"
-            f"{'' if store is None else ', finished chunks are kept in out'}."
+            f"{len(left)} of {len(plan.chunks)} chunks were stopped from outside, by a run that "
+            "shares the workers; run "
+            f"again{'' if store is None else ', finished chunks are kept in out'}."
         )
     outcome.settle()
     return outcome
@@ -245,10 +240,8 @@ def _stored_rows(store: Store | None, chunk: Chunk) -> Rows:
             break
         time.sleep(0.2)
     raise OSError(
-        f"A worker finished a chunk of {chunk.name!r} but its file cannot be "
-        f"read; run "
-        f"again to "
-        f"compute it anew."
+        f"A worker finished a chunk of {chunk.name!r} but its file cannot be read; run again to "
+        "compute it anew."
     )
 
 
@@ -419,14 +412,7 @@ class Chunks:
                 raise
             assert self.packed is not None
             raise ChildProcessError(
-                f"engine = {self.packed.engine!r}: a worker process ended "
-                f"before its "
-                f"chunk was "
-                f"done (memory, or a "
-                f"script without "
-                "`if __name__ == '__main__':`). Finished chunks are kept in "
-                "out, if it "
-                "was given; "
-                "engine = 'threads' "
-                "needs no workers."
+                f"engine = {self.packed.engine!r}: a worker process ended before its chunk was "
+                "done (memory, or a script without `if __name__ == '__main__':`). Finished chunks "
+                "are kept in out, if it was given; engine = 'threads' needs no workers."
             ) from None

@@ -135,17 +135,10 @@ def _check_regret(regret: np.ndarray, rounds: np.ndarray, name: str, problem: Pr
     wrong = np.flatnonzero(~np.isfinite(regret) | (regret < -ROUNDING * largest * rounds))
     if wrong.size:
         raise ValueError(
-            f"regret of {name!r} is {regret[wrong[0]]:.6g} after "
-            f"{rounds[wrong[0]]} "
-            f"rounds, but "
-            f"must be a finite "
-            f"number from 0: "
-            f"{type(problem).__name__} measures it against what is not the "
-            f"best. An "
-            f"oracle must "
-            f"answer with the set "
-            f"of largest total "
-            "score, and a problem's regret must be that of its best action."
+            f"regret of {name!r} is {regret[wrong[0]]:.6g} after {rounds[wrong[0]]} rounds, but "
+            f"must be a finite number from 0: {type(problem).__name__} measures it against what "
+            "is not the best. An oracle must answer with the set of largest total score, and a "
+            "problem's regret must be that of its best action."
         )
 
 
@@ -232,11 +225,8 @@ def simulate(
     chosen = as_policies(policies, problems, horizon)
     if until is not None and replications is not None:
         raise ValueError(
-            f"replications = {checks.show(replications)} and until were "
-            f"both given; "
-            f"until finds "
-            f"their number, so "
-            f"leave one out."
+            f"replications = {checks.show(replications)} and until were both given; until finds "
+            "their number, so leave one out."
         )
     count = (
         checks.integer("replications", 1 if replications is None else replications, least=1)
@@ -326,10 +316,8 @@ def simulate(
 def _most(until: object, policies: Mapping[str, PerProblem[Policy]]) -> int:
     if not isinstance(until, stopping.Ranking):
         raise ValueError(
-            f"until = {checks.show(until)} is not a "
-            f"rule; pass "
-            f"stopping.Ranking(alpha=0.05, "
-            f"least=10, most=1000)."
+            f"until = {checks.show(until)} is not a rule; pass stopping.Ranking(alpha=0.05, "
+            "least=10, most=1000)."
         )
     if len(policies) < 2:
         raise ValueError(
@@ -381,9 +369,7 @@ def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
     rounds = checks.vector("checkpoints", checkpoints, least=1, most=horizon)
     if (np.diff(rounds) <= 0).any() or (rounds != np.round(rounds)).any():
         raise ValueError(
-            f"checkpoints = {checks.show(rounds)} must be increasing "
-            f"whole rounds "
-            f"from 1 to "
+            f"checkpoints = {checks.show(rounds)} must be increasing whole rounds from 1 to "
             f"{horizon}."
         )
     return rounds.astype(np.int64)
@@ -526,10 +512,8 @@ def identify(
         instance = item[0]
         if not type(instance).TRAITS.stops:
             raise ValueError(
-                f"policies[{name!r}] = {type(instance).__name__} never "
-                f"stops; use "
-                f"simulate, or an "
-                f"identification policy."
+                f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an "
+                "identification policy."
             )
         check_question(instance, describe(problems[0]))
     replications = checks.integer("replications", replications, least=1)
@@ -763,11 +747,8 @@ def _linear(arms: ArrayLike, means: np.ndarray) -> tuple[np.ndarray, Problem]:
     off = float(np.abs(X @ theta - means).max())
     if off > LINEAR:
         raise ValueError(
-            f"means are not a linear function of arms: the nearest one "
-            f"misses them "
-            f"by up to "
-            f"{off:.3g}; leave "
-            f"arms out, or add features."
+            "means are not a linear function of arms: the nearest one misses them by up to "
+            f"{off:.3g}; leave arms out, or add features."
         )
     return theta, Linear(arms=X, theta=theta, rewards="bernoulli")
 
@@ -777,52 +758,32 @@ def _advice(
 ) -> str:
     best = min(samples, key=lambda name: (certified[name] < 1.0, samples[name]))
     normal = (
-        "none by the normal approximation, which does not hold for so "
-        "rare an "
-        "outcome: n p "
-        "(1 - p) is below 5"
+        "none by the normal approximation, which does not hold for so rare an outcome: n p (1 - "
+        "p) is below 5"
     )
     if textbook is not None:
         normal = f"{textbook:,} by the normal approximation"
     cost = f"{best} takes {samples[best]:,.0f} samples on average"
     if certified[best] < 1.0:
         return (
-            f"{cost} and is not certified by "
-            f"max_rounds in "
-            f"{1 - certified[best]:.0%} of the "
-            f"tests. Choose a "
-            f"test of fixed size "
-            f"({fixed:,} samples for any means; {normal}), or a larger epsilon."
+            f"{cost} and is not certified by max_rounds in {1 - certified[best]:.0%} of the "
+            f"tests. Choose a test of fixed size ({fixed:,} samples for any means; {normal}), or "
+            "a larger epsilon."
         )
     if samples[best] <= (fixed if textbook is None else textbook):
         return (
-            f"{cost}, fewer than a test of fixed size ({fixed:,} for "
-            f"any means; "
-            f"{normal}): "
-            f"choose {best}."
+            f"{cost}, fewer than a test of fixed size ({fixed:,} for any means; {normal}): choose "
+            f"{best}."
         )
     if textbook is not None and samples[best] <= fixed:
         return (
-            f"{cost}, fewer than a test of fixed size with the same "
-            f"promise for "
-            f"any means "
-            f"({fixed:,}), but "
-            f"more than the textbook's "
-            f"{textbook:,}, which rely on the normal approximation and on one "
-            f"look at the "
-            f"end. If "
-            f"that is enough, the "
-            f"textbook's test is "
+            f"{cost}, fewer than a test of fixed size with the same promise for any means "
+            f"({fixed:,}), but more than the textbook's {textbook:,}, which rely on the normal "
+            "approximation and on one look at the end. If that is enough, the textbook's test is "
             f"the better choice; choose {best} to look at any time, or to be certain of the error."
         )
     return (
-        f"{cost}; a test of fixed size needs {fixed:,} with the same "
-        f"error for "
-        f"any means "
-        f"({normal}), with "
-        f"one look at the end. It is the better choice, unless you must look "
-        f"earlier "
-        f"or other "
-        f"means are likely, "
-        f"with larger differences."
+        f"{cost}; a test of fixed size needs {fixed:,} with the same error for any means "
+        f"({normal}), with one look at the end. It is the better choice, unless you must look "
+        "earlier or other means are likely, with larger differences."
     )

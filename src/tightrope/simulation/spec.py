@@ -94,9 +94,7 @@ class Spec(pydantic.BaseModel):
             repeated = next((name for k, name in enumerate(names) if name in names[:k]), None)
             if repeated is not None:
                 raise ValueError(
-                    f"{repeated} is there twice; give names, as "
-                    f"in {{one: "
-                    f"{repeated}, two: "
+                    f"{repeated} is there twice; give names, as in {{one: {repeated}, two: "
                     f"{repeated}}}"
                 )
             policies = dict(zip(names, policies, strict=True))
@@ -181,10 +179,8 @@ def read_spec(path: pathlib.Path) -> tuple[Spec, Problem | Sequence[Problem], di
     if spec.until is not None:
         if "replications" in spec.model_fields_set:
             raise ValueError(
-                f"{path.name}: replications and until are both there; until "
-                f"finds their "
-                f"number, "
-                f"so leave one out."
+                f"{path.name}: replications and until are both there; until finds their number, "
+                "so leave one out."
             )
         try:
             spec.until.rule()
@@ -269,10 +265,8 @@ def _rows(name: str, file: str, folder: pathlib.Path) -> np.ndarray:
     path = folder / file
     if not path.exists():
         raise ValueError(
-            f"problem.{name} = {file!r} does not exist in {folder}; give a .npy "
-            f"or .csv "
-            f"file or "
-            f"the numbers themselves."
+            f"problem.{name} = {file!r} does not exist in {folder}; give a .npy or .csv file or "
+            "the numbers themselves."
         )
     try:
         return (
@@ -283,8 +277,6 @@ def _rows(name: str, file: str, folder: pathlib.Path) -> np.ndarray:
     except (ValueError, OSError, EOFError) as error:
         kind = type(error).__name__
         raise ValueError(
-            f"problem.{name} = {file!r} is not a file of numbers ({kind}); "
-            f"give a .npy "
-            f"or .csv "
-            f"file."
+            f"problem.{name} = {file!r} is not a file of numbers ({kind}); give a .npy or .csv "
+            "file."
         ) from None

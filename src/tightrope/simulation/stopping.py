@@ -101,11 +101,8 @@ class Ranking:
         """
         if problems > self.most:
             raise ValueError(
-                f"until: most = {self.most} is less than the {problems} "
-                f"problems; every "
-                f"problem "
-                f"is needed once, "
-                f"raise most."
+                f"until: most = {self.most} is less than the {problems} problems; every problem "
+                "is needed once, raise most."
             )
         last = self.most // problems * problems
         now = min(last, math.ceil(self.least / problems) * problems)
@@ -153,11 +150,9 @@ def judged(cost: Mapping[str, np.ndarray], scale: float, alpha: float, problems:
     if np.abs(apart).max() > 1.0 + ROUNDING:
         k = int(np.argmax(np.abs(apart).max(axis=1)))
         raise ValueError(
-            f"until: regret of {pairs[k][0]!r} and "
-            f"{pairs[k][1]!r} "
-            f"differs by "
-            f"{np.abs(apart[k]).max():.4g} times the largest that was "
-            "assumed; pass Ranking(largest_regret=...), the largest regret that a round can have."
+            f"until: regret of {pairs[k][0]!r} and {pairs[k][1]!r} differs by "
+            f"{np.abs(apart[k]).max():.4g} times the largest that was assumed; pass "
+            "Ranking(largest_regret=...), the largest regret that a round can have."
         )
     evidence = np.stack([_evidence(-apart), _evidence(apart)])[
         :, :, problems - 1 :: problems
@@ -233,11 +228,8 @@ def _largest_regret(problems: Sequence[Problem]) -> float:
             )
         if not bounds:
             raise ValueError(
-                f"until needs the largest regret that a "
-                f"round can "
-                f"have, which "
-                f"{type(problem).__name__} does not say; "
-                "pass Ranking(largest_regret=...)."
+                "until needs the largest regret that a round can have, which "
+                f"{type(problem).__name__} does not say; pass Ranking(largest_regret=...)."
             )
         largest.append(min(bounds))
     return max(largest) or 1.0  # 0 where all arms are the best: all differences are 0 then

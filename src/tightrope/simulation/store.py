@@ -259,11 +259,8 @@ class _Digest:
         )
         if owner is None:
             raise Undigestible(
-                f"{checks.show(value)} does not tell the function it is "
-                f"made of; "
-                f"call that "
-                f"function, or use "
-                f"np.vectorize"
+                f"{checks.show(value)} does not tell the function it is made of; call that "
+                "function, or use np.vectorize"
             )
         self.each("ufunc", owner.__name__, value.__name__)
 
@@ -338,9 +335,7 @@ def _imported(function: types.FunctionType) -> list[types.ModuleType]:
                 module = importlib.import_module(name, function.__globals__.get("__package__"))
             except Exception as error:
                 raise Undigestible(
-                    f"{checks.show(function)} imports {name}, which "
-                    f"cannot be "
-                    f"imported now "
+                    f"{checks.show(function)} imports {name}, which cannot be imported now "
                     f"({error})"
                 ) from None
             modules[module.__name__] = module
@@ -506,17 +501,10 @@ class _DigestsByObject:
                 self.digests[id(item)] = (item, digest(item))
             except Undigestible as reason:
                 raise ValueError(
-                    f"out cannot be used: the {part} of {name!r} holds "
-                    f"something "
-                    f"that has no "
-                    f"digest ({reason}), "
-                    f"so that a later "
-                    f"call could "
-                    "not tell its results from those of another; call "
-                    "without out, "
-                    "or pass "
-                    "functions, arrays "
-                    "and dataclasses."
+                    f"out cannot be used: the {part} of {name!r} holds something that has no "
+                    f"digest ({reason}), so that a later call could not tell its results from "
+                    "those of another; call without out, or pass functions, arrays and "
+                    "dataclasses."
                 ) from None
         return self.digests[id(item)][1]
 
@@ -745,11 +733,8 @@ _PLURAL = {"policy": "policies"}
 def _refuse(out: pathlib.Path, changed: list[str]) -> None:
     if changed:
         raise ValueError(
-            f"out = {str(out)!r} holds a run "
-            f"with other "
-            f"{', '.join(dict.fromkeys(changed))}; "
-            f"choose another "
-            f"folder or remove it."
+            f"out = {str(out)!r} holds a run with other {', '.join(dict.fromkeys(changed))}; "
+            "choose another folder or remove it."
         )
 
 

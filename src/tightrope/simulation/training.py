@@ -68,9 +68,7 @@ class TrainedBeta:
 
     def __repr__(self) -> str:
         return (
-            f"<TrainedBeta: {self.beta:.4g} after "
-            f"{self.regret.size:,} "
-            f"trajectories; "
+            f"<TrainedBeta: {self.beta:.4g} after {self.regret.size:,} trajectories; "
             f"{self.status.split(':')[0]}>"
         )
 
@@ -141,10 +139,8 @@ def train_softucb(
     seed = checks.seed(seed)
     if not describe.answers(problem):
         raise ValueError(
-            f"problem = {checks.show(problem)} is not a problem; "
-            f"pass one "
-            f"such as "
-            f"problems.Linear(X, theta)."
+            f"problem = {checks.show(problem)} is not a problem; pass one such as "
+            "problems.Linear(X, theta)."
         )
     if policy is None:
         noise = SCALES.get(getattr(problem, "rewards", 0))
@@ -259,27 +255,17 @@ def _status(path: np.ndarray, gradient: np.ndarray, theory: float, policy: SoftU
     floored = beta <= policy.beta_min and float(last.max()) <= 0.0
     if path.min() == path.max() and not floored:
         return (
-            f"unmoved: beta is {beta:.3g} as at the start, so nothing "
-            f"says where "
-            f"it would "
-            f"settle; pass a "
-            f"larger step."
+            f"unmoved: beta is {beta:.3g} as at the start, so nothing says where it would settle; "
+            "pass a larger step."
         )
     if abs(drift) > SETTLED_SHARE:
         return (
-            f"moving: beta drifted by {drift:+.0%} over the last "
-            f"{2 * half} "
-            f"trajectories; play "
-            f"more of them, or "
-            f"shorten step."
+            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories; play "
+            "more of them, or shorten step."
         )
     if not floored and (last.min() >= 0.0 or last.max() <= 0.0):
         return (
-            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} "
-            f"trajectories, "
-            f"but the "
-            f"gradient never "
-            f"changed its sign in them; "
-            "play more of them, or lengthen step."
+            f"moving: beta drifted by {drift:+.0%} over the last {2 * half} trajectories, but the "
+            "gradient never changed its sign in them; play more of them, or lengthen step."
         )
     return f"converged: beta drifted by {drift:+.0%} over the last {2 * half} trajectories."

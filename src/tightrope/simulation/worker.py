@@ -84,11 +84,9 @@ class PackedRecipe:
             data = pickle.dumps(replace(recipe, store=store))
         except Exception as error:
             raise ValueError(
-                f"engine = {engine!r} sends the experiment to other "
-                f"processes, but a "
-                f"part of it "
-                f"cannot be sent ({error}); "
-                "define its functions and classes in a module, or use engine = 'threads'."
+                f"engine = {engine!r} sends the experiment to other processes, but a part of it "
+                f"cannot be sent ({error}); define its functions and classes in a module, or use "
+                "engine = 'threads'."
             ) from None
         return PackedRecipe(
             engine,
@@ -199,14 +197,9 @@ def _prepare(packed: PackedRecipe) -> None:
         os.environ.setdefault("TIGHTROPE_CACHE", str(cache_directory() / platform.node()))
     if tuple(CODE) != packed.code:
         raise ValueError(
-            f"engine = {packed.engine!r}: a worker on "
-            f"{platform.node()} has "
-            f"{', '.join(CODE)}, "
-            f"but the driver has "
-            f"{', '.join(packed.code)}; their numbers may differ, so install "
-            f"the same "
-            f"versions on "
-            f"all of them."
+            f"engine = {packed.engine!r}: a worker on {platform.node()} has {', '.join(CODE)}, "
+            f"but the driver has {', '.join(packed.code)}; their numbers may differ, so install "
+            "the same versions on all of them."
         )
 
 
@@ -216,27 +209,15 @@ def _unpacked(packed: PackedRecipe) -> RunRecipe:
         recipe: RunRecipe = pickle.loads(data)
     except (ImportError, AttributeError) as error:
         raise ValueError(
-            f"engine = {packed.engine!r}: a worker on {platform.node()} does "
-            f"not find a "
-            f"part of "
-            f"the experiment ({error}); "
-            "put its functions and classes into a module that the "
-            "workers "
-            "can import "
-            "(PYTHONPATH), not "
-            "into the script itself."
+            f"engine = {packed.engine!r}: a worker on {platform.node()} does not find a part of "
+            f"the experiment ({error}); put its functions and classes into a module that the "
+            "workers can import (PYTHONPATH), not into the script itself."
         ) from None
     if recipe.store is not None and not (recipe.store.out / "plan.json").exists():
         raise ValueError(
-            f"engine = {packed.engine!r}: out = "
-            f"{str(recipe.store.out)!r} is not "
-            f"there on "
-            f"{platform.node()}; "
-            f"pass a folder that all "
-            "machines share under the same name, or call without out, so "
-            "that rows "
-            "come back "
-            "through the engine."
+            f"engine = {packed.engine!r}: out = {str(recipe.store.out)!r} is not there on "
+            f"{platform.node()}; pass a folder that all machines share under the same name, or "
+            "call without out, so that rows come back through the engine."
         )
     return recipe
 

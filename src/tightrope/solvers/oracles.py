@@ -110,10 +110,8 @@ def choose(oracle: Oracle, scores: np.ndarray, eligible: np.ndarray | None) -> n
         )
     if eligible is not None and not eligible[chosen].all():
         raise ValueError(
-            f"oracle = {oracle!r} chose arm "
-            f"{int(chosen[~eligible[chosen]][0])}, "
-            f"which is not "
-            f"eligible; admit more arms."
+            f"oracle = {oracle!r} chose arm {int(chosen[~eligible[chosen]][0])}, which is not "
+            "eligible; admit more arms."
         )
     return chosen.astype(np.int64)
 
@@ -156,10 +154,8 @@ class TopK:
         values, arms = eligible_scores(scores, eligible)
         if arms.size < self.k:
             raise ValueError(
-                f"k = {self.k} arms were asked for, but only {arms.size} are "
-                f"eligible; "
-                f"lower k or "
-                f"admit more arms."
+                f"k = {self.k} arms were asked for, but only {arms.size} are eligible; lower k or "
+                "admit more arms."
             )
         return arms[largest(values, self.k)]
 
@@ -168,10 +164,8 @@ def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.n
     values = checks.floats("scores", scores)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(
-            f"scores has shape {values.shape}, but must be one-dimensional (N,) "
-            f"with at "
-            f"least one "
-            f"entry."
+            f"scores has shape {values.shape}, but must be one-dimensional (N,) with at least one "
+            "entry."
         )
     if np.isnan(values).any():
         raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] = nan is not a number.")
@@ -180,9 +174,7 @@ def eligible_scores(scores: ArrayLike, eligible: ArrayLike | None) -> tuple[np.n
     mask = checks.entries("eligible", eligible, "a bool array")
     if mask.dtype != np.bool_ or mask.shape != values.shape:
         raise ValueError(
-            f"eligible has type {mask.dtype} and shape {mask.shape}, but must "
-            f"be bool "
-            f"of shape "
+            f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of shape "
             f"{values.shape}."
         )
     arms = np.flatnonzero(mask)
@@ -271,28 +263,22 @@ class Partition:
         labels = checks.entries("categories", self.categories, "an array of labels").copy()
         if labels.ndim != 1 or labels.size == 0:
             raise ValueError(
-                f"categories has shape {labels.shape}, but must be "
-                f"one-dimensional (N,) "
-                f"with at "
-                f"least one entry."
+                f"categories has shape {labels.shape}, but must be one-dimensional (N,) with at "
+                "least one entry."
             )
         try:
             names, codes = np.unique(labels, return_inverse=True)
         except Exception:  # objects compare by the caller's code
             raise ValueError(
-                f"categories = {checks.show(labels)} cannot be compared; "
-                f"give text "
-                f"or whole "
-                f"numbers."
+                f"categories = {checks.show(labels)} cannot be compared; give text or whole "
+                "numbers."
             ) from None
         if isinstance(self.limit, dict):
             missing = [name for name in names.tolist() if name not in self.limit]
             if missing:
                 raise ValueError(
-                    f"limit names no number for category {missing[0]!r}; "
-                    f"give one "
-                    f"for every "
-                    f"category."
+                    f"limit names no number for category {missing[0]!r}; give one for every "
+                    "category."
                 )
             limits = [
                 checks.integer(
@@ -321,11 +307,8 @@ class Partition:
         most = int(np.minimum(counts, self._limits).sum())  # type: ignore[attr-defined]
         if most < self.k:
             raise ValueError(
-                f"k = {self.k} arms were asked for, but the limits admit "
-                f"only {most} "
-                f"eligible "
-                f"ones; lower k or "
-                f"raise limit."
+                f"k = {self.k} arms were asked for, but the limits admit only {most} eligible "
+                "ones; lower k or raise limit."
             )
 
     @property
@@ -343,10 +326,8 @@ class Partition:
         codes, limits = self.groups
         if np.shape(scores) != codes.shape:
             raise ValueError(
-                f"scores has shape {np.shape(scores)}, but must be "
-                f"{codes.shape}, one "
-                f"for each "
-                f"entry of categories."
+                f"scores has shape {np.shape(scores)}, but must be {codes.shape}, one for each "
+                "entry of categories."
             )
         values, arms = eligible_scores(scores, eligible)
         codes = codes[arms]
@@ -414,10 +395,8 @@ class Knapsack:
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
         if np.shape(scores) != self.costs.shape:
             raise ValueError(
-                f"scores has shape {np.shape(scores)}, but must be "
-                f"{self.costs.shape}, "
-                f"one for "
-                f"each entry of costs."
+                f"scores has shape {np.shape(scores)}, but must be {self.costs.shape}, one for "
+                "each entry of costs."
             )
         values, arms = eligible_scores(scores, eligible)
         if not np.isfinite(values).all():
@@ -682,9 +661,7 @@ class Promotions:
         )
         if not budgets or (M is not None and len(budgets) != M):
             raise ValueError(
-                f"k has {len(budgets)} budgets, but must have "
-                f"one for "
-                f"each of "
+                f"k has {len(budgets)} budgets, but must have one for each of "
                 f"{'at least 1' if M is None else M} promotions."
             )
         object.__setattr__(self, "promotions", len(budgets))
@@ -782,10 +759,8 @@ class Promotions:
             or numbers.min() < 0
         ):
             raise ValueError(
-                f"arms = {checks.show(numbers)} must be whole numbers from 0, "
-                f"(n,) arms "
-                f"or (n, 2) "
-                f"pairs."
+                f"arms = {checks.show(numbers)} must be whole numbers from 0, (n,) arms or (n, 2) "
+                "pairs."
             )
         flat = np.atleast_1d(numbers).astype(np.int64)
         who, which = flat.T if flat.ndim == 2 else np.divmod(flat, M)
@@ -839,9 +814,7 @@ class Promotions:
             if mask.dtype != np.bool_ or mask.shape not in (values.shape, values.shape[:1]):
                 wanted = f"{values.shape[:1]} or {values.shape}"
                 raise ValueError(
-                    f"eligible has type {mask.dtype} and shape {mask.shape}, but "
-                    f"must be "
-                    f"bool of "
+                    f"eligible has type {mask.dtype} and shape {mask.shape}, but must be bool of "
                     f"shape {wanted}."
                 )
             mask = np.broadcast_to(mask.reshape(values.shape[0], -1), values.shape)
@@ -862,11 +835,8 @@ class Promotions:
     def _check_filled(self, short: int) -> None:
         if short >= 0:
             raise ValueError(
-                f"promotion {short} cannot get k = {self.budgets[short]} users "
-                f"from the "
-                f"eligible "
-                f"pairs; lower k or "
-                f"admit more users."
+                f"promotion {short} cannot get k = {self.budgets[short]} users from the eligible "
+                "pairs; lower k or admit more users."
             )
 
 

@@ -293,10 +293,8 @@ def optimal_design(features, directions, *, gap: float = GAP) -> Design:
     gap = checks.real("gap", gap, above=0)
     if np.linalg.matrix_rank(X) < X.shape[1]:
         raise ValueError(
-            f"features has rank below {X.shape[1]}, so no design is "
-            f"finite in all "
-            f"directions; use "
-            f"coordinates of their span."
+            f"features has rank below {X.shape[1]}, so no design is finite in all directions; use "
+            "coordinates of their span."
         )
     wanted = (Y != 0).any(axis=1)
     if not wanted.any():

@@ -265,15 +265,9 @@ def late_rewards_tables(cells: list[DelayCell]) -> dict[str, pd.DataFrame]:
 
 
 late_rewards_notes = (
-    "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha "
-    "0.2; 8 new "
-    "arms each "
-    "round, d = 4, alpha "
-    "0.3; sets of 3 "
-    "of 20, d = 4, alpha 0.1. Where the delay depends on the reward linear "
-    "policies take "
-    "rewards "
-    "in by order of decision."
+    "Bernoulli arms as in Figure 3 with sigma 1/2; K = 12, d = 20 with alpha 0.2; 8 new arms each "
+    "round, d = 4, alpha 0.3; sets of 3 of 20, d = 4, alpha 0.1. Where the delay depends on the "
+    "reward linear policies take rewards in by order of decision."
 )
 
 
@@ -419,10 +413,6 @@ def open_decisions_plot(runs: OpenDecisionRuns) -> dict[str, Figure]:
 
 
 open_decisions_notes = (
-    "K = 10 Bernoulli arms, baseline the 4th best arm, alpha 0.05, "
-    "delta 0.01, "
-    "sigma 1/2. A "
-    "reward is so many "
-    "rounds late that the given "
-    "number of decisions is open."
+    "K = 10 Bernoulli arms, baseline the 4th best arm, alpha 0.05, delta 0.01, sigma 1/2. A "
+    "reward is so many rounds late that the given number of decisions is open."
 )

@@ -298,22 +298,11 @@ def plot(runs: LinearRuns) -> dict[str, Figure]:
 
 
 notes = SIZES + (
-    " Features are Gaussian, those with a negative mean drawn again, "
-    "their norms "
-    "shortened by "
-    "factors uniform on "
-    "[.5, 1]; then the "
-    "worst arm is moved to 0 and all are scaled so that means fill [0, 1]. "
-    "Eq 4 is "
-    "clipped at 0 "
-    "as a whole; beta "
-    "uses the largest norm "
-    "and ||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 "
-    "and 7 are "
-    "printed. "
-    "At paper scale what "
-    "is said of draws of "
-    "models is judged on more models."
+    " Features are Gaussian, those with a negative mean drawn again, their norms shortened by "
+    "factors uniform on [.5, 1]; then the worst arm is moved to 0 and all are scaled so that "
+    "means fill [0, 1]. Eq 4 is clipped at 0 as a whole; beta uses the largest norm and "
+    "||theta||. CLUCB2 clips both of its lower bounds; “literal” as Eq 4 and 7 are printed. At "
+    "paper scale what is said of draws of models is judged on more models."
 )
 
 
@@ -412,9 +401,7 @@ def e2_score(runs: SafeArmRuns) -> Rows:
         for label in result.policies:
             by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
             text = (
-                f"share of E2 rounds in the first {horizon}, 3rd best arm as "
-                f"baseline "
-                f"({draw}, "
+                f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, "
                 f"{label})"
             )
             remark = "The share depends on how features are drawn, which the paper leaves open."
@@ -470,8 +457,6 @@ def other_draws_plot(runs: OtherDraws) -> dict[str, Figure]:
 
 
 other_draws_notes = SIZES + (
-    " “spread”: unit vectors with means uniform on [0, 1]; “ball”: "
-    "uniform in the "
-    "unit ball, "
+    " “spread”: unit vectors with means uniform on [0, 1]; “ball”: uniform in the unit ball, "
     "given a mean >= 0."
 )

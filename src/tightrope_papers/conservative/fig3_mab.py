@@ -260,11 +260,8 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
     )
     middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
     near_best = (
-        "CUCB2's gain on the average model is nearer to the best "
-        "than to the "
-        "worst (best "
-        "+ worst - 2 "
-        "average, per cent)"
+        "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst "
+        "- 2 average, per cent)"
     )
     all_models, no_worse = (
         "CUCB2 has less regret than CUCB on every model",
@@ -328,26 +325,12 @@ def plot(runs: BernoulliRuns) -> dict[str, Figure]:
 
 
 notes = SIZES + (
-    " The index of every arm, the baseline's included, is mean + sqrt(ln t / "
-    "n); lower "
-    "bounds are "
-    "those of Wu et al. "
-    "with sigma = 1, "
-    "psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same index "
-    "without the "
-    "constraint. A "
-    "number of the worst "
-    "of 70 models is "
-    "compared with its 5 to 95 % range over draws of 70, with replacement. At "
-    "paper scale "
-    "what is "
-    "said of every model "
-    "and of draws of "
-    "models is judged on more models, and orders on the worst model, and how "
-    "the worst "
-    "and the "
-    "best compare, on "
-    "more runs of each."
+    " The index of every arm, the baseline's included, is mean + sqrt(ln t / n); lower bounds are "
+    "those of Wu et al. with sigma = 1, psi has sigma = 1/2 (1/sqrt 2 beside it). UCB is the same "
+    "index without the constraint. A number of the worst of 70 models is compared with its 5 to "
+    "95 % range over draws of 70, with replacement. At paper scale what is said of every model "
+    "and of draws of models is judged on more models, and orders on the worst model, and how the "
+    "worst and the best compare, on more runs of each."
 )
 
 
@@ -362,10 +345,8 @@ def fig1_score(runs: BernoulliRuns) -> list[Row]:
     result = runs.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
     remark = (
-        "UCB here is the same index without the constraint; the paper "
-        "gives no "
-        "number for "
-        "“almost the same”."
+        "UCB here is the same index without the constraint; the paper gives no number for “almost "
+        "the same”."
     )
     text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
     return [
@@ -531,10 +512,8 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
         ]
         worst_gain = min(one.value for one in never) - SLACK_SHARE
         text = (
-            f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse "
-            f"than CUCB "
-            f"{where} (its "
-            f"least gain)"
+            f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB {where} (its "
+            "least gain)"
         )
         rows.append(
             row_of(
@@ -550,10 +529,8 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
         for label in ("best", "average", "worst")
     )
     text = (
-        f"CUCB2's gain on the average model is nearer to the best than to "
-        f"the worst "
-        f"{where} "
-        f"(best + worst - 2 average)"
+        f"CUCB2's gain on the average model is nearer to the best than to the worst {where} (best "
+        "+ worst - 2 average)"
     )
     rows.append(
         judged(
@@ -584,12 +561,7 @@ def other_indices_plot(runs: BernoulliRuns) -> dict[str, Figure]:
 
 
 other_indices_notes = SIZES + (
-    f" sigma {SIGMA:g}. UCB is the same index without the constraint. "
-    f"“own UCB” "
-    f"gives the "
-    f"baseline its own "
-    "UCB in the two-step argmax, as Kazerouni et al. do; the others use its "
-    "known mean, "
-    "as Wu et "
-    "al. do."
+    f" sigma {SIGMA:g}. UCB is the same index without the constraint. “own UCB” gives the "
+    "baseline its own UCB in the two-step argmax, as Kazerouni et al. do; the others use its "
+    "known mean, as Wu et al. do."
 )

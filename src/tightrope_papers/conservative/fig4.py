@@ -106,20 +106,16 @@ def score(runs: CheckpointRuns) -> list[Row]:
     extra = [runs.extra(T) for T in lengths]
     left = estimate(extra[-1])
     curve = (
-        f"the difference to UCB falls with T over {len(lengths)} values "
-        f"from 1 to "
-        f"n (last "
-        f"minus first)"
+        f"the difference to UCB falls with T over {len(lengths)} values from 1 to n (last minus "
+        "first)"
     )
     drop = paired_mean(extra[-1], extra[0])
     half = extra[: len(extra) // 2 + 1]
     part = paired_mean(half[-1], half[0])
     peak = lengths[int(np.argmax([one.mean() for one in extra]))]
     flat = (
-        f"it falls from T = 1 to {lengths[len(half) - 1]}, too "
-        f"(last minus "
-        f"first; it is "
-        f"highest at T = {peak})"
+        f"it falls from T = 1 to {lengths[len(half) - 1]}, too (last minus first; it is highest "
+        f"at T = {peak})"
     )
     end = "fig4-end-differs"
     return [
@@ -138,9 +134,7 @@ def score(runs: CheckpointRuns) -> list[Row]:
             "above",
             left,
             above(left),
-            remark="A period grants its leeway at once; discarding UCB's arm "
-            "for a safe "
-            "one can "
+            remark="A period grants its leeway at once; discarding UCB's arm for a safe one can "
             "also lower the regret.",
         ),
         stronger_baseline(runs),
@@ -173,10 +167,8 @@ def baseline_rounds(runs: CheckpointRuns) -> list[Row]:
     ]
     drop = paired_mean(share[-1], share[0])
     text = (
-        f"the baseline is played less often as T grows over "
-        f"{len(share)} values "
-        f"(share of the "
-        f"rounds, last minus first)"
+        f"the baseline is played less often as T grows over {len(share)} values (share of the "
+        "rounds, last minus first)"
     )
     return [
         row_of(
@@ -343,10 +335,8 @@ def checkpoints_score(runs: RandomGapRuns) -> Rows:
         broken = result.watched[name]["violations"][:, 0] > 0
         text = f"runs of CUCB2T that break the constraint at a checkpoint, {where}"
         remark = (
-            "Exploration counts on rounds that a shorter gap does "
-            "not leave; "
-            "the other "
-            "quantile keeps the promise."
+            "Exploration counts on rounds that a shorter gap does not leave; the other quantile "
+            "keeps the promise."
         )
         yield row_of(
             quote,
@@ -374,10 +364,6 @@ def checkpoints_tables(runs: RandomGapRuns) -> dict[str, pd.DataFrame]:
 
 
 checkpoints_notes = (
-    f"Gaps between checkpoints are uniform on {LEAST_GAP} to "
-    f"{LARGEST_GAP} "
-    f"rounds; K = 10 "
-    f"Bernoulli arms, "
-    f"baseline: 4th best, "
-    f"alpha {ALPHA:g}, delta {DELTA:g}."
+    f"Gaps between checkpoints are uniform on {LEAST_GAP} to {LARGEST_GAP} rounds; K = 10 "
+    f"Bernoulli arms, baseline: 4th best, alpha {ALPHA:g}, delta {DELTA:g}."
 )

@@ -124,16 +124,9 @@ def score(runs: JesterRuns) -> list[Row]:
 
 def score_scaling(scaling: str, result: Result) -> list[Row]:
     why = (
-        f"Factors scaled to {scaling}; the paper gives neither their scale "
-        f"nor the "
-        f"bound of "
-        f"||theta||. Each "
-        f"period grants its "
-        "leeway at once: it goes to arms with wide intervals, the "
-        "baseline repays "
-        "it; CLUCB2 "
-        "plays safe good "
-        "arms meanwhile."
+        f"Factors scaled to {scaling}; the paper gives neither their scale nor the bound of "
+        "||theta||. Each period grants its leeway at once: it goes to arms with wide intervals, "
+        "the baseline repays it; CLUCB2 plays safe good arms meanwhile."
     )
 
     def order(key: str, text: str, better: str, worse: str) -> Row:
@@ -215,12 +208,8 @@ def plot(runs: JesterRuns) -> dict[str, Figure]:
 
 
 notes = SIZES + (
-    " Users are drawn from all 19,181; theta is the user's row of left singular "
-    "vectors, "
-    "and the "
-    "jokes' features are "
-    "moved and scaled "
-    "for each user so that the means of rank 35 fill [0, 1]."
+    " Users are drawn from all 19,181; theta is the user's row of left singular vectors, and the "
+    "jokes' features are moved and scaled for each user so that the means of rank 35 fill [0, 1]."
 )
 
 

@@ -254,10 +254,8 @@ def budget_order(result: Result) -> Row:
         "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
     )
     remark = (
-        "For a fixed baseline the true budget is a constant minus the "
-        "pseudo-regret, "
-        "so that "
-        "this can hardly fail."
+        "For a fixed baseline the true budget is a constant minus the pseudo-regret, so that this "
+        "can hardly fail."
     )
     return row_of(
         "budgets-by-regret",

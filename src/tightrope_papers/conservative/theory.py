@@ -185,24 +185,16 @@ def score(runs: MartingaleRuns) -> list[Row]:
     root = math.sqrt(DIMENSIONS[1] / DIMENSIONS[0])
     times = {world: plays(*world) for world in WORLDS}
     text = (
-        f"runs of CLUCB2 whose sum of rewards leaves psi at "
-        f"some round "
-        f"(largest ratio "
+        "runs of CLUCB2 whose sum of rewards leaves psi at some round (largest ratio "
         f"{worst.max():.2f})"
     )
     below = (
-        f"beta ||z|| is larger than psi at every time (least ratio of the "
-        f"means by "
-        f"dimension "
-        f"and rounds: {least[0]})"
+        "beta ||z|| is larger than psi at every time (least ratio of the means by dimension and "
+        f"rounds: {least[0]})"
     )
     order = (
-        f"the ratio after {last} rounds "
-        f"grows by "
-        f"sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) "
-        f"from d "
-        f"= {DIMENSIONS[0]} "
-        f"to {DIMENSIONS[1]}"
+        f"the ratio after {last} rounds grows by sqrt({DIMENSIONS[1]}/{DIMENSIONS[0]}) from d = "
+        f"{DIMENSIONS[0]} to {DIMENSIONS[1]}"
     )
     half = (
         "the bound on the baseline's rounds is below half of CLUCB's (d and mu_l: "
@@ -445,18 +437,9 @@ def example_tables(runs: Data) -> dict[str, pd.DataFrame]:
 
 
 example_notes = (
-    f"Arms 2 to 5 have means "
-    f"{', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm "
-    f"3 is the "
-    f"baseline; "
-    f"rewards are the mean more "
-    f"or less "
-    f"{', '.join(f'{spread:g}' for spread in SPREADS)}. The "
-    f"paper gives no "
-    f"numbers; all five "
-    f"variances "
-    f"are known to all four algorithms, also in the martingale "
-    f"term. alpha "
-    f"{ALPHA:g}, delta "
-    f"{DELTA:g}."
+    f"Arms 2 to 5 have means {', '.join(f'{mean:g}' for mean in MEANS[1:])}, arm 3 is the "
+    "baseline; rewards are the mean more or less "
+    f"{', '.join(f'{spread:g}' for spread in SPREADS)}. The paper gives no numbers; all five "
+    f"variances are known to all four algorithms, also in the martingale term. alpha {ALPHA:g}, "
+    f"delta {DELTA:g}."
 )

@@ -56,38 +56,20 @@ def safe_section(setting: DemoSetting) -> Section:
     behind = {name: shops_behind(result) for name, result in results.items()}
     save_figure(safe_draw(results, setting.palette), setting.out / PICTURE)
     caption = (
-        f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of "
-        f"what its "
-        f"known offer "
-        f"would have sold, "
-        f"mean, shaded down "
-        "to the worst-off twentieth. Below: share of shops that are behind "
-        "at that "
-        "visitor. Both "
-        "axes of visitors "
-        "are logarithmic."
+        f"Above: by how many sales a shop is ahead of {1 - ALPHA:.0%} of what its known offer "
+        "would have sold, mean, shaded down to the worst-off twentieth. Below: share of shops "
+        "that are behind at that visitor. Both axes of visitors are logarithmic."
     )
     visitors = int(next(iter(results.values())).rounds[-1])
     alone = visitors * np.mean(
         [problem.means.max() - np.sort(problem.means)[-RANK] for problem in shops]
     )
     text = (
-        f"{len(shops)} synthetic shops. Each has {ARMS} offers that "
-        f"sell to "
-        f"{LEAST_RATE:.0%} to "
-        f"{MOST_RATE:.0%} of "
-        f"visitors and knows its "
-        f"{RANK}th best. CUCB2 and Safe(BetaThompson) promise "
-        f"at least "
-        f"{1 - ALPHA:.0%} of its "
-        f"sales at every "
-        f"visitor, but for a chance "
-        f"of {DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. "
-        f"Showing "
-        f"the known "
-        f"offer alone loses "
-        f"{alone:,.0f} of the "
-        "sales that the best makes."
+        f"{len(shops)} synthetic shops. Each has {ARMS} offers that sell to {LEAST_RATE:.0%} to "
+        f"{MOST_RATE:.0%} of visitors and knows its {RANK}th best. CUCB2 and Safe(BetaThompson) "
+        f"promise at least {1 - ALPHA:.0%} of its sales at every visitor, but for a chance of "
+        f"{DELTA:.0%}. BetaThompson, Thompson sampling, promises nothing. Showing the known offer "
+        f"alone loses {alone:,.0f} of the sales that the best makes."
     )
     return Section(
         "Safe: explore without losing sales",
@@ -172,12 +154,9 @@ def safe_sentence(
         else "no difference in regret is shown"
     )
     return (
-        f"Of {at_once.replications} shops, these many were at some "
-        f"time behind "
-        f"{1 - ALPHA:.0%} of "
-        f"what their known "
-        f"offer would "
-        f"have sold: {'; '.join(parts)}. After {int(at_once.rounds[-1]):,} visitors {price}."
+        f"Of {at_once.replications} shops, these many were at some time behind {1 - ALPHA:.0%} of "
+        f"what their known offer would have sold: {'; '.join(parts)}. After "
+        f"{int(at_once.rounds[-1]):,} visitors {price}."
     )
 
 
@@ -286,33 +265,17 @@ def stop_section(setting: DemoSetting) -> Section:
     fixed, textbook = fixed_size(problem.means, EPSILON, STOP_DELTA)
     assert textbook is not None  # means near 1/2
     caption = (
-        f"Bound B on what the named variant may be worse than the best, "
-        f"mean over "
-        f"{tests} tests "
-        f"(shaded: all of "
-        f"them): the test "
-        f"ends where "
-        f"it falls to ε = {EPSILON:g}. Vertical lines: where tests of fixed length end."
+        f"Bound B on what the named variant may be worse than the best, mean over {tests} tests "
+        f"(shaded: all of them): the test ends where it falls to ε = {EPSILON:g}. Vertical lines: "
+        "where tests of fixed length end."
     )
     text = (
-        "No public log of such a test is at hand, so this world is "
-        "synthetic: three "
-        "headlines, "
-        "two pictures and "
-        "two buttons make twelve "
-        "variants with click rates that add up from their parts, and a "
-        "visitor of one "
-        "variant "
-        "tells something "
-        "about the others. The "
-        f"guarantee: the named variant is within {EPSILON:g} of the "
-        f"best with "
-        f"probability "
-        f"{1 - STOP_DELTA:.0%}, whatever the rates are. "
-        "The textbook's length rests on the normal approximation with "
-        "the true "
-        "variances, and on "
-        "one look at the end."
+        "No public log of such a test is at hand, so this world is synthetic: three headlines, "
+        "two pictures and two buttons make twelve variants with click rates that add up from "
+        "their parts, and a visitor of one variant tells something about the others. The "
+        f"guarantee: the named variant is within {EPSILON:g} of the best with probability "
+        f"{1 - STOP_DELTA:.0%}, whatever the rates are. The textbook's length rests on the normal "
+        "approximation with the true variances, and on one look at the end."
     )
     return Section(
         "Stop: an A/B/n test that ends when the winner is known",
@@ -331,23 +294,13 @@ def stop_sentence(identification: Identification, fixed: int, textbook: int) -> 
     rounds, n = identification.rounds[NAME], identification.replications
     stopped = identification.stopped[NAME]
     right = (
-        f"{int((identification.correct[NAME] & stopped).sum())} of "
-        f"{n} tests "
-        f"ended with a "
-        f"variant that is "
-        f"good enough"
+        f"{int((identification.correct[NAME] & stopped).sum())} of {n} tests ended with a variant "
+        "that is good enough"
     )
     return (
-        f"{NAME} knows a winner after {style.mean(rounds)} visitors "
-        f"({right}); a test "
-        f"of fixed "
-        f"length with the "
-        f"same guarantee needs "
-        f"{fixed:,}, {against(rounds, fixed)}, and the textbook's "
-        f"test, whose "
-        f"guarantee is "
-        f"weaker, {textbook:,}, "
-        f"{against(rounds, textbook)}."
+        f"{NAME} knows a winner after {style.mean(rounds)} visitors ({right}); a test of fixed "
+        f"length with the same guarantee needs {fixed:,}, {against(rounds, fixed)}, and the "
+        f"textbook's test, whose guarantee is weaker, {textbook:,}, {against(rounds, textbook)}."
     )
 
 
@@ -445,11 +398,8 @@ def log_section(setting: DemoSetting) -> Section:
     pictures = [
         picture(
             sequence_figure(evaluation, palette=setting.palette),
-            f"Bounds on its mean value in all rounds so far; all of them "
-            f"hold at "
-            f"once with "
-            f"probability "
-            f"{1 - evaluation.alpha:.4g}.",
+            "Bounds on its mean value in all rounds so far; all of them hold at once with "
+            f"probability {1 - evaluation.alpha:.4g}.",
         ),
         picture(
             support_of(evaluation, setting.palette),
@@ -457,11 +407,8 @@ def log_section(setting: DemoSetting) -> Section:
         ),
     ]
     text = (
-        f"{case.source} The bounds hold however often one looks, and allow "
-        f"for rare "
-        f"rounds of "
-        f"large weight that "
-        f"have not come yet."
+        f"{case.source} The bounds hold however often one looks, and allow for rare rounds of "
+        "large weight that have not come yet."
     )
     return Section(
         "What would it have earned: a log, judged",
@@ -483,15 +430,9 @@ def log_find_case(setting: DemoSetting) -> JudgedLog:
     earned = thompson.log["reward"]
     log = from_frame(uniform.log, slot="slot", time="time", arms=uniform.arms)
     source = (
-        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} "
-        f"impressions that a "
-        f"uniform policy "
-        f"logged, clicks as "
-        f"rewards. Judged is "
-        "Thompson sampling by its mean probabilities; its own log of the same "
-        "days tells "
-        "what it "
-        "earned."
+        f"Open Bandit, {CAMPAIGN}'s fashion: {earned.size:,} impressions that a uniform policy "
+        "logged, clicks as rewards. Judged is Thompson sampling by its mean probabilities; its "
+        "own log of the same days tells what it earned."
     )
     known = float(earned.mean()), float(standard_error(earned))
     return JudgedLog(
@@ -531,14 +472,8 @@ def log_sentence(evaluation: Evaluation, case: JudgedLog) -> str:
     inside = "inside" if low <= value <= high else "outside"
     return (
         f"On {evaluation.n:,} rows of another policy's log, {case.name} would have earned "
-        f"{with_error(evaluation.value, evaluation.se)} a round, "
-        f"and with "
-        f"probability "
-        f"{1 - evaluation.alpha:.4g} between "
-        f"{interval(low, high)[1:-1].replace(', ', ' and ')}; "
-        f"{case.how} "
-        f"{with_error(value, se)}, "
-        f"which is {inside} "
-        f"these bounds. "
-        f"Verdict against the logger: {evaluation.verdict}."
+        f"{with_error(evaluation.value, evaluation.se)} a round, and with probability "
+        f"{1 - evaluation.alpha:.4g} between {interval(low, high)[1:-1].replace(', ', ' and ')}; "
+        f"{case.how} {with_error(value, se)}, which is {inside} these bounds. Verdict against the "
+        f"logger: {evaluation.verdict}."
     )

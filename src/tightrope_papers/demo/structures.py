@@ -68,24 +68,14 @@ def width_section(setting: DemoSetting) -> Section:
         **setting.play(setting.folder("width", source)),
     )
     caption = (
-        f"Left: the width β after each of {len(trained.regret)} "
-        f"trajectories of the "
-        f"past user; "
-        f"dashed: the width "
-        f"that theory asks for. "
-        f"Right: mean regret on {len(users)} new users, bands of 2 standard errors."
+        f"Left: the width β after each of {len(trained.regret)} trajectories of the past user; "
+        f"dashed: the width that theory asks for. Right: mean regret on {len(users)} new users, "
+        "bands of 2 standard errors."
     )
     text = (
-        f"{source} SoftUCB moves β by the gradient of its regret "
-        f"after every "
-        f"trajectory of "
-        f"{horizon:,} rounds, "
-        f"and is then used as "
-        f"it is. "
-        f"Training {trained.status} The learned width has no guarantee: "
-        f"{RIVAL} keeps "
-        f"the one "
-        f"that theory asks for."
+        f"{source} SoftUCB moves β by the gradient of its regret after every trajectory of "
+        f"{horizon:,} rounds, and is then used as it is. Training {trained.status} The learned "
+        f"width has no guarantee: {RIVAL} keeps the one that theory asks for."
     )
     return Section(
         "Learn the width: confidence from data",
@@ -121,13 +111,8 @@ def width_twin(count: int, seed: int, arms: int = 50, d: int = 10) -> list[Linea
 def width_sentence(trained: TrainedBeta, result: Result) -> str:
     final = {name: curve[:, -1] for name, curve in result.regret.items()}
     return (
-        f"From one past user the width goes from "
-        f"{trained.path[0]:.3g} to "
-        f"{trained.beta:.3g}, "
-        f"where theory asks "
-        f"for {trained.theory:.3g}. "
-        f"On {result.replications} "
-        f"new users: "
+        f"From one past user the width goes from {trained.path[0]:.3g} to {trained.beta:.3g}, "
+        f"where theory asks for {trained.theory:.3g}. On {result.replications} new users: "
         f"{style.lowest(final, f'regret after {int(result.rounds[-1]):,} rounds')}"
     )
 
@@ -189,17 +174,12 @@ def sets_section(setting: DemoSetting) -> Section:
         **setting.play(setting.folder("sets", world.source)),
     )
     caption = (
-        "What the sets of a round brought on average so far, as a "
-        "share of "
-        "the best "
-        "possible; bands of "
-        "2 standard errors."
+        "What the sets of a round brought on average so far, as a share of the best possible; "
+        "bands of 2 standard errors."
     )
     text = (
-        f"{world.source} Policies see the answers of the users they wrote "
-        f"to, and "
-        f"nothing of "
-        f"the others."
+        f"{world.source} Policies see the answers of the users they wrote to, and nothing of the "
+        "others."
     )
     return Section(
         f"Sets: {PROMOTIONS} promotions, {world.users:,} users",
@@ -230,17 +210,9 @@ def promotion_trials(setting: DemoSetting) -> PromotionTrials:
     users = data_sets[0].features.shape[0]
     k = max(1, int(USER_SHARE * users) // PROMOTIONS)
     source = (
-        f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that "
-        f"were held "
-        f"out are "
-        f"the promotions, "
-        f"each goes to {k} users, "
-        f"and a user's rating of the film is the reward (1 or 0 where a file "
-        f"tells only "
-        f"who rated "
-        f"what). {trials} "
-        f"trials hold out other "
-        "films."
+        f"MovieLens: a round shows all {users:,} users, {PROMOTIONS} films that were held out are "
+        f"the promotions, each goes to {k} users, and a user's rating of the film is the reward "
+        f"(1 or 0 where a file tells only who rated what). {trials} trials hold out other films."
     )
     return PromotionTrials(
         [problems.Promotions(one.features, one.rewards, k) for one in data_sets], source, users
@@ -352,13 +324,8 @@ def price_section(setting: DemoSetting) -> Section:
     )
     bound = lipschitz_lower_bound(revenue, points=PRICES, lipschitz=SLOPE)
     caption = (
-        "Left: revenue per visitor (line, right scale) and the share of "
-        "visitors who "
-        "see each "
-        "price (bars). "
-        "Right: mean regret, "
-        "bands of 2 "
-        "standard errors."
+        "Left: revenue per visitor (line, right scale) and the share of visitors who see each "
+        "price (bars). Right: mean regret, bands of 2 standard errors."
         + (
             " The lower bound is for the long run: policies may be below it at early rounds."
             if bound.value > 0
@@ -366,16 +333,9 @@ def price_section(setting: DemoSetting) -> Section:
         )
     )
     text = (
-        "No public log of a price test is at hand, so this shop is synthetic: a "
-        "product "
-        "has one "
-        "of 17 prices, and "
-        "fewer buy at higher "
-        f"ones. CKL-UCB is told that revenue changes by at most "
-        f"{SLOPE:g} of the "
-        f"highest price "
-        f"per unit of price; "
-        f"KL-UCB treats prices as "
+        "No public log of a price test is at hand, so this shop is synthetic: a product has one "
+        "of 17 prices, and fewer buy at higher ones. CKL-UCB is told that revenue changes by at "
+        f"most {SLOPE:g} of the highest price per unit of price; KL-UCB treats prices as "
         "unrelated."
     )
     return Section(
@@ -397,12 +357,9 @@ def price_sentence(result: Result, bound: LowerBound) -> str:
         f"regret after {visitors:,} visitors",
     )
     return (
-        f"{lowest} In the long run no policy that is good "
-        f"everywhere loses "
-        f"less than "
-        f"{bound.value:.3g} "
-        f"ln T, here "
-        f"{least:,.0f}; CKL-UCB is {side} that asymptotic bound after {visitors:,} visitors."
+        f"{lowest} In the long run no policy that is good everywhere loses less than "
+        f"{bound.value:.3g} ln T, here {least:,.0f}; CKL-UCB is {side} that asymptotic bound "
+        f"after {visitors:,} visitors."
     )
 
 

@@ -161,16 +161,8 @@ def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
 
 
 later_notes = (
-    f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for "
-    f"LinGapE, "
-    f"LinGame and "
-    f"FrankWolfeSampling, "
-    f"so that they differ "
-    f"in what "
-    "they sample only; bound on θ 2 with near-parallel and canonical arms, "
-    "max(1, ‖θ‖) "
-    "with the "
-    "stand-in for "
-    "user-article features. "
+    f"δ = {DELTA:g}, ε = 0, λ = {LAM:g} and LinGapE's stop for LinGapE, LinGame and "
+    "FrankWolfeSampling, so that they differ in what they sample only; bound on θ 2 with "
+    "near-parallel and canonical arms, max(1, ‖θ‖) with the stand-in for user-article features. "
     "XY-adaptive and RAGE know no such bound and are played phase by phase."
 )

@@ -154,11 +154,8 @@ def forgets(runs: Runs) -> list[Row]:
             quotient(samples(phases["last_rounds"]), samples(runs[STATIC]["rounds"])),
             above,
             1.0,
-            remark="A phase ends when the widest difference has shrunk to α "
-            "= 0.1 of "
-            "its last "
-            "value, so that it "
-            "can overshoot tenfold.",
+            remark="A phase ends when the widest difference has shrunk to α = 0.1 of its last "
+            "value, so that it can overshoot tenfold.",
         ),
     ]
 
@@ -183,17 +180,10 @@ def plot(cases: dict[int, Runs]) -> dict[str, Figure]:
 
 
 notes = (
-    "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. "
-    "XY-static's "
-    "sequence "
-    "sees no rewards, so "
-    "all seeds run along "
-    "one, at first followed exactly, after which its shares stay; rewards enter "
-    "as sums "
-    "drawn at "
-    "once. Not in the "
-    "paper: the static bound "
-    "with √2 (enough for sub-Gaussian noise), uniform sampling with LinGapE's stop, RAGE."
+    "ε is not stated in the paper; Table 1 fits ε = half the smallest gap. XY-static's sequence "
+    "sees no rewards, so all seeds run along one, at first followed exactly, after which its "
+    "shares stay; rewards enter as sums drawn at once. Not in the paper: the static bound with √2 "
+    "(enough for sub-Gaussian noise), uniform sampling with LinGapE's stop, RAGE."
 )
 
 
@@ -271,10 +261,8 @@ def replay_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[STATIC], dtype=float)
     off = float(np.abs(pulls / printed - 1.0).max())
     text = (
-        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of "
-        f"each arm, "
-        f"largest "
-        f"relative difference judged"
+        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest "
+        "relative difference judged"
     )
     return row_of(
         "table-static",
@@ -290,10 +278,8 @@ def oracle_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[ORACLE_K], dtype=float)
     off = float(np.abs(pulls - printed).max() / printed.sum())
     text = (
-        "XY-oracle, K in its bound: pulls of each arm, largest "
-        "difference as a "
-        "share of all "
-        "pulls judged"
+        "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls "
+        "judged"
     )
     return row_of(
         "table-oracle",

@@ -129,10 +129,8 @@ def grows(label: str, cases: dict[float, Runs]) -> list[Row]:
         f"θ bound {label}: the lead of {ZERO} over XY-static grows at every step to a smaller gap"
     )
     remark = (
-        "Both numbers grow like 1 / gap², so that their difference "
-        "does; the "
-        "factor stays "
-        "where it is."
+        "Both numbers grow like 1 / gap², so that their difference does; the factor stays where "
+        "it is."
     )
     return [
         row_of(
@@ -164,11 +162,8 @@ def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
     return [
         row_of(
             key,
-            f"θ bound {label}: pulls of the sub-optimal arm that "
-            f"LinGapE pulls "
-            f"least, over a "
-            f"fifth of all, "
-            f"largest over gaps",
+            f"θ bound {label}: pulls of the sub-optimal arm that LinGapE pulls least, over a "
+            "fifth of all, largest over gaps",
             "quits pulling",
             f"{largest.value:.2f}, gap {gap:g}",
             below(largest, 0.8),
@@ -191,10 +186,8 @@ def quits(label: str, cases: dict[float, Runs]) -> list[Row]:
 def rules_alike(label: str, cases: dict[float, Runs]) -> Row:
     factors = [factor(runs, RATIO, HALF) for runs in cases.values()]
     text = (
-        f"canonical arms, θ bound {label}: samples by ratio over "
-        f"samples by the "
-        f"greedy rule, "
-        f"mean over gaps"
+        f"canonical arms, θ bound {label}: samples by ratio over samples by the greedy rule, mean "
+        "over gaps"
     )
     return judged(
         "rules-alike",
@@ -330,10 +323,8 @@ def coverage_score(runs: CoverageAudits) -> list[Row]:
             ),
             row_of(
                 "theorem-1",
-                f"{rule} rule: the arm named is worse than the best "
-                f"by more "
-                f"than ε with "
-                f"probability ≤ δ",
+                f"{rule} rule: the arm named is worse than the best by more than ε with "
+                "probability ≤ δ",
                 "≤ 0.05",
                 wrong,
                 at_most(wrong.value, DELTA),

@@ -204,10 +204,7 @@ def plot(cases: UserArticleRuns) -> dict[str, Figure]:
 def notes(cases: UserArticleRuns) -> str:
     draws = len({draw for _, draw in cases.runs})
     return (
-        f"Data: {cases.source}, {draws} draws of arms and θ. 36 features, "
-        f"rewards ±1, λ "
-        f"= 1, δ = "
-        f"0.05, θ bound = "
-        f"‖θ‖, R = 1; XY-static "
-        "without a ridge parameter. Dots are draws, lines their geometric means."
+        f"Data: {cases.source}, {draws} draws of arms and θ. 36 features, rewards ±1, λ = 1, δ = "
+        "0.05, θ bound = ‖θ‖, R = 1; XY-static without a ridge parameter. Dots are draws, lines "
+        "their geometric means."
     )

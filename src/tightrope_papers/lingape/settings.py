@@ -210,10 +210,8 @@ def at_least_times(
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
     wrong, total = errors(runs, lingape=True)
     text = (
-        f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs "
-        f"with ε = 0 "
-        f"and ε = "
-        f"gap/2"
+        f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = "
+        "gap/2"
     )
     return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 

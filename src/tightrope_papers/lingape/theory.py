@@ -274,10 +274,8 @@ def programs(table: pd.DataFrame) -> list[Row]:
     return [
         judged(
             "ratio-optimal",
-            f"ρ of the program against the best design for one "
-            f"difference, "
-            f"{len(table)} pairs, "
-            f"largest difference",
+            f"ρ of the program against the best design for one difference, {len(table)} pairs, "
+            "largest difference",
             "equal",
             float(
                 np.maximum(
@@ -289,10 +287,8 @@ def programs(table: pd.DataFrame) -> list[Row]:
         ),
         judged(
             "ratio-optimal",
-            f"n ||y||² in the inverse design over ρ after n = {ROUNDS:,} "
-            f"pulls in the "
-            f"ratio p, "
-            f"largest distance from 1",
+            f"n ||y||² in the inverse design over ρ after n = {ROUNDS:,} pulls in the ratio p, "
+            "largest distance from 1",
             "the limit",
             float((table["n times squared width"] / table["rho"] - 1.0).abs().max()),
             at_most,
@@ -325,17 +321,12 @@ def example() -> Row:
     apart = [mean[k] - mean[0] + width(X[0] - X[k]) for k in range(3)]
     single, double = 1 + int(np.argmax(own[1:])), 1 + int(np.argmax(apart[1:]))
     text = (
-        "three arms: the own upper bounds name arm 2, which is known to "
-        "be worse "
-        "than arm 1; "
-        "the bounds on gaps "
-        "name arm 3"
+        "three arms: the own upper bounds name arm 2, which is known to be worse than arm 1; the "
+        "bounds on gaps name arm 3"
     )
     ours = (
-        f"own bounds: arm {single + 1}; gaps: arm {double + 1}; arm 2 is "
-        f"better than "
-        f"arm 1 by "
-        f"at most {apart[1]:.2g}"
+        f"own bounds: arm {single + 1}; gaps: arm {double + 1}; arm 2 is better than arm 1 by at "
+        f"most {apart[1]:.2g}"
     )
     return row_of(
         "gap-example",
@@ -388,9 +379,7 @@ def theorem_3(table: pd.DataFrame) -> list[Row]:
         ),
         row_of(
             "one-near-rival",
-            f"near-parallel arms: the same ratio at K = "
-            f"{near_one['K'].max()} over "
-            f"that at K = "
+            f"near-parallel arms: the same ratio at K = {near_one['K'].max()} over that at K = "
             f"{near_one['K'].min()}",
             "whatever K is",
             float(ratios[-1] / ratios[0]),
@@ -416,16 +405,12 @@ def closed_form(table: pd.DataFrame) -> Rows:
         spread = float(multiple.max() / multiple.min() - 1.0)
         yield row_of(
             key,
-            f"canonical arms, ε = {epsilon:g}: H over the complexity "
-            f"of UGapE, "
-            f"spread over "
-            f"problems",
+            f"canonical arms, ε = {epsilon:g}: H over the complexity of UGapE, spread over "
+            "problems",
             "a constant",
             f"{multiple.min():.3g} to {multiple.max():.3g}",
             at_most(spread, PROPORTIONAL_ERROR),
-            remark="UGapE's complexity as in its own paper, with (ε + Δ) / 2 "
-            "where H has "
-            "(ε + Δ) "
+            remark="UGapE's complexity as in its own paper, with (ε + Δ) / 2 where H has (ε + Δ) "
             "/ 3.",
         )
 
@@ -479,9 +464,6 @@ def tables(cases: ComplexityCases) -> dict[str, pd.DataFrame]:
 
 
 notes = (
-    "The paper's formulas are lost from the text at hand: constants "
-    "and the "
-    "numbers of the "
-    "example are ours, "
-    "derived along its proofs."
+    "The paper's formulas are lost from the text at hand: constants and the numbers of the "
+    "example are ours, derived along its proofs."
 )

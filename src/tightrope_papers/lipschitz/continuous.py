@@ -113,16 +113,9 @@ def plot(cases: dict[str, ShapeCase]) -> dict[str, Figure]:
 
 
 notes = (
-    f"The grid is that of discretize; HOO and Zooming choose among {FINE_ARMS} "
-    f"points. "
-    f"Runs are "
-    f"paired by their "
-    f"noise; at paper "
-    f"scale OSLB "
-    "and its rivals have more where they are close. Most of the gain comes from "
-    "the grid "
-    "itself: "
-    "see KL-UCB on it."
+    f"The grid is that of discretize; HOO and Zooming choose among {FINE_ARMS} points. Runs are "
+    "paired by their noise; at paper scale OSLB and its rivals have more where they are close. "
+    "Most of the gain comes from the grid itself: see KL-UCB on it."
 )
 
 

@@ -152,9 +152,7 @@ def not_below(name: str, growth_of_runs: np.ndarray, bound: float) -> Row:
 
 def optimal(key: str, name: str, grown: Estimate, bound: float) -> Row:
     text = (
-        f"{name} does not grow faster than C(theta) ln T, C = "
-        f"{bound:.3g} "
-        f"(limit: "
+        f"{name} does not grow faster than C(theta) ln T, C = {bound:.3g} (limit: "
         f"{1 + ALIKE_SHARE:g} of it)"
     )
     return row_of(
@@ -172,10 +170,8 @@ def plays(earlier: np.ndarray, pulls: np.ndarray, rates: np.ndarray, decade: flo
     against c_k ln(decade)."""
     for arm in np.flatnonzero(rates >= 1.0):
         text = (
-            f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per "
-            f"ln n over "
-            f"the last "
-            f"decade of rounds (ratio)"
+            f"OSLB plays arm {arm} at the rate c = {rates[arm]:.3g} per ln n over the last decade "
+            "of rounds (ratio)"
         )
         yield judged(
             "plays-of-oslb",
@@ -238,18 +234,12 @@ DIVISOR = 100  # rounds are early up to the horizon divided by this
 SAME_RATIO = 1.1  # regret that is at most so many times as large counts as the same
 FAILURE_RATIO = 2.0  # a run is bad from so many times KL-UCB's mean regret
 WHY_OSLB_FAILS = (
-    "At these horizons the program on noisy means "
-    "refutes "
-    "over-estimated arms "
-    "through worse "
-    "neighbours, and the "
-    "leader starves."
+    "At these horizons the program on noisy means refutes over-estimated arms through worse "
+    "neighbours, and the leader starves."
 )
 WHY_TIGHT_FAILS = (
-    "With tight L about K/4 of noise enters the best "
-    "arm's sum on "
-    "average, more "
-    "than a small f(n) covers."
+    "With tight L about K/4 of noise enters the best arm's sum on average, more than a small f(n) "
+    "covers."
 )
 
 
@@ -391,11 +381,8 @@ def robustness(where: str, result: Result, of_klucb: float) -> Row:
     # Where no run is bad the next one may be.
     fewer = Estimate(difference.value, max(difference.se, 1.0 / bad["OSLB"].size))
     text = (
-        f"{where}: CKL-UCB has fewer runs than OSLB with "
-        f"{FAILURE_RATIO:g} times "
-        f"the mean "
-        f"regret of KL-UCB "
-        f"(difference of the shares)"
+        f"{where}: CKL-UCB has fewer runs than OSLB with {FAILURE_RATIO:g} times the mean regret "
+        "of KL-UCB (difference of the shares)"
     )
     return row_of("ckl-robust", text, "below 0", fewer, below(fewer))
 
@@ -422,11 +409,8 @@ def low_arms_first(where: str, early: np.ndarray, pulls: np.ndarray, gaps: np.nd
     key = "low-arms-first"
     few, first = ranks_agree(pulls, gaps), paired_mean(*halves(early / pulls, gaps))
     text = (
-        f"{where}: share of an arm's plays that fall into the first "
-        f"1/{DIVISOR} of the "
-        f"rounds, "
-        f"worse half of the "
-        f"arms less better half"
+        f"{where}: share of an arm's plays that fall into the first 1/{DIVISOR} of the rounds, "
+        "worse half of the arms less better half"
     )
     return [
         row_of(
@@ -480,11 +464,8 @@ def plot(runs: DiscreteRuns) -> dict[str, Figure]:
 
 
 notes = (
-    "The numbers of runs stand in the tables. The paper's own "
-    "experiments are "
-    "missing from "
-    "its text; the "
-    "settings are ours."
+    "The numbers of runs stand in the tables. The paper's own experiments are missing from its "
+    "text; the settings are ours."
 )
 
 

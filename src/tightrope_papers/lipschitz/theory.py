@@ -370,9 +370,7 @@ def score(cases: TheoremCases) -> list[Row]:
 
 def index_rows(undefined: dict[str, tuple[int, int]]) -> list[Row]:
     why = (
-        "f(1) is minus infinity and f(2) negative, because of ln ln n, and "
-        "the sum "
-        "is never "
+        "f(1) is minus infinity and f(2) negative, because of ln ln n, and the sum is never "
         "negative."
     )
     return [
@@ -391,10 +389,8 @@ def index_rows(undefined: dict[str, tuple[int, int]]) -> list[Row]:
 
 def exploration_rows(no_arm: dict[str, tuple[int, int]]) -> list[Row]:
     why = (
-        "With f(n) > ln n an index can exceed the leader's mean although every "
-        "arm has "
-        "its c_k "
-        "ln n plays."
+        "With f(n) > ln n an index can exceed the leader's mean although every arm has its c_k ln "
+        "n plays."
     )
     return [
         row_of(
@@ -435,15 +431,11 @@ def concentration_rows(table: pd.DataFrame) -> Rows:
         holds = (part["share"] + 4 * part["se"] <= part["bound"]).tolist()
         nearest = part.iloc[int(np.argmax(part["share"] / part["bound"]))]
         text = (
-            f"K = {K}, sampled {rule}: the share of runs plus 4 standard "
-            f"errors is "
-            f"below every "
-            f"bound under 1"
+            f"K = {K}, sampled {rule}: the share of runs plus 4 standard errors is below every "
+            "bound under 1"
         )
         ours = (
-            f"nearest at delta = {nearest['delta']:g}: "
-            f"{nearest['share']:.2g} "
-            f"against "
+            f"nearest at delta = {nearest['delta']:g}: {nearest['share']:.2g} against "
             f"{nearest['bound']:.2g}"
         )
         yield row_of("theorem-5-1", text, "below the bound", ours, every(holds))
@@ -470,13 +462,7 @@ def tables(cases: TheoremCases) -> dict[str, pd.DataFrame]:
 
 
 notes = (
-    "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + "
-    "1) ln ln "
-    "n in the "
-    "index, ln n in K_e, "
-    "arms never played "
-    "have mean 0. Theorem 5.1 is tried under the sampling that is hardest for it: "
-    "stop as "
-    "soon as "
-    "the sum has reached delta."
+    "Algorithm 1 as printed is a plain loop of its own: f(n) = ln n + (3K + 1) ln ln n in the "
+    "index, ln n in K_e, arms never played have mean 0. Theorem 5.1 is tried under the sampling "
+    "that is hardest for it: stop as soon as the sum has reached delta."
 )

@@ -167,21 +167,11 @@ def plot(cases: list[DirectionCase]) -> dict[str, Figure]:
 
 
 notes = (
-    "All three positions. Points: estimates ± 2 standard errors on the other "
-    "policy's "
-    "log; band: "
-    "the policy's own "
-    "mean ± 2. A case is "
-    f"refused where the effective sample size is below "
-    f"{LEAST_ESS:g} or "
-    f"{LEAST_SHARE:.0%} of the "
-    f"rows; its estimates "
-    f"are shown in grey and "
-    "not judged. One campaign decides little, as joint standard errors are "
-    "a large "
-    "share of the "
-    "own mean: the "
-    "figure pooled judges."
+    "All three positions. Points: estimates ± 2 standard errors on the other policy's log; band: "
+    "the policy's own mean ± 2. A case is refused where the effective sample size is below "
+    f"{LEAST_ESS:g} or {LEAST_SHARE:.0%} of the rows; its estimates are shown in grey and not "
+    "judged. One campaign decides little, as joint standard errors are a large share of the own "
+    "mean: the figure pooled judges."
 )
 
 
@@ -214,9 +204,7 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
         mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in judged])
         apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
         words = (
-            f"{name} agrees with the policy's own mean, mean of "
-            f"{len(judged)} "
-            f"campaigns: "
+            f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: "
             f"{direction}"
         )
         rows.append(
@@ -251,10 +239,7 @@ def pooled_tables(cases: list[DirectionCase]) -> dict[str, pd.DataFrame]:
 
 
 pooled_notes = (
-    "The cases of a direction that are not refused are pooled with equal "
-    "weights. "
-    "Pooling was "
-    "chosen after single "
-    "campaigns had decided "
-    "nothing, and agreement within four joint standard errors is still a weak test."
+    "The cases of a direction that are not refused are pooled with equal weights. Pooling was "
+    "chosen after single campaigns had decided nothing, and agreement within four joint standard "
+    "errors is still a weak test."
 )

@@ -183,11 +183,8 @@ def score_rows(spread: dict[str, float]) -> list[Row]:
     holds = [(spread[name] > 1e-9) == (name in ARM_WISE) for name in spread]
     ours = ", ".join(f"{name} {size:.2g}" for name, size in spread.items())
     text = (
-        "scores of arms with equal features differ under arm-wise "
-        "randomization and "
-        "under no "
-        "other algorithm "
-        "(largest difference)"
+        "scores of arms with equal features differ under arm-wise randomization and under no "
+        "other algorithm (largest difference)"
     )
     return [row_of("clusters-chosen", text, "as Figure 1", ours, every(holds))]
 
@@ -204,10 +201,8 @@ def suboptimal(best: np.ndarray) -> list[Row]:
         ),
         judged(
             key,
-            f"C2UCB: share of trials whose first {FEW_ROUNDS} rounds miss the "
-            f"best of "
-            f"{CLUSTERS} "
-            f"clusters",
+            f"C2UCB: share of trials whose first {FEW_ROUNDS} rounds miss the best of {CLUSTERS} "
+            "clusters",
             "may",
             estimate(1.0 * (best[:, :FEW_ROUNDS].max(axis=1) == 0)),
             above,
@@ -236,10 +231,8 @@ def share_of_best(result: Result, name: str, best: np.ndarray) -> np.ndarray:
 
 def slower_row(name: str, in_clusters: np.ndarray, spread_out: np.ndarray) -> Row:
     text = (
-        f"{name}, first {EARLY_ROUNDS} rounds: share of the best "
-        f"reward with "
-        f"clusters less "
-        f"that with scattered arms"
+        f"{name}, first {EARLY_ROUNDS} rounds: share of the best reward with clusters less that "
+        "with scattered arms"
     )
     return judged("slow-early", text, "below 0", paired_mean(in_clusters, spread_out), below)
 
@@ -322,10 +315,6 @@ def plot(runs: ClusterRuns) -> dict[str, Figure]:
 
 
 notes = (
-    f"{ROUNDS} rounds, {CLUSTERS} clusters; all parameters 1. A scattered "
-    f"world has "
-    f"the same "
-    f"theta and as many "
-    f"arms, spread evenly over "
-    "the unit sphere. A reward is counted as its mean."
+    f"{ROUNDS} rounds, {CLUSTERS} clusters; all parameters 1. A scattered world has the same "
+    "theta and as many arms, spread evenly over the unit sphere. A reward is counted as its mean."
 )

@@ -170,9 +170,7 @@ def outperforms(
     measured = f"{min(shares):+.0%} to {max(shares):+.0%}, least {least:.1f} se"
     rivals = others[0] if len(others) == 1 else "all baselines but greedy"
     text = (
-        f"{' and '.join(ours)} above {rivals}, {RULES[rule]} "
-        f"(paired, every "
-        f"angle >= "
+        f"{' and '.join(ours)} above {rivals}, {RULES[rule]} (paired, every angle >= "
         f"{LEAST_ANGLE:g} pi/2)"
     )
     return row_of(key, text, "clearly above", measured, everywhere_above(gaps), remark=remark)
@@ -190,11 +188,8 @@ def wider_is_worse(runs: AngleRuns, rule: str, name: str, rival: str) -> Row:
         ]
     )
     text = (
-        f"{name} less {rival}, {RULES[rule]}: rise per right angle, in "
-        f"shares of "
-        f"the best "
-        f"possible reward "
-        f"(line through all angles)"
+        f"{name} less {rival}, {RULES[rule]}: rise per right angle, in shares of the best "
+        "possible reward (line through all angles)"
     )
     return judged("artificial-angle", text, "above 0", estimate(trend(angles, gains)), above)
 
@@ -263,19 +258,9 @@ def plot(runs: AngleRuns) -> dict[str, Figure]:
 
 
 notes = (
-    "Expected reward of 10 rounds (without the noise of the ±1 "
-    "rewards). Every "
-    "algorithm's "
-    "setting is the best "
-    "of its grid over some "
-    "trials; reward is what it earns on fresh ones, paired between "
-    "algorithms. The "
-    "column 'as in "
-    "the paper' is the "
-    "best mean over "
-    "the tuning trials themselves. Below paper scale CombLinUCB's c is 1. "
-    "PC2UCB and "
-    "arm-wise TS "
-    "are the paper's own "
-    "algorithms."
+    "Expected reward of 10 rounds (without the noise of the ±1 rewards). Every algorithm's "
+    "setting is the best of its grid over some trials; reward is what it earns on fresh ones, "
+    "paired between algorithms. The column 'as in the paper' is the best mean over the tuning "
+    "trials themselves. Below paper scale CombLinUCB's c is 1. PC2UCB and arm-wise TS are the "
+    "paper's own algorithms."
 )

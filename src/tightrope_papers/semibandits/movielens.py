@@ -269,12 +269,8 @@ def fig3_plot(cosines: Data) -> dict[str, Figure]:
 
 
 fig3_notes = (
-    "User features of rank 50 without the constant, U S V' "
-    "being the "
-    "decomposition of the "
-    "ratings. The "
-    "paper's is read as "
-    f"{PAPERS_READING}."
+    "User features of rank 50 without the constant, U S V' being the decomposition of the "
+    f"ratings. The paper's is read as {PAPERS_READING}."
 )
 
 

@@ -168,17 +168,10 @@ MIDDLE_FILES = ("ml-1m/ratings.dat", "movielens/ml1m_implicit.npz")
 SMALL_FILES = ("ml-100k/u.data", "movielens/ml100k_stars.npz")
 FRESH_SEED = 1000  # of the first trial on which nothing was tuned
 NOTES = (
-    "Cumulative reward of 20 rounds. At paper scale every algorithm plays "
-    "its best "
-    "setting over "
-    "the trials "
-    "themselves, as in the "
-    "paper; at smaller scales the setting is chosen on other trials at the "
-    "first k, "
-    "CombLinUCB "
-    "with c = 1. Where a "
-    "file tells only "
-    "who rated what, a reward is 1 or 0. A round shows 100 k users, but no more than there are."
+    "Cumulative reward of 20 rounds. At paper scale every algorithm plays its best setting over "
+    "the trials themselves, as in the paper; at smaller scales the setting is chosen on other "
+    "trials at the first k, CombLinUCB with c = 1. Where a file tells only who rated what, a "
+    "reward is 1 or 0. A round shows 100 k users, but no more than there are."
 )
 
 
@@ -206,9 +199,7 @@ def sources(run: Run) -> list[MovieLensRelease]:
         releases = [small] if run.scale == "smoke" else [*releases, small]
     if not releases:
         raise DataNotFound(
-            "MovieLens is not on this machine; set TIGHTROPE_DATA to a "
-            "folder with "
-            "ml-100k, ml-1m "
+            "MovieLens is not on this machine; set TIGHTROPE_DATA to a folder with ml-100k, ml-1m "
             "or a larger release."
         )
     return releases

@@ -260,10 +260,8 @@ def score(cases: LemmaCases) -> Rows:
     yield from width_rows(cases.widths)
     for where, (kept, runs) in cases.kept.items():
         text = (
-            f"{where}: share of runs with theta and all arms' draws "
-            f"in their "
-            f"ellipsoids in "
-            f"every round"
+            f"{where}: share of runs with theta and all arms' draws in their ellipsoids in every "
+            "round"
         )
         yield row_of(
             "lemma-7", text, 1 - DELTA / 2, share(kept, runs), at_least(kept / runs, 1 - DELTA / 2)
@@ -286,15 +284,11 @@ def bound_rows(key: str, one: BoundedRegret) -> list[Row]:
     below_bound = float((one.regret[:, 1] <= one.bound[1]).mean())
     grown, allowed = ratio(one.regret[:, 1], one.regret[:, 0]), float(one.bound[1] / one.bound[0])
     ours = (
-        f"{below_bound:.0%} of the "
-        f"runs; the "
-        f"bound is "
+        f"{below_bound:.0%} of the runs; the bound is "
         f"{one.bound[1] / one.regret[:, 1].mean():.0f} times their regret"
     )
     text = (
-        f"{where}: regret after {HORIZON_RATIO} times the rounds as a "
-        f"multiple "
-        f"(limit: the "
+        f"{where}: regret after {HORIZON_RATIO} times the rounds as a multiple (limit: the "
         f"bound's, {allowed:.3g})"
     )
     return [
@@ -327,10 +321,8 @@ def optimism_rows(table: pd.DataFrame) -> Rows:
             f"{name} draws, theta_hat on the edge of its ellipsoid: least probability of optimism"
         )
         why = (
-            f"It is least at k = {worst['k']} of N = "
-            f"{worst['N']} arms; "
-            f"independent draws "
-            f"average out over a set."
+            f"It is least at k = {worst['k']} of N = {worst['N']} arms; independent draws average "
+            "out over a set."
         )
         yield judged(
             "lemma-8",
@@ -363,13 +355,7 @@ def tables(cases: LemmaCases) -> dict[str, pd.DataFrame]:
 
 
 notes = (
-    f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of "
-    f"{SET_SIZE}, "
-    f"Gaussian "
-    f"noise {NOISE}, "
-    f"delta = {DELTA}, the "
-    "parameters of the theorems. Lemma 8: equal arms, theta_hat as far below "
-    "theta as "
-    "the event "
-    "of the lemma allows."
+    f"Theorems: {ARMS} random unit vectors in {DIM} dimensions, sets of {SET_SIZE}, Gaussian "
+    f"noise {NOISE}, delta = {DELTA}, the parameters of the theorems. Lemma 8: equal arms, "
+    "theta_hat as far below theta as the event of the lemma allows."
 )

@@ -34,31 +34,16 @@ TUNING: dict[str, tuple[str, str, tuple[float, ...]]] = {
 TUNING_SEED = 2_000_000
 RANK, STARS_NOISE = 10, 0.25  # of the rating data: features, and noise of one star of five
 NOTES = (
-    f"Every policy meets the same noise. Offline: eta = "
-    f"{OFFLINE_ETA:g}; "
-    f"online: eta = "
-    f"{ONLINE_ETA:g}, "
-    f"step = "
-    f"{ONLINE_STEP:g}, from "
-    "beta = 1. Below beta = 0.7 regret has a heavy tail: compare medians "
-    "too. Not in "
-    "the paper: "
-    "LinTS at v = sigma, "
-    "LinUCB at the learned "
-    "beta, SoftUCB at that of Eq 5, and the tuned rivals, whose one "
-    "parameter is the "
-    "best of a "
-    "grid on these "
-    "instances with other noise."
+    f"Every policy meets the same noise. Offline: eta = {OFFLINE_ETA:g}; online: eta = "
+    f"{ONLINE_ETA:g}, step = {ONLINE_STEP:g}, from beta = 1. Below beta = 0.7 regret has a heavy "
+    "tail: compare medians too. Not in the paper: LinTS at v = sigma, LinUCB at the learned beta, "
+    "SoftUCB at that of Eq 5, and the tuned rivals, whose one parameter is the best of a grid on "
+    "these instances with other noise."
 )
 RATINGS = (
-    f" Features: rank-{RANK} factorisation of ratings scaled to [0, 1], the "
-    f"longest arm "
-    f"of norm "
-    f"1; noise "
-    f"{STARS_NOISE:g}; "
-    f"LinUCB knows "
-    "||theta||. The paper's construction is not in its text."
+    f" Features: rank-{RANK} factorisation of ratings scaled to [0, 1], the longest arm of norm "
+    f"1; noise {STARS_NOISE:g}; LinUCB knows ||theta||. The paper's construction is not in its "
+    "text."
 )
 
 
@@ -233,11 +218,8 @@ def judge(case: ComparisonCase) -> Rows:
         for name, (_, parameter, _) in TUNING.items()
     ]
     text = (
-        "training counted: SoftUCB offline with all trajectories below "
-        "LinUCB (Eq "
-        "5) that "
-        "learns on through "
-        "as many rounds"
+        "training counted: SoftUCB offline with all trajectories below LinUCB (Eq 5) that learns "
+        "on through as many rounds"
     )
     yield order(OURS, text, case.training + final[OFFLINE], case.long)
 

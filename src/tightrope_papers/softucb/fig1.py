@@ -190,10 +190,8 @@ def same_end(what: str, ends: dict[float, np.ndarray]) -> Row:
     ]
     ours = ", ".join(f"{mean:.3g} from {start:g}" for start, mean in means.items())
     text = (
-        f"{what} ends at one place from every start of beta "
-        f"(within "
-        f"{SETTLED_SHARE:.0%} of "
-        f"that from {USUAL_START:g})"
+        f"{what} ends at one place from every start of beta (within {SETTLED_SHARE:.0%} of that "
+        f"from {USUAL_START:g})"
     )
     remark = "At a large start no arm is in L, gamma is 0, and only eta moves beta."
     return row_of(OURS, text, "–", ours, every(close), remark=remark)
@@ -209,10 +207,8 @@ def beginning_rows(rounds: np.ndarray, curves: np.ndarray, uniform: np.ndarray) 
     return [
         row_of(
             key,
-            f"regret per round over the first {rounds[early]} "
-            f"rounds, as a "
-            f"multiple of "
-            f"uniform play",
+            f"regret per round over the first {rounds[early]} rounds, as a multiple of uniform "
+            "play",
             "uniform",
             like,
             near(like, 1.0, 0.1),
@@ -309,18 +305,13 @@ def divergence_online(beta: np.ndarray, most: float) -> Row:
     last, before = tail(beta), tail(beta[:, : -max(1, beta.shape[1] // 6)])
     count, total = int((beta[:, -1] > most).sum()), len(beta)
     text = (
-        f"with an online eta as many times too large, beta ends above "
-        f"{most:.2f}, "
-        f"twice that "
-        f"of Eq 5, which "
-        f"counts as diverged"
+        f"with an online eta as many times too large, beta ends above {most:.2f}, twice that of "
+        "Eq 5, which counts as diverged"
     )
     drift = last.mean() / before.mean() - 1
     ours = (
-        f"{count} of {total} instances; {last.mean():.3g} in the "
-        f"last sixth, "
-        f"{drift:+.0%} "
-        f"against the one before"
+        f"{count} of {total} instances; {last.mean():.3g} in the last sixth, {drift:+.0%} against "
+        "the one before"
     )
     return row_of("large-eta-fails", text, "fails", ours, most_of(count, total))
 
@@ -507,10 +498,8 @@ def adapts(ends: dict[Cell, tuple[np.ndarray, np.ndarray]]) -> Row:
     mean over cells."""
     each = [shared_spread(first, second) for first, second in ends.values()]
     text = (
-        "spread of beta-hat between instances, as far as two trainings share "
-        "it, over "
-        "its mean "
-        "(T = 1024, mean over d)"
+        "spread of beta-hat between instances, as far as two trainings share it, over its mean (T "
+        "= 1024, mean over d)"
     )
     return judged(
         "beta-adapts",
@@ -584,9 +573,7 @@ def table1_plot(runs: LearnedBetas) -> dict[str, Figure]:
 
 
 table1_notes = (
-    f"Means over instances, sigma = "
-    f"sqrt(0.1), eta "
-    f"by cell "
-    f"{', '.join(f'{eta:g}' for eta in ETAS.values())}, step 4 / (1 + n / 20). "
-    "Table 1 is of one instance whose noise and eta are not given."
+    "Means over instances, sigma = sqrt(0.1), eta by cell "
+    f"{', '.join(f'{eta:g}' for eta in ETAS.values())}, step 4 / (1 + n / 20). Table 1 is of one "
+    "instance whose noise and eta are not given."
 )

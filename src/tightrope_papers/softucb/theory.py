@@ -153,9 +153,7 @@ def lemmas(result: Result) -> list[Row]:
         ),
         row_of(
             "lemma1-order",
-            "a lower upper bound or probability of i although S_i >= S_j >= 0 "
-            "(learned "
-            "widths, "
+            "a lower upper bound or probability of i although S_i >= S_j >= 0 (learned widths, "
             "all pairs)",
             "never",
             f"{disorder} of {compared} rounds",
@@ -167,9 +165,7 @@ def lemmas(result: Result) -> list[Row]:
             f"p(L) < {1 - MASS:.2g}",
             words,
             every([over[FRESH_GAMMA] == 0, over[LEARNED_BETA] == 0]),
-            remark="The lemma needs gamma of the round itself; Algorithm 1, line "
-            "2, uses "
-            "that of "
+            remark="The lemma needs gamma of the round itself; Algorithm 1, line 2, uses that of "
             "the round before.",
         ),
     ]
@@ -187,9 +183,7 @@ def constraint(result: Result) -> list[Row]:
             "eq10-bound-holds",
             "rounds in which beta-hat ||x|| is no bound for some arm",
             "none",
-            f"{outside.sum() / total:.1%} of "
-            f"rounds, in "
-            f"{np.count_nonzero(outside)} of "
+            f"{outside.sum() / total:.1%} of rounds, in {np.count_nonzero(outside)} of "
             f"{outside.size} runs",
             never(int(outside.sum()), total),
             remark="eta is one number for all arms and rounds; it does not enforce the constraint.",
@@ -225,10 +219,8 @@ def gradient(runs: EliminationRuns) -> list[Row]:
         )
         ours = f"{value:.4f} against {real.value:.4f} ± {real.se:.2g} by finite differences"
         remark = (
-            "Eq 12 differentiates this round's choice alone, and not "
-            "the data "
-            "that later "
-            "rounds learn from."
+            "Eq 12 differentiates this round's choice alone, and not the data that later rounds "
+            "learn from."
         )
         text = f"Eq 12 is the slope of the reward per round at beta = {centre:g}"
         rows.append(row_of("gradient", text, "equal", ours, judgement, se=apart.se, remark=remark))
@@ -246,9 +238,7 @@ def maximum(runs: EliminationRuns) -> Row:
     more = paired_mean(learned, BEST_RATIO * fixed)
     ours = f"{learned.mean():.1f} at beta-hat, {fixed.mean():.1f} at beta = {best:g} everywhere"
     text = (
-        f"no fixed beta does better: regret at beta-hat minus "
-        f"{BEST_RATIO:g} times "
-        f"that of the "
+        f"no fixed beta does better: regret at beta-hat minus {BEST_RATIO:g} times that of the "
         f"best beta of {len(GRID)}"
     )
     return row_of("beta-maximises-reward", text, "below", ours, below(more), se=more.se)
@@ -272,9 +262,7 @@ def theorem(runs: EliminationRuns) -> list[Row]:
             "at most 1",
             small,
             at_most(small, 1.0),
-            remark="Eq 16 shrinks with beta-hat; Eq 3, which the proof needs, "
-            "does not "
-            "hold at "
+            remark="Eq 16 shrinks with beta-hat; Eq 3, which the proof needs, does not hold at "
             "such a beta.",
         ),
     ]
@@ -291,10 +279,8 @@ def small(runs: EliminationRuns) -> Row:
     )
     more, rounds = paired_mean(few, usual), float(runs.result.rounds[-1])
     ours = (
-        f"{few.mean() / rounds:.1%} of rounds "
-        f"at eta = "
-        f"{SMALL_ETA:g}, "
-        f"{usual.mean() / rounds:.1%} at {OFFLINE_ETA:g}"
+        f"{few.mean() / rounds:.1%} of rounds at eta = {SMALL_ETA:g}, {usual.mean() / rounds:.1%} "
+        f"at {OFFLINE_ETA:g}"
     )
     text = "the best arm is in L in more rounds where eta is small"
     return row_of("small-eta-loses-best-arm", text, "more", ours, above(more), se=more.se)
@@ -322,11 +308,7 @@ def tables(runs: EliminationRuns) -> dict[str, pd.DataFrame]:
 
 
 notes = (
-    f"d = {D}, sigma = {NOISE:g}; beta-hat is learned "
-    f"at eta = "
-    f"{OFFLINE_ETA:g}, and at "
-    f"{SMALL_ETA:g}. "
-    f"Columns of the "
-    f"table are shares of "
-    "rounds, and the slopes of Eqs 12 and 13 per round."
+    f"d = {D}, sigma = {NOISE:g}; beta-hat is learned at eta = {OFFLINE_ETA:g}, and at "
+    f"{SMALL_ETA:g}. Columns of the table are shares of rounds, and the slopes of Eqs 12 and 13 "
+    "per round."
 )

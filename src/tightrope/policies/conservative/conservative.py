@@ -142,12 +142,8 @@ class Conservative(Guaranteed):
             math.isnan(self.baseline_mean) or (self.model != INDEPENDENT and arms.dimension)
         ):
             raise ValueError(
-                "index = 'rounds' needs independent arms and a known "
-                "baseline_mean; give "
-                "both, or "
-                "take index = "
-                "'interval' for linear arms "
-                "or a baseline that is learned."
+                "index = 'rounds' needs independent arms and a known baseline_mean; give both, or "
+                "take index = 'interval' for linear arms or a baseline that is learned."
             )
         return new_state(self, arms)
 

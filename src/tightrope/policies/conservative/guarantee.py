@@ -169,11 +169,8 @@ def check_means(rewards: tuple[float, float], means: Stored) -> None:
         for mean in np.atleast_1d(values):
             if mean < low or mean > high:
                 raise ValueError(
-                    f"{name} = {mean:g} is outside [{low:g}, {high:g}], where "
-                    f"rewards "
-                    f"are; give "
-                    f"rewards=(lowest, "
-                    f"highest) for others."
+                    f"{name} = {mean:g} is outside [{low:g}, {high:g}], where rewards are; give "
+                    "rewards=(lowest, highest) for others."
                 )
 
 
@@ -187,22 +184,16 @@ def check_premises(stored: Stored) -> None:
     ):
         least, most = reward_range(inner)
         raise ValueError(
-            f"rewards = ({low:g}, {high:g}), but inner = "
-            f"{label(inner)} takes "
-            f"rewards in "
-            f"[{least:g}, "
-            f"{most:g}]; give a "
-            f"part of that."
+            f"rewards = ({low:g}, {high:g}), but inner = {label(inner)} takes rewards in "
+            f"[{least:g}, {most:g}]; give a part of that."
         )
     listed, gap = stored["checkpoint"], stored["min_gap"]
     if gap > 0 and listed[0] != -1:
         nearest = int(-listed[0] if listed[0] < 0 else np.diff(listed, prepend=0).min())
         if nearest < gap:
             raise ValueError(
-                f"min_gap = {gap} exceeds {nearest}, the smallest gap of "
-                f"checkpoint; give "
-                f"at most "
-                f"that."
+                f"min_gap = {gap} exceeds {nearest}, the smallest gap of checkpoint; give at most "
+                "that."
             )
 
 
@@ -212,12 +203,8 @@ def refuse_forgetting(inner: object) -> None:
     if is_policy(inner):
         if getattr(inner, "forget", 1.0) < 1.0:
             raise ValueError(
-                f"inner = {label(inner)} forgets because means drift, "
-                f"but the "
-                f"guarantee bounds "
-                f"what was earned by "
-                f"means that stay as they "
-                "are and would not hold; take forget=1."
+                f"inner = {label(inner)} forgets because means drift, but the guarantee bounds "
+                "what was earned by means that stay as they are and would not hold; take forget=1."
             )
         for item in inner:
             refuse_forgetting(item)
@@ -230,16 +217,12 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
         raise ValueError(f"baseline = {policy.baseline} is not an arm; the arms are 0 to {K - 1}.")
     if policy.bound == ORACLE and policy.true_means.size != K:
         raise ValueError(
-            f"true_means has length {policy.true_means.size}, but bound = "
-            f"'oracle' needs "
-            f"the {K} "
-            f"true means."
+            f"true_means has length {policy.true_means.size}, but bound = 'oracle' needs the {K} "
+            "true means."
         )
     if policy.bound == ORACLE and arms.dimension and arms.features is None:
         raise ValueError(
-            "bound = 'oracle' needs arms whose means do not change; these come "
-            "with new "
-            "features "
+            "bound = 'oracle' needs arms whose means do not change; these come with new features "
             "every round."
         )
     linear = policy.model != INDEPENDENT and arms.dimension
@@ -256,16 +239,9 @@ def new_state(policy: Guaranteed, arms: Arms) -> Independent | LinearLedger:
         check_norms(policy, arms.features)
     if arms.common and K > 1:
         raise ValueError(
-            "the guarantee rests on one regression for all arms, but a round "
-            "shows all "
-            "of them "
-            "the same row of "
-            "features, so that "
-            "it bounds "
-            "every arm alike; give each arm a row of its own, (K, d), as the "
-            "context in "
-            "the arm's "
-            "block and zeros elsewhere."
+            "the guarantee rests on one regression for all arms, but a round shows all of them "
+            "the same row of features, so that it bounds every arm alike; give each arm a row of "
+            "its own, (K, d), as the context in the arm's block and zeros elsewhere."
         )
     model = new_ridge(arms, policy.lam)
     size = sum_size(model)
@@ -292,11 +268,8 @@ def longer_state(
     fresh, K, count = new_state(policy, arms), state.bounds.lower.size, arms.number
     if policy.bound == CONFIDENCE and isinstance(state, Independent):
         raise ValueError(
-            "bound = 'confidence' adds up lower bounds of arms, and those of "
-            "new arms "
-            "would stay "
-            "at the lowest reward; take "
-            "bound = 'martingale' to add arms."
+            "bound = 'confidence' adds up lower bounds of arms, and those of new arms would stay "
+            "at the lowest reward; take bound = 'martingale' to add arms."
         )
     bounds = Bounds(
         *(
@@ -344,11 +317,8 @@ def check_norms(policy: Guaranteed, features: np.ndarray) -> None:
     k = int(np.argmax(norms))
     if norms[k] > policy.arm_bound * (1 + NORM_TOLERANCE):
         raise ValueError(
-            f"arm {k} has norm {norms[k]:.6g}, but arm_bound = "
-            f"{policy.arm_bound:g} "
-            f"bounds all "
-            f"norms; raise it or "
-            f"scale the features."
+            f"arm {k} has norm {norms[k]:.6g}, but arm_bound = {policy.arm_bound:g} bounds all "
+            "norms; raise it or scale the features."
         )
 
 
@@ -357,9 +327,7 @@ def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: 
     K = state.bounds.lower.size
     if context.baseline is None and policy.baseline < 0:
         raise ValueError(
-            "baseline is missing; give the policy an arm, or every "
-            "round its "
-            "baseline in "
+            "baseline is missing; give the policy an arm, or every round its baseline in "
             "Context(baseline=...)."
         )
     if context.baseline is not None and not 0 <= context.baseline < K:
@@ -376,11 +344,8 @@ def check_round(policy: Guaranteed, state: Independent | LinearLedger, context: 
         and isinstance(state, Independent)
     ):
         raise ValueError(
-            "baseline_mean is missing; the mean of a baseline that changes can be "
-            "learned "
-            "only by "
-            "model='linear' on "
-            "arms with features."
+            "baseline_mean is missing; the mean of a baseline that changes can be learned only by "
+            "model='linear' on arms with features."
         )
     if context.features is not None and isinstance(state, LinearLedger):
         check_norms(policy, context.features)
@@ -609,21 +574,13 @@ def sentence(
     short = f"budget {budget:.3g} short of {needed[first]:.3g} needed for arm {first}"
     if event == UNSAFE:
         return (
-            f"arm {arm}: no arm is safe and baseline {baseline} is not "
-            f"eligible; of the "
-            f"eligible "
-            f"arms this one risks "
-            f"least, but budget "
-            f"{budget:.3g} does not cover the {needed[arm]:.3g} it needs: the "
-            f"promise "
-            f"does not "
-            f"hold in this round"
+            f"arm {arm}: no arm is safe and baseline {baseline} is not eligible; of the eligible "
+            f"arms this one risks least, but budget {budget:.3g} does not cover the "
+            f"{needed[arm]:.3g} it needs: the promise does not hold in this round"
         )
     if event == OWN:
         return (
-            f"arm {arm}: the learner's first choice, and budget "
-            f"{budget:.3g} "
-            f"covers the "
+            f"arm {arm}: the learner's first choice, and budget {budget:.3g} covers the "
             f"{needed[arm]:.3g} it needs"
         )
     if event == BASELINE:
@@ -631,9 +588,7 @@ def sentence(
             return f"baseline: no arm promises more than its {reference:.3g}"
         if budget >= needed[first] - TOLERANCE:
             return (
-                f"baseline: the safe arms promise at most "
-                f"{upper[first]:.3g}, less "
-                f"than its "
+                f"baseline: the safe arms promise at most {upper[first]:.3g}, less than its "
                 f"{reference:.3g}"
             )
         return f"baseline: {short}"

@@ -183,13 +183,9 @@ def premises(
     bounded = is_known((low, high))
     if policy.martingale == BERNOULLI and not bounded:
         raise ValueError(
-            "martingale = 'bernoulli' needs the range of rewards, which is "
-            "not known "
-            "of these "
-            "arms; give "
-            "rewards=(low, "
-            "high), or take "
-            "martingale='freedman' with the sub-Gaussian scale sigma of the noise."
+            "martingale = 'bernoulli' needs the range of rewards, which is not known of these "
+            "arms; give rewards=(low, high), or take martingale='freedman' with the sub-Gaussian "
+            "scale sigma of the noise."
         )
     if not bounded:
         low, high = 0.0, 1.0

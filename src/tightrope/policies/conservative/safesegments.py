@@ -90,16 +90,12 @@ class SafeSegments(Wrapper):
         inner, n, means = stored["inner"], stored["segments"], stored["baseline_means"]
         if not isinstance(inner, Safe):
             raise ValueError(
-                f"inner = {label(inner)} is no Safe, which "
-                f"keeps the "
-                f"guarantee; give "
+                f"inner = {label(inner)} is no Safe, which keeps the guarantee; give "
                 f"Safe({label(inner)}, baseline=0, alpha=0.05)."
             )
         if inner.bound != MARTINGALE:
             raise ValueError(
-                "inner has a bound other than 'martingale', which alone is "
-                "kept by "
-                "segment; take "
+                "inner has a bound other than 'martingale', which alone is kept by segment; take "
                 "bound='martingale'."
             )
         if means.size and means.size != n:
@@ -108,9 +104,7 @@ class SafeSegments(Wrapper):
             )
         if means.size and not math.isnan(inner.baseline_mean):
             raise ValueError(
-                "baseline_means was given, and inner has a baseline_mean "
-                "for all "
-                "segments; leave "
+                "baseline_means was given, and inner has a baseline_mean for all segments; leave "
                 "one of them out."
             )
         check_means(inner.rewards, {"baseline_means": means})
@@ -177,10 +171,8 @@ class SafeSegments(Wrapper):
         n = self.segments
         if context.segment is None and n > 1:
             raise ValueError(
-                f"segment is missing; name the round's in "
-                f"Context(segment=...), a "
-                f"number from 0 "
-                f"to {n - 1}."
+                "segment is missing; name the round's in Context(segment=...), a number from 0 to "
+                f"{n - 1}."
             )
         if context.segment is not None and not 0 <= context.segment < n:
             raise ValueError(
@@ -189,12 +181,9 @@ class SafeSegments(Wrapper):
         one, its_round = shown_round(self, state, context)
         if isinstance(state.ledgers, TrivialLedger) and math.isnan(its_round.baseline_mean):
             raise ValueError(
-                "baseline_mean is missing; where features come with every "
-                "round the "
-                "baseline's "
-                "mean must be known: "
-                "give baseline_means, or "
-                "every round its own in Context(baseline_mean=...)."
+                "baseline_mean is missing; where features come with every round the baseline's "
+                "mean must be known: give baseline_means, or every round its own in "
+                "Context(baseline_mean=...)."
             )
         check_round(self.guard, one.guarded, context)
         admit(self.learner, state.learner, context)

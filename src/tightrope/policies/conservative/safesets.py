@@ -287,19 +287,13 @@ def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> s
 
     if why == OWN:
         return (
-            f"set {shown(chosen)}: the policy's choice; whatever happens, "
-            f"the budget "
-            f"stays at "
+            f"set {shown(chosen)}: the policy's choice; whatever happens, the budget stays at "
             f"{left:.3g} or above"
         )
     if why == UNSAFE:
         return (
-            f"set {shown(chosen)}: the baseline set is not eligible and no set "
-            f"is safe; "
-            f"this one "
-            f"risks least, and "
-            f"the promise does not "
-            "hold in this round"
+            f"set {shown(chosen)}: the baseline set is not eligible and no set is safe; this one "
+            "risks least, and the promise does not hold in this round"
         )
     if np.array_equal(np.sort(wanted), np.sort(chosen)):
         return f"set {shown(chosen)}: the policy's choice is the baseline"

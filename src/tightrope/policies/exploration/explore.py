@@ -63,19 +63,14 @@ class Explore(Wrapper):
         if self.floor * arms.number > 1.0 + 1e-12:
             most = 1.0 / arms.number
             raise ValueError(
-                f"floor = {self.floor:g} is too much for {arms.number} arms; "
-                f"give at "
-                f"most 1 / "
-                f"{arms.number} = "
-                f"{most:.4g}."
+                f"floor = {self.floor:g} is too much for {arms.number} arms; give at most 1 / "
+                f"{arms.number} = {most:.4g}."
             )
         if event.answers(self.inner):
             name = label(self.inner)
             raise ValueError(
-                f"inner = {name} keeps a guarantee that a floor would "
-                f"break; put it "
-                f"outside: "
-                f"Safe(Explore(policy), ...)."
+                f"inner = {name} keeps a guarantee that a floor would break; put it outside: "
+                "Safe(Explore(policy), ...)."
             )
         return ExploreState(init(self.inner, arms), arms.number)
 

@@ -184,11 +184,8 @@ def checked_features(arms: Arms, epsilon: float, name: str) -> np.ndarray:
     empty = ~X.any(axis=1)
     if empty.any():
         raise ValueError(
-            f"arms[{int(np.argmax(empty))}] is a zero vector, whose "
-            f"mean is 0 "
-            f"whatever theta; "
-            f"drop it or give it "
-            f"features."
+            f"arms[{int(np.argmax(empty))}] is a zero vector, whose mean is 0 whatever theta; "
+            "drop it or give it features."
         )
     if epsilon == 0.0:
         rows, first = np.unique(X, axis=0, return_index=True)
@@ -196,11 +193,8 @@ def checked_features(arms: Arms, epsilon: float, name: str) -> np.ndarray:
             repeated = min(set(range(len(X))) - set(first.tolist()))
             twin = int(np.argmax((X[:repeated] == X[repeated]).all(axis=1)))
             raise ValueError(
-                f"arms[{repeated}] repeats arms[{twin}], so with epsilon = "
-                f"0 {name} "
-                f"could never "
-                f"stop; drop one of "
-                f"them or set epsilon > 0."
+                f"arms[{repeated}] repeats arms[{twin}], so with epsilon = 0 {name} could never "
+                "stop; drop one of them or set epsilon > 0."
             )
     return X
 
@@ -220,14 +214,10 @@ def coordinates(features: np.ndarray, lam: float) -> Coordinates:
     rank = int((scaled > ABSENT * scaled[0]).sum())
     if scaled[rank - 1] < PRESENT * scaled[0]:
         raise ValueError(
-            f"arms has features that are almost combinations "
-            f"of each "
-            f"other (to "
-            f"{scaled[rank - 1] / scaled[0]:.0e} of their size), so "
-            "rounding would decide between the arms; centre columns "
-            "such as "
-            "times by "
-            "tightrope.scale(X).features, or drop what is repeated."
+            "arms has features that are almost combinations of each other (to "
+            f"{scaled[rank - 1] / scaled[0]:.0e} of their size), so rounding would decide between "
+            "the arms; centre columns such as times by tightrope.scale(X).features, or drop what "
+            "is repeated."
         )
     if values[0] <= MOST_CONDITION * values[rank - 1]:
         return _plain(np.ascontiguousarray(left[:, :rank] * values[:rank]), lam)

@@ -123,11 +123,8 @@ class P1RAGE(Answering):
         refuse_broken(state)
         if context.eligible is not None and not context.eligible.all():
             raise ValueError(
-                "eligible leaves out arms, but P1RAGE weighs "
-                "rewards by the "
-                "chances of its "
-                "design, which a "
-                "mask would change."
+                "eligible leaves out arms, but P1RAGE weighs rewards by the chances of its "
+                "design, which a mask would change."
             )
 
     def propensity(self, state, context, action, rng):

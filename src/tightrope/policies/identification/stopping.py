@@ -46,14 +46,9 @@ ANSWER = [
 ]
 Answer: TypeAlias = Annotated[np.ndarray, Record(leader=ArmIndex, challenger=ArmIndex)]
 BROKEN = (
-    "an estimated mean or a confidence width is not a finite number of six "
-    "digits, so no "
-    "arm can "
-    "be named; pass "
-    "tightrope.scale(X).features instead of features X of very different sizes, "
-    "and bring "
-    "rewards "
-    "to a common size."
+    "an estimated mean or a confidence width is not a finite number of six digits, so no arm can "
+    "be named; pass tightrope.scale(X).features instead of features X of very different sizes, "
+    "and bring rewards to a common size."
 )
 
 
@@ -287,12 +282,9 @@ class Chernoff(Answering):
         """Means of Bernoulli arms are within 1 of each other, so that there is nothing to ask."""
         if stored["rewards"] == 0 and stored["epsilon"] >= 1.0:
             raise ValueError(
-                f"epsilon = {stored['epsilon']:g} is no question to "
-                f"Bernoulli arms, "
-                f"whose means "
-                f"are in [0, 1]: any "
-                f"arm is within 1 of the "
-                "best. Give epsilon in [0, 1), or rewards='gaussian' for rewards in another unit."
+                f"epsilon = {stored['epsilon']:g} is no question to Bernoulli arms, whose means "
+                "are in [0, 1]: any arm is within 1 of the best. Give epsilon in [0, 1), or "
+                "rewards='gaussian' for rewards in another unit."
             )
         return stored
 

@@ -88,10 +88,8 @@ class XYOracle(Answering):
         ties = np.flatnonzero(gaps == 0.0)
         if len(ties) > 1:
             raise ValueError(
-                f"theta makes arms {ties[0]} and {ties[1]} equally good, but "
-                f"the design "
-                f"needs one "
-                f"best arm."
+                f"theta makes arms {ties[0]} and {ties[1]} equally good, but the design needs one "
+                "best arm."
             )
         start, others = coordinates(X, 0.0), gaps > 0
         directions = (start.features[best] - start.features[others]) / gaps[others, None]

@@ -88,10 +88,8 @@ class LinMED(Policy):
         if stored["best"] + stored["design"] > 1.0:
             shares = f"best = {stored['best']:g} and design = {stored['design']:g}"
             raise ValueError(
-                f"{shares} are {stored['best'] + stored['design']:g} "
-                f"together, but "
-                f"must be at "
-                f"most 1."
+                f"{shares} are {stored['best'] + stored['design']:g} together, but must be at "
+                "most 1."
             )
         return stored
 

@@ -556,11 +556,8 @@ def line_of(arms: Arms, name: str) -> np.ndarray:
     if points is None or points.ndim != 1 or points.min() < 0.0 or points.max() > 1.0:
         shown = "none" if points is None else checks.show(points)
         raise ValueError(
-            f"points = {shown} do not suit {name}, which needs points on the "
-            f"line in "
-            f"[0, 1]; "
-            f"rescale them, or "
-            f"use CKLUCB."
+            f"points = {shown} do not suit {name}, which needs points on the line in [0, 1]; "
+            "rescale them, or use CKLUCB."
         )
     return points
 
@@ -605,11 +602,8 @@ def discretize(horizon: int, exponent: float = 1.0) -> np.ndarray:
     log_size = -math.log(math.log(T) / math.sqrt(T)) / alpha
     if log_size > math.log(MOST_POINTS):
         raise ValueError(
-            f"exponent = {alpha:g} asks for more than {MOST_POINTS:,} "
-            f"points at "
-            f"horizon = {T}; "
-            f"give a larger one, "
-            f"usually 1."
+            f"exponent = {alpha:g} asks for more than {MOST_POINTS:,} points at horizon = {T}; "
+            "give a larger one, usually 1."
         )
     return np.linspace(0.0, 1.0, math.ceil((math.log(T) / math.sqrt(T)) ** (-1.0 / alpha)) + 1)
 

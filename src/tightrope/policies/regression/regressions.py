@@ -19,13 +19,8 @@ from ...numerics.noise import bounded
 from ...numerics.ridge import ALIKE
 
 ACCEPTED = (
-    "an object with partial_fit and predict (scikit-learn), one with "
-    "learn_one and "
-    "predict_one "
-    "(River), or a "
-    "function of rows "
-    "(n, d) that "
-    "returns n predictions"
+    "an object with partial_fit and predict (scikit-learn), one with learn_one and predict_one "
+    "(River), or a function of rows (n, d) that returns n predictions"
 )
 
 
@@ -112,9 +107,7 @@ class Outside(NamedTuple):
         scores = np.concatenate(predictions)
         if scores.shape != self.mean.shape or not np.isfinite(scores).all():
             raise ValueError(
-                f"model predicts {checks.show(scores)}, but must give a finite "
-                f"number for "
-                f"each of "
+                f"model predicts {checks.show(scores)}, but must give a finite number for each of "
                 f"{self.mean.size} rows."
             )
         self.mean[:] = scores
@@ -138,11 +131,8 @@ def new_outside(model: object, arms: Arms, shared: int) -> Outside:
     shared = not common if shared < 0 else shared > 0
     if not shared and K < 2:
         raise ValueError(
-            "shared = False keeps a regression for each arm, but there is "
-            "one arm; "
-            "give their "
-            "number, arms=K, or "
-            "shared=True."
+            "shared = False keeps a regression for each arm, but there is one arm; give their "
+            "number, arms=K, or shared=True."
         )
     features = np.zeros((K, arms.dimension)) if arms.features is None else np.array(arms.features)
     models = np.empty(1 if shared else K, dtype=object)

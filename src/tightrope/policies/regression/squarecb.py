@@ -93,11 +93,8 @@ class SquareCB(Gaps, RidgePolicy):
         for name in ("lam", "intercept"):
             if name in arguments:
                 raise ValueError(
-                    f"{name} = {checks.show(arguments[name])} is for ridge "
-                    f"regression, "
-                    f"and model "
-                    f"is one of your own; "
-                    f"leave {name} out."
+                    f"{name} = {checks.show(arguments[name])} is for ridge regression, and model "
+                    f"is one of your own; leave {name} out."
                 )
         return AnySquareCB
 

@@ -28,9 +28,7 @@ from .sets import IndexPolicy, Scoring, unseen_first
 
 @policy(
     "sets of lasting arms",
-    paper="Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1; Vial, Sanghavi, "
-    "Shakkottai, "
-    "Srikant "
+    paper="Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1; Vial, Sanghavi, Shakkottai, Srikant "
     "2022",
     compiled=False,
 )

@@ -27,11 +27,8 @@ from .sets import IndexPolicy, Scoring, unseen_first
 
 @policy(
     "sets of lasting arms",
-    paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, "
-    "Jain 2012; "
-    "Kveton, "
-    "Szepesvari, Wen, "
-    "Ashkan 2015",
+    paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, Jain 2012; Kveton, "
+    "Szepesvari, Wen, Ashkan 2015",
     compiled=False,
 )
 class CombUCB1(IndexPolicy):

@@ -388,10 +388,8 @@ def new_setting(arms: Arms) -> Setting:
     size = set_size(arms.oracle, arms.number)
     if size > arms.number:
         raise ValueError(
-            f"oracle = {arms.oracle!r} chooses {size} arms, but there "
-            f"are only "
-            f"{arms.number}; "
-            f"lower k or add arms."
+            f"oracle = {arms.oracle!r} chooses {size} arms, but there are only {arms.number}; "
+            "lower k or add arms."
         )
     return Setting(
         arms.features, arms.blocks, cast(Oracle, arms.oracle), size, arms.number, arms.horizon
@@ -404,9 +402,7 @@ def new_state(arms: Arms, lam: float, intercept: bool = False) -> RidgeSetState:
     setting = new_setting(arms)
     if arms.dimension < 1:
         raise ValueError(
-            "arms = a number without features; pass (N, d) features, or "
-            "dimension=d "
-            "with new "
+            "arms = a number without features; pass (N, d) features, or dimension=d with new "
             "features every round."
         )
     if arms.features is not None:

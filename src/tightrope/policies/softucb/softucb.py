@@ -134,9 +134,7 @@ class SoftUCB(RegressionPolicy):
         horizon = self.horizon if self.horizon > 0 else arms.horizon
         if self.online and horizon is None:
             raise ValueError(
-                "horizon is missing, but online=True needs the number of rounds "
-                "T; pass "
-                "horizon=T "
+                "horizon is missing, but online=True needs the number of rounds T; pass horizon=T "
                 "to SoftUCB or to Session."
             )
         zeros = [np.zeros(arms.number) for _ in range(3)]
@@ -400,9 +398,7 @@ def status(policy: SoftUCB, state: SoftUCBState, beta: float) -> str:
 def diverged(beta: float, theory: float, eta: float) -> str:
     """The message where beta left the range that any theory asks for."""
     return (
-        f"diverged: beta = {beta:.3g} is above {2 * theory:.3g}, twice the "
-        f"beta of Eq "
-        f"5; lower "
+        f"diverged: beta = {beta:.3g} is above {2 * theory:.3g}, twice the beta of Eq 5; lower "
         f"eta (now {eta:g}) or step."
     )
 
