@@ -10,7 +10,7 @@ import numpy as np
 
 import tightrope as tr
 from tightrope.evaluation.world import LoggedWorld
-from tightrope.simulation.loops import prepare, to_horizon
+from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 
 K, D, RUNS = 5, 5, 50
@@ -63,7 +63,7 @@ def truth(world, seed):
     """Mean reward of the policy in the true world."""
     n, means = world.best.size, []
     for run in range(RUNS):
-        started = prepare(POLICY, world, seed, run, n)
+        started = prepare(POLICY, World(world), seed, run, n)
         record, _, play = to_horizon(started, NoMonitor(), np.array([n]))
         play(0, n)
         means.append(world.best.mean() - record.regret[-1] / n)

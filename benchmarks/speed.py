@@ -23,7 +23,7 @@ from tightrope.core import checks, files
 from tightrope.core.policy import Policy, Problem, accepts, label
 from tightrope.core.registry import examples, load_module, offers, policy_from_spec, takes_rewards
 from tightrope.core.verbs import describe
-from tightrope.simulation.loops import prepare, to_horizon
+from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 from tightrope.simulation.store import machine, versions
 from tightrope.solvers.oracles import TopK
@@ -222,7 +222,7 @@ def _horizon(policy: Policy, problem: Problem) -> int:
 
 
 def _speed(policy: Policy, problem: Problem, horizon: int) -> float:
-    run = prepare(policy, problem, 0, 0, horizon)
+    run = prepare(policy, World(problem), 0, 0, horizon)
     _, _, play = to_horizon(run, NoMonitor(), np.array([horizon]))
     play(0, 1)  # compiles
     return _speed_of(lambda: play(1, horizon), horizon - 1)

@@ -20,7 +20,7 @@ from tightrope.evaluation.evaluate import Fit, View
 from tightrope.evaluation.world import LoggedWorld
 from tightrope.logs.log import whole
 from tightrope.problems.data import DataNotFound, open_bandit
-from tightrope.simulation.loops import prepare, to_horizon
+from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 
 DATA = {
@@ -135,7 +135,9 @@ def simulated(campaign, X):
                 view.fixed,
                 eligible,
             )
-            record, _, play = to_horizon(prepare(each, world, 0, r, n), NoMonitor(), np.array([n]))
+            record, _, play = to_horizon(
+                prepare(each, World(world), 0, r, n), NoMonitor(), np.array([n])
+            )
             play(0, n)
             clicks[policy][r] = 1000.0 * (best.mean() - record.regret[-1] / n)
     return clicks

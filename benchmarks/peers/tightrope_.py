@@ -4,13 +4,13 @@ import numpy as np
 from tasks import DISJOINT, HOO, KLUCB, LINUCB, ONE, UCB, steps
 
 import tightrope as tr
-from tightrope.simulation.loops import prepare, to_horizon
+from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 
 
 def loop(policy, make):
     def play(task):
-        run = prepare(policy, make(task), 0, 0, task.rounds)
+        run = prepare(policy, World(make(task)), 0, 0, task.rounds)
         log, _, go = to_horizon(run, NoMonitor(), np.array([task.rounds]))
         go(0, task.rounds)
         return log.regret[-1]

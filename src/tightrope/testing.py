@@ -57,6 +57,7 @@ from .session.session import Session
 from .simulation.loops import (
     AtOnce,
     RunLog,
+    World,
     fixed_horizon,
     loop_for,
     new_log,
@@ -477,7 +478,7 @@ def play_loop(
     policy: Policy, problem: Problem, seed: int, horizon: int = HORIZON, cuts: tuple[int, ...] = ()
 ) -> tuple[RunLog, dict[str, np.ndarray]]:
     """The log and the flattened state after a run in the engine's loop, cut into several calls."""
-    run = prepare(policy, problem, seed, 0, horizon)
+    run = prepare(policy, World(problem), seed, 0, horizon)
     log = new_log(np.arange(1, horizon + 1), run.arms.number)
     tally = begin(NoMonitor(), run.arms, horizon)
     loop = loop_for(fixed_horizon, policy, problem)
@@ -503,7 +504,7 @@ def play_checked(
 ) -> tuple[RunLog, dict[str, np.ndarray]]:
     """The same in plain Python, with every choice checked before it is played; under random masks
     too."""
-    run = prepare(policy, problem, seed, 0, horizon)
+    run = prepare(policy, World(problem), seed, 0, horizon)
     log, K = new_log(np.arange(1, horizon + 1), run.arms.number), run.arms.number
     draw, noise, own = run.streams
     for t in range(horizon):

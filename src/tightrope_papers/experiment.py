@@ -45,7 +45,7 @@ from tightrope.plots.style import Palette, Picture, picture
 from tightrope.problems.data import DataNotFound
 from tightrope.simulation import store
 from tightrope.simulation.executors import shared_workers
-from tightrope.simulation.loops import as_problems
+from tightrope.simulation.loops import as_worlds
 from tightrope.simulation.run import Meters, silent
 
 from . import names
@@ -115,7 +115,7 @@ class Run:
     def _shared(self, problem: Problem | Sequence[Problem], rounds: int) -> Arguments:
         engine = self.engine
         if engine is None:
-            python = not getattr(type(as_problems(problem)[0]), "COMPILED", True)
+            python = not getattr(type(as_worlds(problem)[0].problem), "COMPILED", True)
             engine = "processes" if python and rounds >= MANY_ROUNDS else "threads"
         return {
             "seed": self.seed,

@@ -6,7 +6,7 @@ import pytest
 import tightrope as tr
 from tiers import thorough
 from tightrope.evaluation.world import LoggedWorld
-from tightrope.simulation.loops import prepare, to_horizon
+from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 
 
@@ -76,7 +76,7 @@ def value_in(world, policy, runs, seed):
     n = world.best.size
     found = []
     for b in range(runs):
-        run = prepare(policy, world, seed, b, n)
+        run = prepare(policy, World(world), seed, b, n)
         record, _, play = to_horizon(run, NoMonitor(), np.array([n]))
         play(0, n)
         found.append(world.best.mean() - record.regret[-1] / n)

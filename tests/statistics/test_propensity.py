@@ -12,7 +12,7 @@ from tightrope.compiled.kernels import jit
 from tightrope.core.policy import accepts, label
 from tightrope.core.streams import AUDIT, stream
 from tightrope.core.verbs import Context, begin, explain, propensity, select, update
-from tightrope.simulation.loops import AtOnce, fixed_horizon, new_log, prepare
+from tightrope.simulation.loops import AtOnce, World, fixed_horizon, new_log, prepare
 from tightrope.simulation.monitors import NoMonitor
 
 DRAWS = 100_000
@@ -48,7 +48,7 @@ def count_choices(policy, state, context, rng, hits, draws):
 
 
 def learned(policy, problem, rounds=60):
-    run = prepare(policy, problem, 5, 0, rounds)
+    run = prepare(policy, World(problem), 5, 0, rounds)
     log, tally = new_log(np.array([rounds]), run.arms.number), begin(NoMonitor(), run.arms, 1)
     state = fixed_horizon(
         run.policy,
@@ -116,7 +116,7 @@ def test_choices_are_as_frequent_as_stated(policy, kind, masked):
 )
 def test_inclusion_of_sets_is_as_frequent_as_stated(policy):
     problem = PROBLEMS["sets"]
-    run = prepare(policy, problem, 5, 0, 10)
+    run = prepare(policy, World(problem), 5, 0, 10)
     state, context, draws = run.state, Context(), 3000
     rng = np.random.default_rng(3)
     for _ in range(8):

@@ -317,25 +317,24 @@ PART: Any = OPTIONS | {
 LEAN: Any = {"_nrt": False, "pipeline_class": LeanPartCompiler}
 
 
-def fingerprint(value: Any) -> object:
-    """The type of an argument, told apart: Numba's own fingerprint, with the classes of all tuples
-    in it. None: ask `typeof` every time."""
-    if isinstance(value, np.random.Generator):
-        return np.random.Generator
+def fingerprint(arguments: tuple[object, ...]) -> object:
+    """The types of arguments, told apart: Numba's own fingerprint, with the places of generators
+    and the classes of all tuples. None: ask `typeof` every time."""
+    kinds = [type(item) for item in arguments]
+    others: Any = [item for item in arguments if type(item) is not np.random.Generator]
     try:
-        return _dispatcher.compute_fingerprint(value), *classes(value)
+        key = _dispatcher.compute_fingerprint(tuple(others))
     except NotImplementedError:
         return None
+    add_classes(kinds, arguments)
+    return key, *kinds
 
 
-def classes(value: object) -> list[type]:
-    types: list[type] = []
-    if isinstance(value, tuple):
-        types.append(type(value))
-        for item in value:
-            if isinstance(item, tuple):
-                types += classes(item)
-    return types
+def add_classes(kinds: list[type], value: tuple[object, ...]) -> None:
+    for item in value:
+        if isinstance(item, tuple):
+            kinds.append(type(item))
+            add_classes(kinds, item)
 
 
 class Kernel(CPUDispatcher):
@@ -352,8 +351,7 @@ class Kernel(CPUDispatcher):
             arguments = bound.args
         if not any(isinstance(item, tuple) for item in arguments):
             return super().__call__(*arguments)
-        prints = [fingerprint(item) for item in arguments]
-        key = None if None in prints else tuple(prints)
+        key = fingerprint(arguments)
         known = vars(self).setdefault("entries", {})
         entry = known.get(key)
         if entry is None:

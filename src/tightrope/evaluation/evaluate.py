@@ -19,7 +19,7 @@ from ..core.streams import POLICY, stream
 from ..core.types import State
 from ..core.verbs import Arms, Context, admit, init
 from ..logs.log import Log, Rows, RowsInMemory, by_unit, new_log, whole
-from ..simulation.loops import Play, Slices, prepare, to_horizon
+from ..simulation.loops import Play, Slices, World, prepare, to_horizon
 from ..simulation.monitors import NoMonitor
 from .estimators import (
     LAM,
@@ -601,7 +601,7 @@ def simulate_in_worlds(
             view.fixed,
             eligible,
         )
-        started = prepare(policy, cast(Problem, world), seed, replication, m)
+        started = prepare(policy, World(cast(Problem, world)), seed, replication, m)
         record, _, play = to_horizon(started, NoMonitor(), np.array([m]))
         _by_slices(play, m)
         return float(best.mean() - record.regret[-1] / m), record.pulls

@@ -139,22 +139,12 @@ def sentence(broken: BrokenContract, policy: Policy, problem: Problem, arms: Arm
     return {
         "arm": f"{mine}'s select returned arm {first}, but arms are {span} and must be eligible.",
         "kind": f"{mine}'s select must return an arm (int) or, for sets, an array of arms (int).",
-        "twice": f"{mine}'s select returned a set that holds arm {first} twice, "
-        f"but the "
-        f"arms of a "
-        f"set must be distinct.",
-        "features": f"{its}'s observe gave features of shape ({first}, "
-        f"{second}), but "
-        f"arms says "
-        f"({arms.rows}, "
-        f"{arms.dimension}).",
-        "eligible": f"{its}'s observe gave a mask of {first} entries "
-        f"of which "
-        f"{second} are "
-        f"eligible, but it "
-        f"needs {arms.number} "
-        f"entries "
-        "(bool) and at least one eligible arm.",
+        "twice": f"{mine}'s select returned a set that holds arm {first} twice, but the arms of a "
+        "set must be distinct.",
+        "features": f"{its}'s observe gave features of shape ({first}, {second}), but arms says "
+        f"({arms.rows}, {arms.dimension}).",
+        "eligible": f"{its}'s observe gave a mask of {first} entries of which {second} are "
+        f"eligible, but it needs {arms.number} entries (bool) and at least one eligible arm.",
         "baseline": f"{its}'s observe named baseline {first}, but arms are {span}.",
         "reward": f"{its}'s play returned a reward that is not a finite number for arm {first}.",
         "rewards": f"{its}'s play returned {first} rewards for a set of {second} arms.",

@@ -1,6 +1,7 @@
 """The two loops, written once for every policy, problem and monitor. Compiled by default;
 `python_of` gives the interpreted twin."""
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -70,14 +71,14 @@ class PerProblem(Generic[T]):
     @staticmethod
     def of(
         source: T | Callable[[Problem], T],
-        problems: Sequence[Problem],
+        worlds: Sequence["World"],
         is_item: Callable[[object], TypeGuard[T]],
     ) -> "PerProblem[T]":
         if is_item(source) or is_policy_class(source) or not callable(source):
             return PerProblem(None, [cast(T, source)])
         return PerProblem(
             getattr(source, "__qualname__", repr(source)),
-            [source(_locked(problem)) for problem in problems],
+            [source(_locked(world.problem)) for world in worlds],
         )
 
     def __getitem__(self, replication: int) -> T:
@@ -95,7 +96,22 @@ def _locked(problem: Problem) -> Problem:
     )
 
 
-def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
+class World:
+    """A problem as its replications meet it: described once, with what its first round shows.
+
+    What a loop relies on is checked on that round: a kernel that may raise cannot be fast.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.arms = describe(private(problem))
+
+    @functools.cached_property
+    def first_round(self) -> Context:
+        return observe(private(self.problem), 0, stream(0, 0, PROBLEM))
+
+
+def as_worlds(problem: Problem | Sequence[Problem]) -> Sequence[World]:
     several = isinstance(problem, list | tuple) and not hasattr(problem, "_fields")
     problems: list[Problem] = (
         list(problem) if several else [problem]  # type: ignore[list-item, arg-type]
@@ -110,17 +126,18 @@ def as_problems(problem: Problem | Sequence[Problem]) -> Sequence[Problem]:
             )
     if len({type(item) for item in problems}) > 1:
         raise ValueError("problem is a list of different kinds; all of them must be of one class.")
-    numbers = {describe(item).number for item in problems}
+    worlds = [World(item) for item in problems]
+    numbers = {world.arms.number for world in worlds}
     if len(numbers) > 1:
         raise ValueError(
             f"problem is a list with {min(numbers)} to {max(numbers)} arms; all of them must have "
             "as many."
         )
-    return problems
+    return worlds
 
 
 def as_policies(
-    policies: Policies, problems: Sequence[Problem], horizon: int | None
+    policies: Policies, worlds: Sequence[World], horizon: int | None
 ) -> dict[str, PerProblem[Policy]]:
     """Names and policies, given or made by functions of the problem, checked against what the
     problems offer and first show."""
@@ -151,8 +168,8 @@ def as_policies(
             raise ValueError(
                 f"policies[{name!r}] = {called} is a class; pass an instance: {called}()."
             )
-        chosen[name] = PerProblem.of(policy, problems, is_policy)
-        for item, problem in zip(chosen[name].items, problems, strict=False):
+        chosen[name] = PerProblem.of(policy, worlds, is_policy)
+        for item, world in zip(chosen[name].items, worlds, strict=False):
             if not is_policy(item):
                 what = checks.show(item)
                 fault = (
@@ -163,15 +180,11 @@ def as_policies(
                 raise ValueError(
                     f"policies[{name!r}] {fault} is not a policy; pass an instance such as UCB()."
                 )
-            check_fit(item, describe(problem))
-            if (
-                admit.answers(item) and not type(item).TRAITS.stops
-            ):  # whose `init` may take minutes: see `prepare`
-                admit(
-                    item,
-                    init(item, describe(private(problem))._replace(horizon=horizon)),
-                    first_round(problem),
-                )
+            check_fit(item, world.arms)
+            # `init` of those that stop may take minutes: see `prepare`
+            if admit.answers(item) and not type(item).TRAITS.stops:
+                state = init(item, world.arms._replace(horizon=horizon))
+                admit(item, state, world.first_round)
     return chosen
 
 
@@ -192,14 +205,8 @@ def _by_class(policies: Sequence[Policy]) -> dict[str, Policy]:
     return dict(zip(names, policies, strict=True))
 
 
-def first_round(problem: Problem) -> Context:
-    """A round such as this problem shows. What a loop relies on is checked on it: a kernel that may
-    raise cannot be fast."""
-    return observe(private(problem), 0, stream(0, 0, PROBLEM))
-
-
 def as_monitors(
-    monitor: Monitors, names: Sequence[str], problems: Sequence[Problem]
+    monitor: Monitors, names: Sequence[str], worlds: Sequence[World]
 ) -> dict[str, PerProblem[Monitor]]:
     """A monitor, given or made by a function of the problem, for every policy."""
     by_name = dict(monitor) if isinstance(monitor, Mapping) else dict.fromkeys(names, monitor)
@@ -209,7 +216,7 @@ def as_monitors(
             f"policies, {', '.join(names)}."
         )
     monitors = {
-        name: PerProblem.of(NoMonitor() if item is None else item, problems, begin.answers)
+        name: PerProblem.of(NoMonitor() if item is None else item, worlds, begin.answers)
         for name, item in by_name.items()
     }
     for item in itertools.chain.from_iterable(
@@ -221,9 +228,9 @@ def as_monitors(
                 "Budget(baseline=0)."
             )
     for per_problem in monitors.values():
-        for item, problem in zip(per_problem.items, problems, strict=False):
+        for item, world in zip(per_problem.items, worlds, strict=False):
             if admit.answers(item):
-                admit(item, begin(item, describe(private(problem)), 1), first_round(problem))
+                admit(item, begin(item, world.arms, 1), world.first_round)
     return monitors
 
 
@@ -273,14 +280,14 @@ class PendingRewards(NamedTuple):
     segment: np.ndarray | None  # (n,)
 
 
-def new_pending(delay: Delay, in_order: bool, horizon: int, problem: Problem) -> "Pending":
+def new_pending(delay: Delay, in_order: bool, horizon: int, world: World) -> "Pending":
     """Room for the rewards that a run of so many rounds awaits."""
-    if describe(problem).oracle is not None:
+    if world.arms.oracle is not None:
         return PendingSets(delay, in_order, [])
     n = most_open(delay, horizon, in_order)
     room = [
         None if value is None else np.zeros((n, *np.shape(value)), dtype=np.asarray(value).dtype)
-        for value in first_round(problem)
+        for value in world.first_round
     ]
     counts = np.zeros(1, dtype=COUNTS).view(np.recarray)
     due, decided, arm = (np.zeros(n, dtype=np.int64) for _ in range(3))
@@ -646,7 +653,7 @@ class Replication:
 
 def prepare(
     policy: Policy,
-    problem: Problem,
+    world: World,
     seed: int,
     replication: int,
     horizon: int | None,
@@ -654,28 +661,26 @@ def prepare(
 ) -> Replication:
     """A fresh state, a private copy of the problem and the streams. late: whether rewards may
     be."""
-    world = private(problem)
-    described = describe(world)._replace(horizon=horizon)
-    own = described
+    arms = world.arms._replace(horizon=horizon)
+    own = arms
     if foreign_within(policy) is not None:  # which may write into arrays that replications share
-        own = described._replace(
-            **{
-                name: value.copy()
-                for name, value in described._asdict().items()
-                if isinstance(value, np.ndarray)
-            }
-        )
+        changes = {
+            name: value.copy()
+            for name, value in zip(arms._fields, arms, strict=True)
+            if isinstance(value, np.ndarray)
+        }
+        own = arms._replace(**changes)
     state = init(policy, own)
     if type(policy).TRAITS.stops and admit.answers(policy):
-        admit(policy, state, first_round(problem))
+        admit(policy, state, world.first_round)
     problem_rng, noise_rng, policy_rng = (
         stream(seed, replication, role) for role in (PROBLEM, NOISE, POLICY)
     )
     return Replication(
         policy,
         state,
-        world,
-        described,
+        private(world.problem),
+        arms,
         (problem_rng, noise_rng, policy_rng),
         stream(seed, replication, DELAY) if late else policy_rng,
     )

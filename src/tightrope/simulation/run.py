@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Protocol
 
@@ -133,20 +133,30 @@ PATIENCE_SECONDS = 90.0
 
 @dataclass
 class Outcome:
-    """Rows of every finished replication by name. complete: False after an interruption."""
+    """Rows of finished chunks by name and first replication. complete: False after an
+    interruption."""
 
     rows: dict[str, dict[int, Rows]]
     complete: bool = True
-    common: list[int] = field(default_factory=list)  # replications that every name has finished
-
-    def settle(self) -> None:
-        self.common = sorted(set.intersection(*(set(done) for done in self.rows.values())))
 
     def take(self, more: "Outcome") -> None:
-        for name, rows in more.rows.items():
-            self.rows.setdefault(name, {}).update(rows)
+        for name, chunks in more.rows.items():
+            self.rows.setdefault(name, {}).update(chunks)
         self.complete = self.complete and more.complete
-        self.settle()
+
+    def tables(self) -> dict[str, Rows]:
+        """By name, rows of the replications that every name has finished; empty if there are
+        none."""
+        firsts = sorted(set.intersection(*map(set, self.rows.values())))
+        if not firsts:
+            return {}
+        return {
+            name: {
+                key: np.concatenate([chunks[first][key] for first in firsts])
+                for key in chunks[firsts[0]]
+            }
+            for name, chunks in self.rows.items()
+        }
 
 
 def run_experiment(
@@ -170,10 +180,7 @@ def run_experiment(
     def collect(number: int, rows: Rows | None) -> None:
         chunk = plan.chunks[number]
         rows = _stored_rows(store, chunk) if rows is None else rows
-        for i in range(chunk.last - chunk.first):
-            outcome.rows[chunk.name][chunk.first + i] = {
-                key: array[i] for key, array in rows.items()
-            }
+        outcome.rows[chunk.name][chunk.first] = rows
         left.discard(number)
 
     chunks = Chunks(
@@ -214,7 +221,6 @@ def run_experiment(
             "shares the workers; run "
             f"again{'' if store is None else ', finished chunks are kept in out'}."
         )
-    outcome.settle()
     return outcome
 
 

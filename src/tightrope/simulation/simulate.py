@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ from ..core.streams import PROBLEM, stream
 from ..core.types import JsonObject
 from ..core.verbs import (
     begin,
-    describe,
     evidence,
     lower_bound,
     mean,
@@ -42,12 +41,12 @@ from .loops import (
     PerProblem,
     Progress,
     Slices,
+    World,
     as_monitors,
     as_policies,
-    as_problems,
     as_rounds,
+    as_worlds,
     check_room,
-    first_round,
     new_pending,
     prepare,
     to_horizon,
@@ -56,6 +55,7 @@ from .loops import (
 from .run import Outcome, run_experiment, showing
 from .store import Rows
 
+R = TypeVar("R", Result, Identification)
 ROUNDING = 1e-9  # of the largest mean, each round
 
 
@@ -68,7 +68,7 @@ def geometric_checkpoints(horizon: int, count: int = 60) -> np.ndarray:
 class FixedHorizon:
     """The experiment of `simulate`."""
 
-    problems: Sequence[Problem]
+    worlds: Sequence[World]
     policies: dict[str, PerProblem[Policy]]
     monitors: dict[str, PerProblem[Monitor]]
     horizon: int
@@ -84,7 +84,7 @@ class FixedHorizon:
 
     @property
     def period(self) -> int:
-        return len(self.problems)
+        return len(self.worlds)
 
     def names(self) -> list[str]:
         return list(self.policies)
@@ -101,28 +101,26 @@ class FixedHorizon:
         } | late
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        policy, problem, monitor = self._parts(name, replication)
-        return {"problem": problem, "policy": policy, "monitor": monitor, "delay": self.delay}
-
-    def _parts(self, name: str, replication: int) -> tuple[Policy, Problem, Monitor]:
-        return (
-            self.policies[name][replication],
-            self.problems[replication % len(self.problems)],
-            self.monitors[name][replication],
-        )
+        return {
+            "problem": self.worlds[replication % self.period].problem,
+            "policy": self.policies[name][replication],
+            "monitor": self.monitors[name][replication],
+            "delay": self.delay,
+        }
 
     def label(self, name: str, replication: int) -> str:
         return label(self.policies[name][replication])
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        policy, problem, monitor = self._parts(name, replication)
-        run = prepare(policy, problem, self.seed, replication, self.horizon, self.delay is not None)
+        policy, world = self.policies[name][replication], self.worlds[replication % self.period]
+        run = prepare(policy, world, self.seed, replication, self.horizon, self.delay is not None)
         pending = None
         if self.delay is not None:
-            pending = new_pending(self.delay, self.in_order, self.horizon, problem)
+            pending = new_pending(self.delay, self.in_order, self.horizon, world)
+        monitor = self.monitors[name][replication]
         log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
         slices.run(play, self.horizon)
-        _check_regret(log.regret, self.checkpoints, name, problem)
+        _check_regret(log.regret, self.checkpoints, name, world.problem)
         return {"regret": log.regret, "pulls": log.pulls.astype(np.int64)} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
         }
@@ -131,6 +129,8 @@ class FixedHorizon:
 def _check_regret(regret: np.ndarray, rounds: np.ndarray, name: str, problem: Problem) -> None:
     """Refuse regret that no problem can have; rounding may carry it a little below 0, the more the
     larger rewards are."""
+    if regret.min() >= 0.0 and math.isfinite(regret[-1]):
+        return
     largest = np.abs(getattr(problem, "means", 0.0)).max(initial=1.0)
     wrong = np.flatnonzero(~np.isfinite(regret) | (regret < -ROUNDING * largest * rounds))
     if wrong.size:
@@ -220,9 +220,9 @@ def simulate(
     >>> result.regret["UCB"].shape == (2, result.rounds.size)
     True
     """
-    problems = as_problems(problem)
+    worlds = as_worlds(problem)
     horizon = as_rounds("horizon", horizon)
-    chosen = as_policies(policies, problems, horizon)
+    chosen = as_policies(policies, worlds, horizon)
     if until is not None and replications is not None:
         raise ValueError(
             f"replications = {checks.show(replications)} and until were both given; until finds "
@@ -241,9 +241,9 @@ def simulate(
     )
     late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
     experiment = FixedHorizon(
-        problems,
+        worlds,
         chosen,
-        as_monitors(monitor, list(chosen), problems),
+        as_monitors(monitor, list(chosen), worlds),
         horizon,
         rounds,
         seed,
@@ -251,19 +251,12 @@ def simulate(
         in_order,
     )
     if late is not None:
-        check_room(late, in_order, horizon, first_round(problems[0]))
+        check_room(late, in_order, horizon, worlds[0].first_round)
     checks.fits_in_memory(
         "replications" if until is None else "until: most", count, _bytes_left(experiment)
     )
-    settings = {
-        "policies": {
-            name: store.record(item.function, item.items, policy_to_spec)
-            for name, item in chosen.items()
-        },
-        "problem": store.problem_record(problems),
+    settings = _settings(worlds, chosen, seed) | {
         "horizon": horizon,
-        "replications": count,
-        "seed": seed,
         "rounds": rounds.tolist(),
         "delay": None if late is None else repr(late),
         "apply": apply,
@@ -271,7 +264,7 @@ def simulate(
             name: store.record(item.function, item.items, repr)
             for name, item in experiment.monitors.items()
         },
-        "versions": store.versions(),
+        "lower_bound": _mean_bound(worlds),
     }
     with showing(progress, "simulate", known=until is None) as advance:
         if until is None:
@@ -300,12 +293,27 @@ def simulate(
                     out=out,
                 )
                 outcome, settings["until"] = _until_ranked(until, experiment, play, advance)
-    settings |= {
+    return _kept(_result_of(rounds, outcome.tables(), settings), outcome, out)
+
+
+def _settings(
+    worlds: Sequence[World], policies: dict[str, PerProblem[Policy]], seed: int
+) -> JsonObject:
+    """What a result's settings say of its origin, whatever was run."""
+    return {
+        "policies": {
+            name: store.record(item.function, item.items, policy_to_spec)
+            for name, item in policies.items()
+        },
+        "problem": store.problem_record([world.problem for world in worlds]),
+        "seed": seed,
+        "versions": store.versions(),
         "command": store.command(),
-        "lower_bound": _mean_bound(problems),
-        "replications": len(outcome.common),
     }
-    result = _result_of(rounds, outcome, settings) if outcome.common else None
+
+
+def _kept(result: R | None, outcome: Outcome, out: str | pathlib.Path | None) -> R:
+    """The result of a run that went to its end, saved where that was asked for."""
     if result is None or not outcome.complete:
         raise Interrupted(result)
     if out is not None:
@@ -334,7 +342,12 @@ def _until_ranked(
 ) -> tuple[Outcome, JsonObject | None]:
     """Replications in groups until their order is certain, and what the settings say of it; None
     after an interruption."""
-    scale, outcome = until.scale(experiment.problems, int(experiment.checkpoints[-1])), Outcome({})
+    scale, outcome = (
+        until.scale(
+            [world.problem for world in experiment.worlds], int(experiment.checkpoints[-1])
+        ),
+        Outcome({}),
+    )
     each = len(experiment.policies) * experiment.horizon
     begin = 0
     for end in until.looks(experiment.period):
@@ -347,10 +360,7 @@ def _until_ranked(
         outcome.take(play(end, begin=begin, progress=None if progress is None else advance))
         if not outcome.complete:
             return outcome, None
-        cost = {
-            name: np.array([rows[r]["regret"][-1] for r in outcome.common])
-            for name, rows in outcome.rows.items()
-        }
+        cost = {name: rows["regret"][:, -1] for name, rows in outcome.tables().items()}
         ranking = stopping.judged(cost, scale, until.alpha, experiment.period)
         if not ranking.undecided:
             break
@@ -360,8 +370,8 @@ def _until_ranked(
     return outcome, stopping.record(until, scale, end, ranking)
 
 
-def _mean_bound(problems: Sequence[Problem]) -> list[float] | None:
-    bounds = [lower_bound(problem) for problem in problems]
+def _mean_bound(worlds: Sequence[World]) -> list[float] | None:
+    bounds = [lower_bound(world.problem) for world in worlds]
     return None if None in bounds else [float(part) for part in np.mean(bounds, axis=0)]
 
 
@@ -376,7 +386,7 @@ def _checkpoints(checkpoints: ArrayLike, horizon: int) -> np.ndarray:
 
 
 def _bytes_left(experiment: FixedHorizon) -> int:
-    total, description = 0, describe(experiment.problems[0])
+    total, description = 0, experiment.worlds[0].arms
     for name in experiment.policies:
         tally = begin(experiment.monitors[name][0], description, experiment.checkpoints.size)
         total += 8 * (experiment.checkpoints.size + description.number) + sum(
@@ -385,14 +395,20 @@ def _bytes_left(experiment: FixedHorizon) -> int:
     return total
 
 
-def _result_of(rounds: np.ndarray, outcome: Outcome, settings: JsonObject) -> Result:
-    regret, pulls, watched = {}, {}, {}
-    for name, rows in outcome.rows.items():
-        table = {
-            key: np.stack([rows[r][key] for r in outcome.common]) for key in rows[outcome.common[0]]
+def _result_of(rounds: np.ndarray, tables: dict[str, Rows], settings: JsonObject) -> Result | None:
+    if not tables:
+        return None
+    watched = {
+        name: {
+            key.removeprefix("watched."): array
+            for key, array in rows.items()
+            if key.startswith("watched.")
         }
-        regret[name], pulls[name] = table.pop("regret"), table.pop("pulls")
-        watched[name] = {key.removeprefix("watched."): array for key, array in table.items()}
+        for name, rows in tables.items()
+    }
+    regret = {name: rows["regret"] for name, rows in tables.items()}
+    pulls = {name: rows["pulls"] for name, rows in tables.items()}
+    settings["replications"] = len(next(iter(regret.values())))
     return Result(rounds=rounds, regret=regret, pulls=pulls, watched=watched, settings=settings)
 
 
@@ -406,7 +422,7 @@ IDENTIFY_ROUNDING = 1e-12  # means this close to the best are the best
 class UntilStop:
     """The experiment of `identify`."""
 
-    problems: Sequence[Problem]
+    worlds: Sequence[World]
     policies: dict[str, PerProblem[Policy]]
     rounds: int  # where a replication ends at the latest
     may_stop: bool  # False: a fixed budget, used up
@@ -415,7 +431,7 @@ class UntilStop:
 
     @property
     def period(self) -> int:
-        return len(self.problems)
+        return len(self.worlds)
 
     def names(self) -> list[str]:
         return list(self.policies)
@@ -425,7 +441,7 @@ class UntilStop:
 
     def content(self, name: str, replication: int) -> dict[str, object]:
         return {
-            "problem": self.problems[replication % self.period],
+            "problem": self.worlds[replication % self.period].problem,
             "policy": self.policies[name][replication],
         }
 
@@ -433,10 +449,9 @@ class UntilStop:
         return label(self.policies[name][replication])
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        problem = self.problems[replication % self.period]
         run = prepare(
             self.policies[name][replication],
-            problem,
+            self.worlds[replication % self.period],
             self.seed,
             replication,
             None if self.may_stop else self.rounds,
@@ -506,8 +521,8 @@ def identify(
     >>> int(answer.arm["UGapE"][0])
     1
     """
-    problems = as_problems(problem)
-    chosen = as_policies(policies, problems, None)
+    worlds = as_worlds(problem)
+    chosen = as_policies(policies, worlds, None)
     for name, item in chosen.items():
         instance = item[0]
         if not type(instance).TRAITS.stops:
@@ -515,7 +530,7 @@ def identify(
                 f"policies[{name!r}] = {type(instance).__name__} never stops; use simulate, or an "
                 "identification policy."
             )
-        check_question(instance, describe(problems[0]))
+        check_question(instance, worlds[0].arms)
     replications = checks.integer("replications", replications, least=1)
     seed = checks.seed(seed)
     max_rounds = as_rounds("max_rounds", max_rounds)
@@ -523,20 +538,10 @@ def identify(
     checks.fits_in_memory(
         "replications",
         replications,
-        8 * len(chosen) * (describe(problems[0]).number + len(ANSWERS)),
+        8 * len(chosen) * (worlds[0].arms.number + len(ANSWERS)),
     )
-    settings = {
-        "policies": {
-            name: store.record(item.function, item.items, policy_to_spec)
-            for name, item in chosen.items()
-        },
-        "problem": store.problem_record(problems),
-        "seed": seed,
-        "max_rounds": max_rounds,
-        "budget": budget,
-        "versions": store.versions(),
-    }
-    experiment = UntilStop(problems, chosen, limit, budget is None, seed)
+    settings = _settings(worlds, chosen, seed) | {"max_rounds": max_rounds, "budget": budget}
+    experiment = UntilStop(worlds, chosen, limit, budget is None, seed)
     with showing(progress, "identify", known=budget is not None) as advance:
         outcome = run_experiment(
             experiment,
@@ -547,23 +552,17 @@ def identify(
             out=out,
             progress=advance,
         )
-    settings |= {"replications": len(outcome.common), "command": store.command()}
-    result = _identification_of(outcome, settings) if outcome.common else None
-    if result is None or not outcome.complete:
-        raise Interrupted(result)
-    if out is not None:
-        result.save(out)
-    return result
+    return _kept(_identification_of(outcome.tables(), settings), outcome, out)
 
 
-def _identification_of(outcome: Outcome, settings: dict[str, object]) -> Identification:
-    def column(key: str) -> dict[str, np.ndarray]:
-        return {
-            name: np.array([rows[r][key] for r in outcome.common])
-            for name, rows in outcome.rows.items()
-        }
-
-    return Identification(**{key: column(key) for key in (*ANSWERS, "pulls")}, settings=settings)
+def _identification_of(tables: dict[str, Rows], settings: JsonObject) -> Identification | None:
+    if not tables:
+        return None
+    columns = {
+        key: {name: rows[key] for name, rows in tables.items()} for key in (*ANSWERS, "pulls")
+    }
+    settings["replications"] = len(next(iter(columns["pulls"].values())))
+    return Identification(**columns, settings=settings)
 
 
 # `plan`: how many samples a test will take, by simulation, beside tests of fixed size; and which of

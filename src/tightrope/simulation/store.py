@@ -26,7 +26,6 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -50,7 +49,10 @@ from .loops import Slices
 # Digests of experiments: equal digests mean equal numbers, so a finished chunk can be found again.
 
 
-CODE = [SOURCE_HASH] + [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]
+CODE = [
+    SOURCE_HASH,
+    *(f"{package} {version_of(package)}" for package in ("numpy", "numba", "scipy")),
+]
 LENGTH = 32  # hexadecimal digits kept of a SHA-256
 # Members of classes that Python writes, ..
 SKIPPED = {
@@ -516,13 +518,10 @@ T = TypeVar("T")
 
 
 def versions() -> dict[str, str]:
-    versions_of = {"python": platform.python_version()}
-    for package in ("tightrope", "numpy", "numba", "scipy"):
-        try:
-            versions_of[package] = version(package)
-        except PackageNotFoundError:
-            versions_of[package] = "not installed"
-    return versions_of | {
+    packages = ("tightrope", "numpy", "numba", "scipy")
+    return {
+        "python": platform.python_version(),
+        **{package: version_of(package) or "not installed" for package in packages},
         "source": SOURCE_HASH,
         "machine": f"{platform.system()} {platform.machine()}",
     }

@@ -18,7 +18,7 @@ from ..core.verbs import describe
 from ..numerics.counts import horizon_radius
 from ..numerics.noise import bounded
 from ..policies.softucb.softucb import SoftUCB, SoftUCBState, diverged
-from .loops import Interrupted, Progress, Slices, as_rounds, prepare, to_horizon
+from .loops import Interrupted, Progress, Slices, World, as_rounds, prepare, to_horizon
 from .monitors import NoMonitor
 from .run import run_experiment, showing
 from .store import Rows
@@ -185,10 +185,10 @@ def train_softucb(
                         beta, np.array(path), np.array(regret), np.array(gradients), theory, status
                     )
                 )
-            row = next(iter(played.rows.values()))[0]
-            gradient = float(row["scores"]) + policy.eta * float(row["widths"])
+            (rows,) = played.tables().values()
+            gradient = float(rows["scores"][0]) + policy.eta * float(rows["widths"][0])
             beta = max(policy.beta_min, beta + _step(step, n) * gradient / horizon)
-            regret.append(float(row["regret"]))
+            regret.append(float(rows["regret"][0]))
             gradients.append(gradient / horizon)
             path.append(beta)
     message = _status(np.array(path), np.array(gradients), theory, policy)
@@ -230,7 +230,7 @@ class Trajectory:
         return label(self.policy)
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
-        run = prepare(self.policy, self.problem, self.seed, self.number, self.rounds)
+        run = prepare(self.policy, World(self.problem), self.seed, self.number, self.rounds)
         log, _, play = to_horizon(run, NoMonitor(), np.array([self.rounds]))
         slices.run(play, self.rounds)
         _, scores, widths = cast(SoftUCBState, run.state).sums

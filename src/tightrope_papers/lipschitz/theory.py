@@ -16,7 +16,7 @@ from scipy.special import rel_entr
 from tightrope import lipschitz_lower_bound, problems
 from tightrope.core.policy import Policy
 from tightrope.policies.lipschitz.pooled import SLACK
-from tightrope.simulation.loops import prepare, to_horizon
+from tightrope.simulation.loops import World, prepare, to_horizon
 from tightrope.simulation.monitors import NoMonitor
 from tightrope.solvers.programs import confusing_information
 
@@ -220,7 +220,7 @@ def programs_and_time(problem: problems.Lipschitz, rounds: int, runs: int, seed:
 def play_one(  # type: ignore[no-untyped-def]
     policy: Policy, problem: problems.Lipschitz, seed: int, replication: int, rounds: int
 ):
-    run = prepare(policy, problem, seed, replication, rounds)
+    run = prepare(policy, World(problem), seed, replication, rounds)
     play = to_horizon(run, NoMonitor(), np.array([rounds]))[2]
     started = time.thread_time()
     play(0, rounds)
