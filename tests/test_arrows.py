@@ -10,6 +10,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 SOURCE = pathlib.Path(__file__).parent.parent / "src"
 ROOT = SOURCE / "tightrope"
 PACKAGES = {
@@ -32,11 +34,11 @@ ROOMS = (
     "evaluation",
     "pages",
     "cli",
-    "papers",
-    "service",
     "adapters",
     "extend",
     "testing",
+    "papers",
+    "service",
 )
 APART = {("service", "papers")}  # neither knows of the other
 OUTSIDE = {"__init__", "__main__"}  # the door itself
@@ -151,6 +153,151 @@ def test_the_package_loads_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# What papers and service use of the library beside its public names: the layer that draws and
+# writes pages, the command line's options, folders of runs, and parts of algorithms that a paper
+# takes apart. The list only gets shorter.
+PUBLIC = {"tightrope", "tightrope.extend", "tightrope.testing"} | {
+    f"tightrope.{name}" for name in ("logs", "policies", "problems", "problems.data")
+}
+PRIVATE = {
+    "tightrope_papers": """
+        tightrope.cli.options.Address
+        tightrope.cli.options.Data
+        tightrope.cli.options.Json
+        tightrope.cli.options.Meter
+        tightrope.cli.options.Out
+        tightrope.cli.options.Quiet
+        tightrope.cli.options.Seed
+        tightrope.cli.options.Workers
+        tightrope.cli.options.console
+        tightrope.cli.options.errors
+        tightrope.cli.options.folder_pages
+        tightrope.cli.options.print_json
+        tightrope.core.checks
+        tightrope.core.files
+        tightrope.evaluation.scoring.LEAST_ESS
+        tightrope.evaluation.scoring.LEAST_SHARE
+        tightrope.numerics.counts.determinant_radius
+        tightrope.numerics.counts.horizon_radius
+        tightrope.numerics.counts.static_factor
+        tightrope.numerics.posterior.unit_rows
+        tightrope.pages.page.Chip
+        tightrope.pages.page.Section
+        tightrope.pages.page.Table
+        tightrope.pages.page.evaluation_summary
+        tightrope.pages.page.result_summary
+        tightrope.pages.page.support_of
+        tightrope.pages.page.write_page
+        tightrope.plots.figures.PAIRED_LEGEND
+        tightrope.plots.figures.bound_curve
+        tightrope.plots.figures.bound_left_out
+        tightrope.plots.figures.draw_bands
+        tightrope.plots.figures.draw_regret
+        tightrope.plots.figures.line_styles
+        tightrope.plots.figures.regret_figure
+        tightrope.plots.figures.save_figure
+        tightrope.plots.figures.sequence_figure
+        tightrope.plots.style
+        tightrope.plots.style.Palette
+        tightrope.plots.style.Picture
+        tightrope.plots.style.picture
+        tightrope.plots.style.shares
+        tightrope.policies.conservative.guarantee.TOLERANCE
+        tightrope.policies.conservative.ledger.martingale_radius
+        tightrope.policies.conservative.ledger.value_of
+        tightrope.policies.identification.models.PairRidge
+        tightrope.policies.identification.models.coordinates
+        tightrope.policies.identification.models.learn
+        tightrope.policies.identification.models.new_pair_ridge
+        tightrope.policies.identification.models.refactorise
+        tightrope.policies.identification.rage.end_phase
+        tightrope.policies.identification.sampling.shrinking_arm
+        tightrope.policies.identification.stopping.SQRT8
+        tightrope.policies.identification.xyadaptive.end_phase
+        tightrope.policies.identification.xyadaptive.widest
+        tightrope.policies.lipschitz.pooled.SLACK
+        tightrope.policies.softucb.softucb.inverse_temperature
+        tightrope.simulation.executors.shared_workers
+        tightrope.simulation.loops.as_worlds
+        tightrope.simulation.monitors.TOLERANCE
+        tightrope.simulation.run.Meters
+        tightrope.simulation.run.silent
+        tightrope.simulation.simulate.fixed_size
+        tightrope.simulation.store
+        tightrope.simulation.store.CODE
+        tightrope.simulation.store.digest
+        tightrope.solvers.programs.confusing_information
+        tightrope.solvers.programs.minimal_combination
+        tightrope.solvers.programs.optimal_design
+    """,
+    "tightrope_service": """
+        tightrope.core.checks
+        tightrope.core.extras.LONGEST
+        tightrope.core.extras.seconds_of
+        tightrope.core.files
+        tightrope.core.files.plain
+        tightrope.core.policy.Policy
+        tightrope.core.policy.accepts
+        tightrope.core.policy.is_policy
+        tightrope.core.policy.label
+        tightrope.core.registry.find
+        tightrope.core.registry.policy_from_spec
+        tightrope.core.registry.policy_to_spec
+        tightrope.core.streams
+        tightrope.core.types.Arguments
+        tightrope.core.types.JsonObject
+        tightrope.core.types.Oracle
+        tightrope.core.verbs.Arms
+        tightrope.core.verbs.Context
+        tightrope.core.verbs.reward_range
+        tightrope.evaluation.estimators.ConfidenceSequence
+        tightrope.evaluation.estimators.bounds_of
+        tightrope.evaluation.evaluate.evaluate
+        tightrope.evaluation.evaluate.evaluate_learner
+        tightrope.evaluation.targets.policy_to_judge
+        tightrope.logs.encoding.CategoryColumn
+        tightrope.logs.encoding.Column
+        tightrope.logs.encoding.Encoder
+        tightrope.logs.encoding.FittedEncoder
+        tightrope.logs.encoding.HashedColumn
+        tightrope.logs.encoding.Kind
+        tightrope.logs.encoding.MOST_BUCKETS
+        tightrope.logs.encoding.MOST_LEVELS
+        tightrope.logs.encoding.NumberColumn
+        tightrope.logs.encoding.TimeColumn
+        tightrope.numerics.states.copied
+        tightrope.policies.conservative.holdings.holdings
+        tightrope.policies.conservative.holdings.ledger_of
+        tightrope.policies.conservative.ledger.SLOPES
+        tightrope.policies.conservative.ledger.sum_bound
+        tightrope.session.codec.build_oracle
+        tightrope.session.codec.flatten
+        tightrope.session.decisions.Decision
+        tightrope.session.session.Session
+        tightrope.session.size.state_bytes
+        tightrope.session.store.version
+    """,
+}
+
+
+def private_imports(package):
+    return {
+        f"{node.module}.{alias.name}"
+        for path in (SOURCE / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module
+        for alias in node.names
+        if node.module.partition(".")[0] == "tightrope"
+        and node.module not in PUBLIC
+        and f"{node.module}.{alias.name}" not in PUBLIC
+    }
+
+
+@pytest.mark.parametrize("package", PRIVATE)
+def test_packages_beside_the_library_use_public_names(package):
+    assert private_imports(package) == set(PRIVATE[package].split())
 
 
 if __name__ == "__main__":

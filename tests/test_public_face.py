@@ -60,6 +60,34 @@ NOT_IN_SECTIONS = {  # by name, with the reason
     "tightrope.extend.inner_policy": "a field, in a sentence",
     "tightrope.extend.reward_kind": "a field, in a sentence",
 }
+NOT_IN_SECTIONS |= dict.fromkeys(
+    f"tightrope.extend.{name}"
+    for name in [
+        "ConfidenceSequence.add",
+        "ConfidenceSequence.rounds",
+        "NOISE",
+        "POLICY",
+        "PROBLEM",
+        "State",
+        "World",
+        "accepts",
+        "bounds_of",
+        "build_oracle",
+        "flatten",
+        "holdings",
+        "interval",
+        "is_policy",
+        "label",
+        "ledger_of",
+        "policy_from_spec",
+        "policy_to_spec",
+        "prepare",
+        "standard_error",
+        "stream",
+        "to_horizon",
+        "with_error",
+    ]
+)  # for reproductions and services, in a sentence
 SCREEN = 60, 700  # lines of help, characters of a signature
 
 

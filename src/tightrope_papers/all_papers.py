@@ -17,7 +17,7 @@ from typing import NamedTuple
 import markupsafe
 
 from tightrope.core import checks, files
-from tightrope.core.types import JsonObject
+from tightrope.extend import JsonObject
 from tightrope.pages.page import Section, Table, write_page
 from tightrope.simulation import store
 

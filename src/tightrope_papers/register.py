@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 import yaml
 
 from tightrope.core import checks
-from tightrope.core.types import JsonObject
+from tightrope.extend import JsonObject
 
 from .scoring import ALL_CASES, EVERY_PLACE, MOST_DRAWS, NOT_JUDGED, OURS, Row
 

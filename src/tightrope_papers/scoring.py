@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from tightrope.core import checks
-from tightrope.numerics.statistics import standard_error
+from tightrope.extend import standard_error
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "undecided"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)

@@ -145,7 +145,10 @@ def test_known_generators_continue(name):
             lambda h: h["rng"].update(state={"state": -1, "inc": 1}),
             "the state of PCG64 is not one that it can have",
         ),
-        (lambda h: h["rng"].update(has_uint32=[1]), "is not one that it can have .an integer is required"),
+        (
+            lambda h: h["rng"].update(has_uint32=[1]),
+            "is not one that it can have .an integer is required",
+        ),
     ],
 )
 def test_edited_headers_are_refused_with_a_sentence(change, words, tmp_path):

@@ -9,13 +9,25 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import Budget, Result, oracles, policies, problems
-from tightrope.compiled.kernels import jit
-from tightrope.core.policy import Delay, Monitor, Policy, Problem, inner_policy, policy
-from tightrope.core.types import Arguments, State
-from tightrope.core.verbs import Arms, commit, event, init, select, update
+from tightrope import Budget, Result, delays, oracles, policies, problems
+from tightrope.extend import (
+    Arguments,
+    Arms,
+    Delay,
+    Monitor,
+    Policy,
+    Problem,
+    State,
+    commit,
+    event,
+    init,
+    inner_policy,
+    jit,
+    policy,
+    select,
+    update,
+)
 from tightrope.plots import style
-from tightrope.simulation.delays import Batched, ByReward, Fixed, Geometric
 
 from ..experiment import Players, Run, generator, unit_vector
 from ..scoring import OURS, Rows, below, judged, most, never, paired_mean, row_of
@@ -40,14 +52,14 @@ from .settings import (
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
-    "Fixed(10)": Fixed(10),
-    "Fixed(100)": Fixed(100),
-    "Fixed(1000)": Fixed(1000),
-    "Geometric(200)": Geometric(200),
-    "Batched(500)": Batched(500),
-    "ByReward(50, 1000)": ByReward(50, 1000),
+    "delays.Fixed(10)": delays.Fixed(10),
+    "delays.Fixed(100)": delays.Fixed(100),
+    "delays.Fixed(1000)": delays.Fixed(1000),
+    "delays.Geometric(200)": delays.Geometric(200),
+    "delays.Batched(500)": delays.Batched(500),
+    "delays.ByReward(50, 1000)": delays.ByReward(50, 1000),
 }
-BIASED = "ByReward(50, 1000)"  # when a reward arrives depends on what it is
+BIASED = "delays.ByReward(50, 1000)"  # when a reward arrives depends on what it is
 PERIOD = 100  # of CUCB2T
 ALPHAS = {
     "Bernoulli": ALPHA,
@@ -328,7 +340,7 @@ def open_decisions_data(run: Run) -> OpenDecisionRuns:
             horizon=horizon,
             replications=models,
             monitor=budget_monitor(RANK),
-            delay=Fixed(number - 1),
+            delay=delays.Fixed(number - 1),
         )
         for number in OPEN_COUNTS
     }

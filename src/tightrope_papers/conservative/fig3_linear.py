@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import Result, problems
-from tightrope.core.policy import Policy
+from tightrope.extend import Policy
 
 from ..experiment import Run
 from ..scoring import (

@@ -9,8 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import Result
-from tightrope.core.policy import Policy
-from tightrope.core.streams import PROBLEM, stream
+from tightrope.extend import PROBLEM, Policy, stream
 from tightrope.plots import style
 
 from ..experiment import Run

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import Result
-from tightrope.numerics.statistics import standard_error
+from tightrope.extend import standard_error
 from tightrope.plots import style
 from tightrope.plots.figures import PAIRED_LEGEND, draw_bands, line_styles
 

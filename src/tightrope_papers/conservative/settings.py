@@ -7,8 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from tightrope import Budget, policies, problems
-from tightrope.core.policy import Policy
-from tightrope.core.types import Arguments
+from tightrope.extend import Arguments, Policy
 
 from ..experiment import generator, unit_vector
 

@@ -8,11 +8,24 @@ import numpy as np
 import pandas as pd
 
 from tightrope import Context, Result
-from tightrope.compiled.kernels import jit, lean
-from tightrope.core.fields import real
-from tightrope.core.policy import Monitor, monitor
-from tightrope.core.streams import NOISE, POLICY, PROBLEM, stream
-from tightrope.core.verbs import commit, describe, init, mean, play, select, update
+from tightrope.extend import (
+    NOISE,
+    POLICY,
+    PROBLEM,
+    Monitor,
+    commit,
+    describe,
+    init,
+    jit,
+    lean,
+    mean,
+    monitor,
+    play,
+    real,
+    select,
+    stream,
+    update,
+)
 from tightrope.policies.conservative.guarantee import TOLERANCE
 from tightrope.policies.conservative.ledger import martingale_radius, value_of
 from tightrope.simulation.monitors import TOLERANCE as ROUNDING

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tightrope.core.types import Arguments
+from tightrope.extend import Arguments
 from tightrope.plots.style import Palette
 from tightrope.simulation.run import Meters, silent
 from tightrope.simulation.store import CODE, digest

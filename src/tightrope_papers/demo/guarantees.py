@@ -13,21 +13,20 @@ from tightrope import (
     Evaluation,
     Identification,
     Result,
+    delays,
     evaluate,
     identify,
     policies,
     problems,
     simulate,
 )
-from tightrope.core.policy import Policy
+from tightrope.extend import Policy, interval, standard_error, with_error
 from tightrope.logs import Log, from_frame
-from tightrope.numerics.statistics import interval, standard_error, with_error
 from tightrope.pages.page import Section, Table, evaluation_summary, support_of
 from tightrope.plots import style
 from tightrope.plots.figures import save_figure, sequence_figure
 from tightrope.plots.style import picture
 from tightrope.problems.data import DataNotFound, open_bandit
-from tightrope.simulation.delays import Fixed
 from tightrope.simulation.simulate import fixed_size
 
 from ..conservative.settings import budget_monitor, ranked_baseline
@@ -116,7 +115,7 @@ def safe_play(
         replications=len(shops),
         checkpoints=checkpoints,
         monitor=budget_monitor(RANK, ALPHA),
-        delay=Fixed(late),
+        delay=delays.Fixed(late),
         **setting.play(label),
     )
 

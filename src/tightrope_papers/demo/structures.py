@@ -19,12 +19,12 @@ from tightrope import (
     simulate,
     train_softucb,
 )
+from tightrope.extend import SetValue
 from tightrope.pages.page import Section, Table, result_summary
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands, draw_regret
 from tightrope.plots.style import picture, shares
 from tightrope.problems.data import DataNotFound, find, movielens, ratings_file
-from tightrope.simulation.monitors import SetValue
 
 from ..softucb.comparison import unit_arms
 from . import DemoSetting

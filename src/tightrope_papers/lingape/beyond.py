@@ -8,10 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
-from tightrope.core.types import Arguments
-from tightrope.numerics.statistics import with_error
+from tightrope.extend import Arguments, with_error
 from tightrope.plots import style
-from tightrope.problems.structured import Linear
+from tightrope.problems import Linear
 
 from ..experiment import Run, palette
 from ..scoring import OURS, Row

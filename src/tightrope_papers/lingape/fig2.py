@@ -9,10 +9,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import Context, LinGapE
-from tightrope.compiled.kernels import jit
-from tightrope.core.streams import NOISE, POLICY, stream
-from tightrope.core.types import Arguments
-from tightrope.core.verbs import describe, init, play, recommend, select, stopped, update
+from tightrope.extend import (
+    NOISE,
+    POLICY,
+    Arguments,
+    describe,
+    init,
+    jit,
+    play,
+    recommend,
+    select,
+    stopped,
+    stream,
+    update,
+)
 from tightrope.plots import style
 
 from ..experiment import Run

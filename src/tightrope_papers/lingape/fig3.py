@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import LinGapE, XYAdaptive
-from tightrope.core.types import Arguments
+from tightrope.extend import Arguments
 from tightrope.plots import style
+from tightrope.problems import Linear
 from tightrope.problems.data import DataNotFound, yahoo
-from tightrope.problems.structured import Linear
 
 from ..experiment import Run, palette
 from ..scoring import Estimate, Row, above, estimate, judged, near, row_of

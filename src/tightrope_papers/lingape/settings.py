@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import RAGE, LinGapE, XYAdaptive, XYOracle
-from tightrope.core.types import Arguments
+from tightrope.extend import Arguments
 from tightrope.plots import style
-from tightrope.problems.structured import Linear
+from tightrope.problems import Linear
 
 from ..experiment import Run, generator, palette
 from ..scoring import OURS, Estimate, Row, Rows, above, at_most, estimate, quotient, row_of

@@ -14,11 +14,8 @@ from typing import TypedDict
 import numpy as np
 
 from tightrope import XYAdaptive
-from tightrope.compiled.kernels import jit
-from tightrope.core.policy import Policy
-from tightrope.core.streams import NOISE, POLICY, stream
-from tightrope.core.verbs import describe as described
-from tightrope.core.verbs import init
+from tightrope.extend import NOISE, POLICY, Policy, init, jit, stream
+from tightrope.extend import describe as described
 from tightrope.numerics.counts import determinant_radius, static_factor
 from tightrope.policies.identification.models import (
     PairRidge,
@@ -32,7 +29,7 @@ from tightrope.policies.identification.sampling import shrinking_arm
 from tightrope.policies.identification.stopping import SQRT8
 from tightrope.policies.identification.xyadaptive import end_phase as end_adaptive
 from tightrope.policies.identification.xyadaptive import widest
-from tightrope.problems.structured import Linear
+from tightrope.problems import Linear
 
 GRID = 1.005
 

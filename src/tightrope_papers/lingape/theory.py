@@ -16,7 +16,7 @@ from tightrope import LinGapE
 from tightrope.numerics.counts import determinant_radius, static_factor
 from tightrope.numerics.posterior import unit_rows
 from tightrope.policies.identification.stopping import SQRT8
-from tightrope.problems.structured import Linear
+from tightrope.problems import Linear
 from tightrope.solvers.programs import minimal_combination, optimal_design
 
 from ..experiment import Run, generator

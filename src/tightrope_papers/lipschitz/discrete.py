@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from tightrope import Result, lipschitz_lower_bound
-from tightrope.core.policy import Policy
+from tightrope.extend import Policy
 
 from ..experiment import Run
 from ..scoring import (

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tightrope import Result, lipschitz_lower_bound, policies, problems
-from tightrope.numerics.statistics import standard_error
+from tightrope.extend import standard_error
 from tightrope.plots import style
 from tightrope.plots.figures import bound_curve, bound_left_out, draw_regret
 

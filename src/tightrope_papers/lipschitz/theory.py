@@ -14,10 +14,8 @@ from scipy.optimize import linprog
 from scipy.special import rel_entr
 
 from tightrope import lipschitz_lower_bound, problems
-from tightrope.core.policy import Policy
+from tightrope.extend import NoMonitor, Policy, World, prepare, to_horizon
 from tightrope.policies.lipschitz.pooled import SLACK
-from tightrope.simulation.loops import World, prepare, to_horizon
-from tightrope.simulation.monitors import NoMonitor
 from tightrope.solvers.programs import confusing_information
 
 from ..experiment import Run, generator

@@ -12,16 +12,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope import Context, Result, policies
-from tightrope.core.policy import Policy
-from tightrope.core.streams import POLICY, stream
-from tightrope.core.types import Arguments
-from tightrope.core.verbs import describe, init, play, update
+from tightrope import Context, Result, oracles, policies
+from tightrope.extend import (
+    POLICY,
+    Arguments,
+    Policy,
+    describe,
+    init,
+    play,
+    standard_error,
+    stream,
+    update,
+)
 from tightrope.numerics.posterior import unit_rows
-from tightrope.numerics.statistics import standard_error
 from tightrope.plots import style
 from tightrope.problems import SemiBandit
-from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, palette
 from ..scoring import (
@@ -78,7 +83,10 @@ def scattered_world(seed: int, *, arms: int, k: int) -> SemiBandit:
     """The world of `clustered` with the same theta and arms spread evenly over the unit sphere."""
     features = unit_rows(generator(seed, 4), arms, DIMENSION)
     return SemiBandit(
-        features, clustered_world(ANGLE, seed=seed, arms=arms, k=k).theta, TopK(k), rewards="sign"
+        features,
+        clustered_world(ANGLE, seed=seed, arms=arms, k=k).theta,
+        oracles.TopK(k),
+        rewards="sign",
     )
 
 

@@ -8,11 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope.core.policy import Policy
-from tightrope.numerics.statistics import standard_error
+from tightrope.extend import Policy, SetValue, standard_error
 from tightrope.plots import style
 from tightrope.problems import SemiBandit
-from tightrope.simulation.monitors import SetValue
 
 from ..experiment import Run, palette
 from ..scoring import (

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tightrope.numerics.statistics import standard_error
+from tightrope.extend import standard_error
 from tightrope.plots import style
 from tightrope.problems.data import movielens
 

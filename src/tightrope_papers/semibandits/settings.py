@@ -9,13 +9,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tightrope import policies
-from tightrope.core.fields import integer
-from tightrope.core.policy import Monitor, Policy, monitor
+from tightrope import oracles, policies
+from tightrope.extend import Monitor, Policy, SetValue, integer, monitor
 from tightrope.problems import Promotions, SemiBandit
 from tightrope.problems.data import DataNotFound, MovieLens, find, movielens
-from tightrope.simulation.monitors import SetValue
-from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, unit_vector
 
@@ -117,7 +114,7 @@ def clustered_world(
     if jitter:
         features += jitter * rng.standard_normal(features.shape)
         features /= max(1.0, float(np.linalg.norm(features, axis=1).max()))
-    return SemiBandit(features, theta, TopK(k), rewards="sign")
+    return SemiBandit(features, theta, oracles.TopK(k), rewards="sign")
 
 
 @monitor

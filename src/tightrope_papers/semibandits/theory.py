@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import solve_triangular
 
-from tightrope import Result, policies
-from tightrope.core.policy import Policy
-from tightrope.core.types import Arguments
+from tightrope import Result, oracles, policies
+from tightrope.extend import Arguments, Policy
 from tightrope.numerics.posterior import unit_rows
 from tightrope.problems import SemiBandit
-from tightrope.solvers.oracles import TopK
 
 from ..experiment import Run, generator, unit_vector
 from ..scoring import (
@@ -93,7 +91,9 @@ def regret_bound(name: str, T: int, N: int, d: int, k: int, lam: float) -> float
 
 def world(seed: int) -> SemiBandit:
     rng = generator(seed, 5)
-    return SemiBandit(unit_rows(rng, ARMS, DIM), unit_vector(rng, DIM), TopK(SET_SIZE), noise=NOISE)
+    return SemiBandit(
+        unit_rows(rng, ARMS, DIM), unit_vector(rng, DIM), oracles.TopK(SET_SIZE), noise=NOISE
+    )
 
 
 def line_up(lam: float) -> dict[str, Policy]:
@@ -124,7 +124,7 @@ def data(run: Run) -> LemmaCases:
             regrets.append(BoundedRegret(name, lam, result.regret[name], bound))
     rng = generator(run.seed, 6)
     tried, draws = run.at(smoke=(20, 2000), laptop=(500, 100_000), paper=(2000, 1_000_000))
-    unit = SemiBandit(np.eye(10), np.linspace(-0.5, 0.5, 10), TopK(3), noise=NOISE)
+    unit = SemiBandit(np.eye(10), np.linspace(-0.5, 0.5, 10), oracles.TopK(3), noise=NOISE)
     alike: dict[str, Policy] = {
         "round": policies.CombTS(v=0.5),
         "arm": policies.CombTS(v=0.5, randomization="arm"),

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from tightrope import Result
 from tightrope import policies as p
-from tightrope.core.policy import Policy
+from tightrope.extend import Policy
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots.figures import regret_figure
+from tightrope.problems import Linear
 from tightrope.problems.data import jester, movielens_stars
-from tightrope.problems.structured import Linear
 
 from ..experiment import Run
 from ..scoring import OURS, Estimate, Row, Rows, below, estimate, paired_mean, row_of

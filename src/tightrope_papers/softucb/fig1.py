@@ -14,7 +14,7 @@ from tightrope import policies as p
 from tightrope.numerics.counts import horizon_radius
 from tightrope.plots import style
 from tightrope.plots.figures import draw_bands
-from tightrope.problems.structured import Linear
+from tightrope.problems import Linear
 
 from ..experiment import Run
 from ..scoring import (

@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tightrope import TrainedBeta, train_softucb
-from tightrope.compiled.kernels import jit
-from tightrope.core.fields import integer
-from tightrope.core.policy import Monitor, monitor
-from tightrope.core.streams import PROBLEM, stream
+from tightrope.extend import PROBLEM, Monitor, integer, jit, monitor, stream
 from tightrope.policies.softucb.softucb import inverse_temperature
-from tightrope.problems.structured import Linear
+from tightrope.problems import Linear
 
 from ..experiment import unit_vector
 

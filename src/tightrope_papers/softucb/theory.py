@@ -14,8 +14,8 @@ import pandas as pd
 
 from tightrope import Result
 from tightrope import policies as p
-from tightrope.core.policy import Policy
-from tightrope.problems.structured import Linear
+from tightrope.extend import Policy
+from tightrope.problems import Linear
 
 from ..experiment import Run
 from ..scoring import (
