@@ -51,7 +51,7 @@ from .core.policy import (
 )
 from .core.registry import load_own, policy_from_spec, policy_to_spec, recipe
 from .core.streams import NOISE, POLICY, PROBLEM, stream
-from .core.types import Arguments, JsonObject, Oracle, Sampled, State
+from .core.types import Action, Arguments, JsonObject, Oracle, Sampled, State
 from .core.verbs import (
     VERBS,
     Arms,
@@ -89,7 +89,6 @@ from .core.verbs import (
 )
 from .evaluation.estimators import ConfidenceSequence, bounds_of
 from .numerics.statistics import interval, standard_error, with_error
-from .policies.conservative.holdings import holdings, ledger_of
 from .problems.arms import draw_reward, problem, reward_kind
 from .session.codec import build_oracle, flatten
 from .simulation.loops import World, prepare, to_horizon
@@ -100,6 +99,7 @@ __all__ = [
     "POLICY",
     "PROBLEM",
     "VERBS",
+    "Action",
     "Arguments",
     "ArmIndex",
     "ArmIndexOrNone",
@@ -151,7 +151,6 @@ __all__ = [
     "flag",
     "flatten",
     "grow",
-    "holdings",
     "inform",
     "init",
     "inner_policy",
@@ -161,7 +160,6 @@ __all__ = [
     "jit",
     "label",
     "lean",
-    "ledger_of",
     "lower_bound",
     "matrix",
     "mean",

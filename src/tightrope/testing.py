@@ -24,49 +24,51 @@ from typing import Any
 
 import numpy as np
 
+from . import Session, oracles
 from . import problems as worlds
 from .compiled.cache import findable
 from .compiled.kernels import INTERPRETED, is_kernel, python_of
-from .core import streams as streams
-from .core.fields import Record, kind_of
-from .core.policy import Policy, Problem, accepts, is_policy, label
-from .core.registry import check_fit, find, policy_from_spec, policy_to_spec
-from .core.types import Action, Arguments, State
-from .core.verbs import (
+from .core.fields import kind_of
+from .core.registry import check_fit, find
+from .extend import (
+    NOISE,
+    PROBLEM,
     VERBS,
+    Action,
+    Arguments,
     Context,
+    NoMonitor,
+    Policy,
+    Problem,
+    Record,
+    State,
+    World,
+    accepts,
     begin,
     commit,
     describe,
     evidence,
     explain,
+    flatten,
+    is_policy,
+    label,
     mean,
     observe,
     play,
+    policy_from_spec,
+    policy_to_spec,
+    prepare,
     private,
     recommend,
     regret,
     reward_range,
     select,
+    stream,
     update,
     with_rewards,
 )
 from .numerics.posterior import unit_rows
-from .session.codec import flatten
-from .session.session import Session
-from .simulation.loops import (
-    AtOnce,
-    RunLog,
-    World,
-    fixed_horizon,
-    loop_for,
-    new_log,
-    note,
-    prepare,
-    rewarded_arms,
-)
-from .simulation.monitors import NoMonitor
-from .solvers.oracles import TopK, set_size
+from .simulation.loops import AtOnce, RunLog, fixed_horizon, loop_for, new_log, note, rewarded_arms
 
 HORIZON = 60
 SEED = 5  # of the runs whose digests are compared
@@ -100,14 +102,14 @@ def standard_problems() -> dict[str, Problem]:
         "clicks, contexts": worlds.Classification(
             rng_of_clicks.normal(size=(30, 2)), np.arange(30) % 3, intercept=True, expand=True
         ),
-        "sets": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, TopK(3), noise=0.3),
+        "sets": worlds.SemiBandit(unit_rows(rng, 12, 3), theta, oracles.TopK(3), noise=0.3),
         "sets, contexts": worlds.SemiBandit(
-            unit_rows(rng, 12, 3), theta, TopK(3), rewards="sign", shown=8
+            unit_rows(rng, 12, 3), theta, oracles.TopK(3), rewards="sign", shown=8
         ),
         "promotions": worlds.Promotions(
             unit_rows(rng, 9, 3), rng.integers(0, 5, (9, 2)), k=2, shown=7
         ),
-        "cascade": worlds.Cascade(np.linspace(0.1, 0.6, 8), TopK(3), unit_rows(rng, 8, 3)),
+        "cascade": worlds.Cascade(np.linspace(0.1, 0.6, 8), oracles.TopK(3), unit_rows(rng, 8, 3)),
     }
 
 
@@ -368,8 +370,8 @@ def check_masks(policy: Policy, problem: Problem, seed: int) -> None:
     """Random masks, one arm among them; a policy may refuse a mask with a ValueError."""
     session, world = session_on(policy, problem, seed, HORIZON), private(problem)
     draw, noise, masks = (
-        streams.stream(seed, 0, streams.PROBLEM),
-        streams.stream(seed, 0, streams.NOISE),
+        stream(seed, 0, PROBLEM),
+        stream(seed, 0, NOISE),
         np.random.default_rng(seed),
     )
     K, size = session.arms.number, _least_set(problem)
@@ -401,7 +403,7 @@ def _least_set(problem: Problem) -> int:
     arms = describe(problem)
     if arms.oracle is None:
         return 1
-    return arms.number if arms.blocks > 1 else set_size(arms.oracle, arms.number)
+    return arms.number if arms.blocks > 1 else oracles.set_size(arms.oracle, arms.number)
 
 
 def _check_rounds(problem: Problem) -> None:
@@ -409,7 +411,7 @@ def _check_rounds(problem: Problem) -> None:
     arms, name = describe(problem), type(problem).__name__
     K, world = arms.number, private(problem)
     before = {key: value.copy() for key, value in flatten(problem).items()}
-    draw, noise = streams.stream(1, 0, streams.PROBLEM), streams.stream(1, 0, streams.NOISE)
+    draw, noise = stream(1, 0, PROBLEM), stream(1, 0, NOISE)
     for t in range(3):
         context: Any = observe(world, t, draw)
         if arms.dimension and arms.features is None:
@@ -582,7 +584,7 @@ def play_session(
     """Arms, flattened state and the session of the same rounds one decision at a time. reload: save
     and load there in the middle."""
     session, world = session_on(policy, problem, seed, horizon), private(problem)
-    draw, noise = streams.stream(seed, 0, streams.PROBLEM), streams.stream(seed, 0, streams.NOISE)
+    draw, noise = stream(seed, 0, PROBLEM), stream(seed, 0, NOISE)
     actions = []
     for t in range(horizon):
         if reload is not None and t == horizon // 2:

@@ -63,7 +63,7 @@ def test_a_file_cannot_name_what_is_called(name, tmp_path, monkeypatch):
 def test_known_generators_continue(name):
     generator = np.random.Generator(streams.GENERATORS[name](3))
     generator.random(5)
-    again = streams.unpack(json.loads(json.dumps(streams.pack(generator), default=files._plain)))
+    again = streams.unpack(json.loads(json.dumps(streams.pack(generator), default=files.plain)))
     assert again.random(3).tolist() == generator.random(3).tolist()
 
 

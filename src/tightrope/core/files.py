@@ -115,7 +115,7 @@ def write_text(path: pathlib.Path, text: str) -> None:
 
 
 def write_json(path: pathlib.Path, data: object, *, once: bool = False) -> None:
-    write_bytes(path, (json.dumps(data, indent=1, default=_plain) + "\n").encode(), once=once)
+    write_bytes(path, (json.dumps(data, indent=1, default=plain) + "\n").encode(), once=once)
 
 
 def arrays_to_bytes(document: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -144,14 +144,6 @@ def _checksum(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
         total = zlib.crc32(array.tobytes(), total)
     return np.array(total, np.uint32)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return str(value)
 
 
 def plain(item: object) -> Any:

@@ -39,7 +39,7 @@ from .fields import (
     unchecked,
     vector,
 )
-from .types import Arguments, Sampled, Stored
+from .types import Arguments, JsonObject, Sampled, Stored
 
 # Which policies, problems and problems of specs there are, by name. Classes enter themselves when
 # their modules are imported.
@@ -391,6 +391,10 @@ DRAWS = 1000  # of the Monte Carlo estimate behind a propensity that nobody comp
 KINDS = ("arms", "features", "contexts", "points", "line", "sets", "sets of lasting arms")
 
 
+# parameters of instances as in a spec, or a function of the problem for those that know the truth
+Examples = Sequence[JsonObject] | Callable[[Any], Sequence[JsonObject]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Traits:
     """A policy class as the engine, the service and the documentation know it."""
@@ -399,6 +403,7 @@ class Traits:
     paper: str
     stops: bool
     compiled: bool
+    examples: Examples = ()
     base: "type[Policy] | None" = None  # of a preset: the class whose instances it makes
 
 
@@ -656,7 +661,12 @@ def compiled(policy: Policy) -> bool:
     ),
 )
 def policy(
-    *accepts: str, paper: str, stops: bool = False, compiled: bool = True, public: bool = True
+    *accepts: str,
+    paper: str,
+    stops: bool = False,
+    compiled: bool = True,
+    public: bool = True,
+    examples: Examples = (),
 ) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a policy.
 
@@ -681,6 +691,9 @@ def policy(
         False when a round is dominated by BLAS or a solver, so that the loop runs interpreted.
     public : bool
         Whether it is found by its name, in specs and files.
+    examples : dicts, or a function of a problem
+        Parameters of instances that tests and benchmarks play, as in a spec; default the class
+        with its defaults.
 
     Raises
     ------
@@ -696,7 +709,7 @@ def policy(
     def build(cls: type[T]) -> type[T]:
         if public:
             check_free(REGISTRY, cls.__name__, cls)
-        policy_class = _policy_class(cls, Traits(accepts, paper, stops, compiled))
+        policy_class = _policy_class(cls, Traits(accepts, paper, stops, compiled, examples))
         if public:
             add(REGISTRY, cls.__name__, policy_class)
         return policy_class

@@ -183,35 +183,23 @@ def named_policies() -> Iterator[tuple[str, type[Policy]]]:
 
 
 def examples(package: str = "", problem: Problem | None = None) -> dict[str, Policy]:
-    """Ready instances of every policy (of a package), by their repr: what its module's `example`
-    returns, or else the class with its defaults. problem: for policies that know the truth, whose
-    `example` takes a problem; they have none without it."""
+    """Ready instances of every policy (of a package), by their repr: its `examples`, or else the
+    class with its defaults. problem: for policies that know the truth, which have none without
+    it."""
     if package:
         load_own()
     else:
         load_plugins()
-    instances_by_name: dict[str, Policy] = {}
-    for module in dict.fromkeys(
-        item.__module__ for item in REGISTRY.values() if item.__module__.startswith(package)
-    ):
-        example = getattr(sys.modules[module], "example", None)
-        if example is None:
-            instances = _defaults(module)
-        else:
-            instances = (
-                example(problem)
-                if "problem" in inspect.signature(example).parameters
-                else example()
-            )
-        instances_by_name |= {repr(instance): instance for instance in instances}
-    return instances_by_name
-
-
-def _defaults(module: str) -> list[Policy]:
-    classes = [
-        item for item in REGISTRY.values() if item.__module__ == module and item.TRAITS.base is None
-    ]
-    return [cls() for cls in classes if not any(field.required for field in cls.FIELDS.values())]
+    instances: list[Policy] = []
+    for name, item in REGISTRY.items():
+        if item.__module__.startswith(package) and item.TRAITS.base is None:
+            specs = item.TRAITS.examples
+            if callable(specs):
+                specs = specs(problem)
+            elif not specs and not any(field.required for field in item.FIELDS.values()):
+                specs = ({},)
+            instances += [policy_from_spec({"policy": name} | spec) for spec in specs]
+    return {repr(instance): instance for instance in instances}
 
 
 # Who is to be cited: the papers of the policies and the library itself, as BibTeX.
@@ -239,12 +227,8 @@ YEAR = 2026  # of this version: BibTeX styles warn of an entry without one
 
 def library(version: str) -> str:
     return (
-        f"@software{{tightrope,\n  author = {{{{the tightrope "
-        f"authors}}}},\n  "
-        f"title = "
-        f"{{tightrope: "
-        f"structured bandits "
-        f"for Python}},\n"
+        "@software{tightrope,\n  author = {{the tightrope authors}},\n"
+        "  title = {tightrope: structured bandits for Python},\n"
         f"  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"
     )
 

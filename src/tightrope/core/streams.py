@@ -4,13 +4,18 @@ or the other policies."""
 from typing import Any
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
 
 from ..compiled.kernels import jit
 from .types import JsonObject
 
 PROBLEM, NOISE, POLICY, AUDIT, DELAY, MODE = range(6)
 WORD = 2**32 - 1
+# (source, target): four words fill the pool, each is mixed into the other three, the rest into all
+STEPS = np.array(
+    [(k, k) for k in range(4)]
+    + [(k, j) for k in range(4) for j in range(4) if j != k]
+    + [(k, j) for k in (4, 5) for j in range(4)]
+)
 GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     cls.__name__: cls
     for cls in (
@@ -38,7 +43,7 @@ def stream(seed: int, replication: int, role: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(_Seeded(words)))  # type: ignore[arg-type]
 
 
-class _Seeded(ISeedSequence):
+class _Seeded(np.random.bit_generator.ISeedSequence):
     """A seed sequence whose words are known."""
 
     def __init__(self, words: np.ndarray) -> None:
@@ -56,14 +61,8 @@ def seed_words(seed, replication, role):  # type: ignore[no-untyped-def]
     pool = np.zeros(4, dtype=np.int64)
     factor = 0x43B0D7E5
     for step in range(24):
-        # four words fill the pool, each mixes into the other three, the rest into all four
-        source, target = (step, step) if step < 4 else ((step - 4) // 3, (step - 4) % 3)
-        if step >= 16:
-            source, target = 4 + (step - 16) // 4, step % 4
-        elif step >= 4 and target >= source:
-            target += 1
-        value = int(pool[source]) if 4 <= step < 16 else entropy[source]
-        value = value ^ factor
+        source, target = STEPS[step]
+        value = (int(pool[source]) if 4 <= step < 16 else entropy[source]) ^ factor
         factor = factor * 0x931E8875 & WORD
         value = value * factor & WORD
         value ^= value >> 16

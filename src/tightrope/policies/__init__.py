@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # which finds them in `__init__.pyi` of the package
 def examples(problem: Problem | None = None) -> dict[str, Policy]:
     """One ready instance of every policy of this package, by its repr: what the contract tests run.
 
-    problem: for policies that know the truth, whose `example` takes a problem; they have none
-    without it.
+    problem: for policies that know the truth, which have none without it.
     """
     return registry.examples(__name__, problem)

@@ -145,8 +145,7 @@ class Outcome:
         self.complete = self.complete and more.complete
 
     def tables(self) -> dict[str, Rows]:
-        """By name, rows of the replications that every name has finished; empty if there are
-        none."""
+        # of the replications that every name has finished; empty if there are none
         firsts = sorted(set.intersection(*map(set, self.rows.values())))
         if not firsts:
             return {}

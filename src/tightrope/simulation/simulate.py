@@ -299,7 +299,6 @@ def simulate(
 def _settings(
     worlds: Sequence[World], policies: dict[str, PerProblem[Policy]], seed: int
 ) -> JsonObject:
-    """What a result's settings say of its origin, whatever was run."""
     return {
         "policies": {
             name: store.record(item.function, item.items, policy_to_spec)
@@ -313,7 +312,6 @@ def _settings(
 
 
 def _kept(result: R | None, outcome: Outcome, out: str | pathlib.Path | None) -> R:
-    """The result of a run that went to its end, saved where that was asked for."""
     if result is None or not outcome.complete:
         raise Interrupted(result)
     if out is not None:

@@ -678,7 +678,7 @@ def open_store(out: pathlib.Path, plan: ChunkPlan) -> Store:
     experiment = json.loads(
         json.dumps(
             {"kind": plan.experiment.kind} | plan.experiment.common() | {"code": CODE},
-            default=_plain,
+            default=files.plain,
         )
     )
     if not record.exists():
@@ -753,7 +753,3 @@ def _read(path: pathlib.Path, key: str) -> JsonObject:
     raise ValueError(
         f"{path} is damaged or of another version; choose another folder or remove it."
     )
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

@@ -52,14 +52,14 @@ from .settings import (
 
 BERNOULLI = {"sigma": 0.5}
 DELAYS: dict[str, Delay] = {
-    "delays.Fixed(10)": delays.Fixed(10),
-    "delays.Fixed(100)": delays.Fixed(100),
-    "delays.Fixed(1000)": delays.Fixed(1000),
-    "delays.Geometric(200)": delays.Geometric(200),
-    "delays.Batched(500)": delays.Batched(500),
-    "delays.ByReward(50, 1000)": delays.ByReward(50, 1000),
+    "Fixed(10)": delays.Fixed(10),
+    "Fixed(100)": delays.Fixed(100),
+    "Fixed(1000)": delays.Fixed(1000),
+    "Geometric(200)": delays.Geometric(200),
+    "Batched(500)": delays.Batched(500),
+    "ByReward(50, 1000)": delays.ByReward(50, 1000),
 }
-BIASED = "delays.ByReward(50, 1000)"  # when a reward arrives depends on what it is
+BIASED = "ByReward(50, 1000)"  # when a reward arrives depends on what it is
 PERIOD = 100  # of CUCB2T
 ALPHAS = {
     "Bernoulli": ALPHA,

@@ -38,7 +38,14 @@ from ...numerics.states import (
 )
 
 
-@policy("arms", paper="Honda, Takemura 2014")
+@policy(
+    "arms",
+    paper="Honda, Takemura 2014",
+    examples=(
+        {},
+        {"alpha": -0.3, "forget": 0.98},
+    ),
+)
 class GaussianThompson(Policy):
     """Thompson sampling for Gaussian rewards of unknown means and variances, in any unit.
 
@@ -172,7 +179,3 @@ def chances(policy: GaussianThompson, state, eligible: np.ndarray | None) -> np.
         best_of_students(state.mean, scale, shape, others) if others.any() else np.zeros(known.size)
     )
     return (fresh + drawn) / (fresh.sum() + others.any())
-
-
-def example():
-    return [GaussianThompson(), GaussianThompson(alpha=-0.3, forget=0.98)]

@@ -37,7 +37,14 @@ from ..bases import CountPolicy
 SLACK = 1e-9  # relative to f(n): within it an arm is not ruled out before its root is solved for
 
 
-@policy("arms", paper="Garivier, Cappe 2011")
+@policy(
+    "arms",
+    paper="Garivier, Cappe 2011",
+    examples=(
+        {},
+        {"divergence": "gaussian", "sigma": 0.5, "c": 3},
+    ),
+)
 class KLUCB(CountPolicy):
     """Optimism by divergence: sup{q : pulls I(mean, q) <= ln n + c ln ln n}.
 
@@ -110,7 +117,3 @@ class KLUCB(CountPolicy):
             "index": upper,
             "probability": probability,
         }
-
-
-def example():
-    return [KLUCB(), KLUCB(divergence="gaussian", sigma=0.5, c=3)]

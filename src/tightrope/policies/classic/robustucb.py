@@ -32,7 +32,14 @@ from ...numerics.states import pad_with_zeros
 LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays below 90
 
 
-@policy("arms", paper="Bubeck, Cesa-Bianchi, Lugosi 2013")
+@policy(
+    "arms",
+    paper="Bubeck, Cesa-Bianchi, Lugosi 2013",
+    examples=(
+        {"moment": 1.0},
+        {"moment": 0.5, "epsilon": 0.5, "centre": 0.5, "width": 1.0},
+    ),
+)
 class RobustUCB(Policy):
     """Optimism by truncated means: mean + width (moment)^(1 / (1 + epsilon)) (2 ln t /
     pulls)^(epsilon / (1 + epsilon)).
@@ -135,7 +142,3 @@ def half_width(policy, logarithm, pulls):
         * math.pow(policy.moment, power)
         * math.pow(logarithm / pulls, policy.epsilon * power)
     )
-
-
-def example():
-    return [RobustUCB(moment=1.0), RobustUCB(moment=0.5, epsilon=0.5, centre=0.5, width=1.0)]

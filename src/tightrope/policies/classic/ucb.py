@@ -30,7 +30,14 @@ from ...numerics.counts import (
 from ..bases import CountPolicy
 
 
-@policy("arms", paper="Auer, Cesa-Bianchi, Fischer 2002")
+@policy(
+    "arms",
+    paper="Auer, Cesa-Bianchi, Fischer 2002",
+    examples=(
+        {},
+        {"forget": 0.98},
+    ),
+)
 class UCB(CountPolicy):
     """Optimism for independent arms: mean + sigma sqrt(alpha ln n / pulls).
 
@@ -76,7 +83,3 @@ class UCB(CountPolicy):
             "index": report["upper"],
             "probability": one_hot(argmax(report["upper"], context.eligible), state.pulls.size),
         }
-
-
-def example():
-    return [UCB(), UCB(forget=0.98)]

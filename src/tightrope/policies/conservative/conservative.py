@@ -58,7 +58,31 @@ MEAN_INDEX, UCB_INDEX = range(2)
 INTERVAL_INDEX, ROUNDS_INDEX = range(2)
 
 
-@policy("arms", "features", "contexts", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020")
+@policy(
+    "arms",
+    "features",
+    "contexts",
+    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
+    examples=(
+        {
+            "policy": "CUCB2T",
+            "baseline": 0,
+            "alpha": 0.3,
+            "sigma": 0.2,
+            "baseline_mean": 0.4,
+            "checkpoint": 7,
+        },
+        {"policy": "CLUCB", "baseline": 0, "alpha": 0.3, "sigma": 0.2, "baseline_mean": 0.4},
+        {
+            "policy": "CLUCB2T",
+            "baseline": 0,
+            "alpha": 0.3,
+            "sigma": 0.2,
+            "selection": "largest-lower",
+            "checkpoint": [5, 11, 30],
+        },
+    ),
+)
 class Conservative(Guaranteed):
     """Optimism under the constraint that cumulative mean reward stays >= (1 - alpha) times the
     baseline's.
@@ -288,14 +312,3 @@ class CLUCB2T(Conservative):
     """
 
     NEEDED = CUCB2T.NEEDED
-
-
-def example():
-    promise = {"baseline": 0, "alpha": 0.3, "sigma": 0.2}
-    return [
-        CUCB2T(**promise, baseline_mean=0.4, checkpoint=7),
-        CLUCB(**promise, baseline_mean=0.4),
-        CLUCB2T(
-            **promise, selection="largest-lower", checkpoint=[5, 11, 30]
-        ),  # learns the baseline's mean
-    ]

@@ -20,7 +20,6 @@ import numpy as np
 from ...compiled.kernels import jit, lean
 from ...core.fields import StateOf
 from ...core.policy import Policy, accepts, inner_policy, is_policy, policy
-from ...core.registry import find
 from ...core.types import Arguments, Sampled, State
 from ...core.verbs import (
     admit,
@@ -67,7 +66,27 @@ class SafeState(NamedTuple):
 
 
 @policy(
-    "arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020"
+    "arms",
+    "features",
+    "contexts",
+    "points",
+    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
+    examples=(
+        {
+            "inner": {"policy": "UCB"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "alpha": 0.2,
+            "selection": "two-step",
+        },
+        {
+            "inner": {"policy": "LinUCB", "width": "theorem"},
+            "baseline": 0,
+            "baseline_mean": 0.4,
+            "alpha": 0.2,
+            "selection": "two-step",
+        },
+    ),
 )
 class Safe(Guaranteed, Wrapper):
     """An inner policy whose choice is played when it is safe; else `selection` falls back as in
@@ -213,11 +232,3 @@ def admitted(policy, state, context, baseline, wanted):
         return wanted, OWN
     arm = fall_back(policy, guarded, context, baseline)
     return arm, why_instead(guarded, arm, baseline)
-
-
-def example():
-    inner = find("UCB")(), find("LinUCB")(width="theorem")
-    return [
-        Safe(policy, baseline=0, baseline_mean=0.4, alpha=0.2, selection="two-step")
-        for policy in inner
-    ]

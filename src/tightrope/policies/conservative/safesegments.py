@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from ...compiled.kernels import jit, lean
 from ...core.fields import Kind, StateOf, derived, integer, vector
 from ...core.policy import Policy, inner_policy, label, policy
-from ...core.registry import find
 from ...core.types import Given, State, Stored
 from ...core.verbs import (
     Arms,
@@ -61,7 +60,33 @@ class SegmentState(NamedTuple):
 
 
 @policy(
-    "arms", "features", "contexts", "points", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020"
+    "arms",
+    "features",
+    "contexts",
+    "points",
+    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
+    examples=(
+        {
+            "inner": {
+                "policy": "Safe",
+                "inner": {"policy": "UCB"},
+                "baseline": 0,
+                "baseline_mean": 0.4,
+                "alpha": 0.2,
+            },
+            "segments": 1,
+        },
+        {
+            "inner": {
+                "policy": "Safe",
+                "inner": {"policy": "LinUCB", "width": "theorem"},
+                "baseline": 0,
+                "alpha": 0.2,
+            },
+            "segments": 1,
+            "baseline_means": [0.4],
+        },
+    ),
 )
 class SafeSegments(Wrapper):
     """A guarantee for each of several segments, around a policy that all of them share.
@@ -293,12 +318,3 @@ def segment_context(policy, context):
         value_or(context.baseline_mean, mean),
         context.segment,
     )
-
-
-def example():
-    safe = Safe(find("UCB")(), baseline=0, baseline_mean=0.4, alpha=0.2)
-    contextual = Safe(find("LinUCB")(width="theorem"), baseline=0, alpha=0.2)
-    return [
-        SafeSegments(safe, segments=1),
-        SafeSegments(contextual, segments=1, baseline_means=[0.4]),
-    ]

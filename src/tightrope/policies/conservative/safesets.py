@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 
 from ...core.fields import arm_set, checkpoints, choice, integer, real, reward_ends
 from ...core.policy import Policy, inner_policy, policy
-from ...core.registry import find
 from ...core.streams import same
 from ...core.types import Given, Sampled, Stored
 from ...core.verbs import (
@@ -58,7 +57,21 @@ from .set_guarantee import (
 DRAWS = 100  # selections behind a chance that nobody computes exactly, where no number is asked for
 
 
-@policy("sets", paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020", compiled=False)
+@policy(
+    "sets",
+    paper="Garcelon, Ghavamzadeh, Lazaric, Pirotta 2020",
+    compiled=False,
+    examples=(
+        {
+            "inner": {"policy": "C2UCB", "alpha": 1.0},
+            "baseline": [0, 1],
+            "baseline_mean": 0.1,
+            "alpha": 0.3,
+            "sigma": 0.3,
+        },
+        {"inner": {"policy": "CombTS", "v": 0.3}, "baseline": [1, 2], "alpha": 0.5},
+    ),
+)
 class SafeSets(Wrapper):
     """A policy over sets whose set is played when it is safe, else the best safe set by lower
     bounds, else the baseline set.
@@ -301,11 +314,3 @@ def sentence(wanted: np.ndarray, chosen: np.ndarray, why: int, left: float) -> s
     if why == BASELINE:
         return f"baseline {shown(chosen)}: {short}"
     return f"set {shown(chosen)}: {short}, but this one is safe and promises more than the baseline"
-
-
-def example():
-    inner = find("C2UCB")(alpha=1.0), find("CombTS")(v=0.3)
-    return [
-        SafeSets(inner[0], baseline=[0, 1], baseline_mean=0.1, alpha=0.3, sigma=0.3),
-        SafeSets(inner[1], baseline=[1, 2], alpha=0.5),
-    ]

@@ -17,7 +17,6 @@ from ...compiled.kernels import jit, lean
 from ...core import types
 from ...core.fields import StateOf, real
 from ...core.policy import Policy, inner_policy, label, policy
-from ...core.registry import find
 from ...core.types import Sampled, draws_of
 from ...core.verbs import (
     allowed,
@@ -42,7 +41,18 @@ class ExploreState(NamedTuple):
     number: int  # K
 
 
-@policy("arms", "features", "contexts", "points", "line", paper="Strehl, Langford, Li, Kakade 2010")
+@policy(
+    "arms",
+    "features",
+    "contexts",
+    "points",
+    "line",
+    paper="Strehl, Langford, Li, Kakade 2010",
+    examples=(
+        {"inner": {"policy": "UCB"}, "floor": 0.05},
+        {"inner": {"policy": "LinTS", "scale": 0.3}, "floor": 0.02},
+    ),
+)
 class Explore(Wrapper):
     """An inner policy's choice, or with probability floor times the number of eligible arms a
     uniform one.
@@ -136,7 +146,3 @@ class Explore(Wrapper):
 @lean
 def share_of_uniform(policy, number, eligible):
     return min(policy.floor * count_eligible(number, eligible), 1.0)
-
-
-def example():
-    return [Explore(find("UCB")(), floor=0.05), Explore(find("LinTS")(scale=0.3), floor=0.02)]

@@ -42,7 +42,12 @@ from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 NEAR = 0.9  # exponent of what counts as near the least rate
 
 
-@policy("features", paper="Wang, Tzeng, Proutiere 2021", stops=True)
+@policy(
+    "features",
+    paper="Wang, Tzeng, Proutiere 2021",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
+)
 class FrankWolfeSampling(GapStop):
     """Move the proportions of arms, a step a sample, to where the hardest rivals are excluded
     fastest; stop as LinGapE.
@@ -161,7 +166,3 @@ def climb(policy, state):
         best_step(policy, state, leader, least + math.exp(-NEAR * math.log(t)) / K)
     for k in range(K):
         state.shares[k] += (state.step[k] - state.shares[k]) / t
-
-
-def example():
-    return [FrankWolfeSampling(epsilon=0.1, delta=0.1, noise=0.3)]

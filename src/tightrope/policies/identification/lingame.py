@@ -31,7 +31,12 @@ from .models import GapRidge, checked_features, coordinates, learn, new_gap_ridg
 from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 
-@policy("features", paper="Degenne, Menard, Shang, Valko 2020", stops=True)
+@policy(
+    "features",
+    paper="Degenne, Menard, Shang, Valko 2020",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
+)
 class LinGame(GapStop):
     """Learn the mixture of arms that excludes every rival fastest, as a game against the hardest
     parameter; stop as LinGapE.
@@ -122,7 +127,3 @@ def play_round(policy, state):
     state.gaps[i] += mixability_gap(state.weights, state.loss, state.gaps[i])
     for a in range(state.weights.shape[0]):
         state.losses[i, a] += state.loss[a]
-
-
-def example():
-    return [LinGame(epsilon=0.1, delta=0.1, noise=0.3)]

@@ -26,7 +26,16 @@ from .sampling import Greedy, Ratio, compare, new_rule, next_arm
 from .stopping import Answer, GapStop, decide_by_gaps, gap_report, new_answer
 
 
-@policy("features", paper="Xu, Honda, Sugiyama 2018, Algorithm 1", stops=True)
+@policy(
+    "features",
+    paper="Xu, Honda, Sugiyama 2018, Algorithm 1",
+    stops=True,
+    examples=(
+        {"epsilon": 0.1, "delta": 0.1, "noise": 0.3},
+        {"epsilon": 0.1, "delta": 0.1, "noise": 0.3, "rule": "ratio"},
+        {"epsilon": 0.1, "delta": 0.1, "noise": 0.3, "batch_growth": 0.1, "union": False},
+    ),
+)
 class LinGapE(GapStop):
     """Compare the apparent best arm with its most ambiguous rival, sample what tells them apart,
     stop when nothing is left open.
@@ -94,12 +103,3 @@ def learn_and_decide(policy, state, arm, reward):
         decide_by_gaps(policy, state)
         answer["next_decision"] = progress["rounds"] * (1.0 + policy.batch_growth)
         compare(rule, model, answer["leader"], answer["challenger"])
-
-
-def example():
-    shared = {"epsilon": 0.1, "delta": 0.1, "noise": 0.3}
-    return [
-        LinGapE(**shared),
-        LinGapE(**shared, rule="ratio"),
-        LinGapE(**shared, batch_growth=0.1, union=False),
-    ]

@@ -59,7 +59,12 @@ class P1RAGEState(NamedTuple):
     answer: OwnAnswer
 
 
-@policy("features", paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023", stops=True)
+@policy(
+    "features",
+    paper="Xiong, Camilleri, Fazel, Jain, Jamieson 2023",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1},),
+)
 class P1RAGE(Answering):
     """Draw arms at random, half of the time by the design for gaps as estimated and half by the
     G-optimal one, until a budget is used up.
@@ -200,7 +205,3 @@ def variances(state: P1RAGEState, directions: np.ndarray) -> np.ndarray:
 
 def quantile(policy: P1RAGE, state: P1RAGEState) -> float:
     return float(special.ndtri(1.0 - policy.delta / max(state.mean.size - 1, 1)))
-
-
-def example():
-    return [P1RAGE(epsilon=0.1, delta=0.1)]

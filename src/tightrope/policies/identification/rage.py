@@ -56,7 +56,12 @@ from .stopping import (
 ACCURACY = 0.01  # of the designs: far below `rounding`
 
 
-@policy("features", paper="Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1", stops=True)
+@policy(
+    "features",
+    paper="Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
+)
 class RAGE(Answering):
     """Phase t measures all differences of survivors to accuracy 2^-(t+1) by an optimal design and
     drops who is clearly beaten.
@@ -204,7 +209,3 @@ def end_phase(policy, state):
             pair += 1
     if not answer["certified"]:
         begin_phase(policy, state)
-
-
-def example():
-    return [RAGE(epsilon=0.1, delta=0.1, noise=0.3)]

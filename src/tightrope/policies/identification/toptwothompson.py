@@ -30,7 +30,15 @@ from .stopping import hardest_rival
 from .top_two import TopTwo, chance_to_lead, chances
 
 
-@policy("arms", paper="Russo 2020", stops=True)
+@policy(
+    "arms",
+    paper="Russo 2020",
+    stops=True,
+    examples=(
+        {"epsilon": 0.1, "delta": 0.1},
+        {"delta": 0.1, "rewards": "gaussian", "noise": 0.5, "threshold": "heuristic"},
+    ),
+)
 class TopTwoThompson(TopTwo):
     """Draw the best arm from the posterior, or half of the time another that may be it; stop when
     the data exclude all rivals.
@@ -94,10 +102,3 @@ def best_of_draws(policy, counts, eligible, rng):
             if draw > top or best < 0:
                 best, top = k, draw
     return best
-
-
-def example():
-    return [
-        TopTwoThompson(epsilon=0.1, delta=0.1),
-        TopTwoThompson(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic"),
-    ]

@@ -27,7 +27,15 @@ from .stopping import hardest_rival
 from .top_two import TopTwo, chances
 
 
-@policy("arms", paper="Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022", stops=True)
+@policy(
+    "arms",
+    paper="Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022",
+    stops=True,
+    examples=(
+        {"epsilon": 0.1, "delta": 0.1},
+        {"delta": 0.1, "rewards": "gaussian", "noise": 0.5, "threshold": "heuristic"},
+    ),
+)
 class TopTwoUCB(TopTwo):
     """Play the arm of the highest upper bound, and half of the time its hardest rival instead; stop
     when the data exclude all rivals.
@@ -98,10 +106,3 @@ def optimistic(policy, counts, eligible):
             if index > top or best < 0:
                 best, top = k, index
     return best
-
-
-def example():
-    return [
-        TopTwoUCB(epsilon=0.1, delta=0.1),
-        TopTwoUCB(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic"),
-    ]

@@ -29,7 +29,15 @@ from .sampling import chernoff_evidence, chernoff_report, fewest_pulls, fill_sha
 from .stopping import Answer, Chernoff, answer_without_data, decide_by_chernoff
 
 
-@policy("arms", paper="Garivier, Kaufmann 2016", stops=True)
+@policy(
+    "arms",
+    paper="Garivier, Kaufmann 2016",
+    stops=True,
+    examples=(
+        {"epsilon": 0.1, "delta": 0.1},
+        {"delta": 0.1, "rewards": "gaussian", "noise": 0.5, "threshold": "heuristic"},
+    ),
+)
 class TrackAndStop(Chernoff):
     """Track the proportions of samples that would be optimal if the estimates were the truth; stop
     when the data exclude all rivals.
@@ -108,10 +116,3 @@ class TrackAndStop(Chernoff):
 def behind(state, k):
     """How many samples arm k lacks of its share."""
     return state.counts.rounds[0] * state.shares[k] - state.counts.pulls[k]
-
-
-def example():
-    return [
-        TrackAndStop(epsilon=0.1, delta=0.1),
-        TrackAndStop(delta=0.1, rewards="gaussian", noise=0.5, threshold="heuristic"),
-    ]

@@ -40,7 +40,15 @@ from ...numerics.posterior import student_width
 from .stopping import NO_ESTIMATES, STEPS, Answer, Answering, new_answer, settle, support
 
 
-@policy("arms", paper="Gabillon, Ghavamzadeh, Lazaric 2012", stops=True)
+@policy(
+    "arms",
+    paper="Gabillon, Ghavamzadeh, Lazaric 2012",
+    stops=True,
+    examples=(
+        {"epsilon": 0.1, "delta": 0.1, "noise": 0.5},
+        {"epsilon": 0.1, "delta": 0.1, "noise": None},
+    ),
+)
 class UGapE(Answering):
     """Sample the less certain of the arm with the smallest gap bound and its rival; stop when that
     bound is at most epsilon.
@@ -239,7 +247,3 @@ def decide(policy, state):
         max(second if best == first else first, 0),
     )
     settle(answer, checksum, bound <= policy.epsilon)
-
-
-def example():
-    return [UGapE(epsilon=0.1, delta=0.1, noise=0.5), UGapE(epsilon=0.1, delta=0.1, noise=None)]

@@ -20,7 +20,12 @@ from .sampling import fewest_pulls
 from .stopping import Answer, GapStop, decide_by_gaps, gap_evidence, gap_report, new_answer
 
 
-@policy("features", paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8", stops=True)
+@policy(
+    "features",
+    paper="Xu, Honda, Sugiyama 2018, Eqs 3 and 8",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
+)
 class Uniform(GapStop):
     """Round robin until LinGapE's bound closes.
 
@@ -70,7 +75,3 @@ class Uniform(GapStop):
         return gap_report(
             self, state, -pulls, one_hot(select(self, state, context, rng), pulls.size)
         )
-
-
-def example():
-    return [Uniform(epsilon=0.1, delta=0.1, noise=0.3)]

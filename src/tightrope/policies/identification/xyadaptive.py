@@ -38,7 +38,12 @@ from .stopping import (
 )
 
 
-@policy("features", paper="Soare, Lazaric, Munos 2014, Algorithm 2", stops=True)
+@policy(
+    "features",
+    paper="Soare, Lazaric, Munos 2014, Algorithm 2",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
+)
 class XYAdaptive(Answering):
     """XY-static among the survivors, phase by phase; every phase forgets the data of the phase
     before.
@@ -176,7 +181,3 @@ def end_phase(policy, state, top):
     answer["phase"] += 1.0
     if not answer["certified"]:
         drop_data(model)
-
-
-def example():
-    return [XYAdaptive(epsilon=0.1, delta=0.1, noise=0.3)]

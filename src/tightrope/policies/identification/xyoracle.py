@@ -39,7 +39,14 @@ from .stopping import (
 )
 
 
-@policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
+@policy(
+    "features",
+    paper="Soare, Lazaric, Munos 2014",
+    stops=True,
+    examples=lambda problem: (
+        ({"theta": problem.theta, "epsilon": 0.2},) if hasattr(problem, "theta") else ()
+    ),
+)
 class XYOracle(Answering):
     """Follow the optimal design for the true gaps; stop when the bound on every gap is below it.
 
@@ -167,7 +174,3 @@ def oracle_radius(policy, rounds, K):
     return static_factor(
         policy.constant, policy.noise, rounds, K, policy.delta * (1 if policy.pairs else K)
     )
-
-
-def example(problem=None):
-    return [XYOracle(theta=problem.theta, epsilon=0.2)] if hasattr(problem, "theta") else []

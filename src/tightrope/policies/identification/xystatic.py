@@ -37,7 +37,12 @@ from .stopping import (
 )
 
 
-@policy("features", paper="Soare, Lazaric, Munos 2014", stops=True)
+@policy(
+    "features",
+    paper="Soare, Lazaric, Munos 2014",
+    stops=True,
+    examples=({"epsilon": 0.1, "delta": 0.1, "noise": 0.3},),
+)
 class XYStatic(Answering):
     """Sample what most shrinks the widest of all differences; stop when the empirical best beats
     every other arm by more than the bound.
@@ -122,7 +127,3 @@ class XYStatic(Answering):
                 "radius": float(answer["radius"]),
             }
         )
-
-
-def example():
-    return [XYStatic(epsilon=0.1, delta=0.1, noise=0.3)]

@@ -55,7 +55,18 @@ DRAWS = 100_000
 AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 
 
-@policy("features", "contexts", paper="Agrawal, Goyal 2013")
+@policy(
+    "features",
+    "contexts",
+    paper="Agrawal, Goyal 2013",
+    examples=(
+        {},
+        {"forget": 0.98},
+        {"width": "theorem"},
+        {"scale": 0.3},
+        {"scale": 0.3, "forget": 0.98},
+    ),
+)
 class LinTS(RidgePolicy):
     """Thompson sampling for linear rewards: theta ~ N(theta_hat, v^2 V^-1), one joint draw a round.
 
@@ -220,13 +231,3 @@ def draws_among(
     share = share_of_untried(policy, state, context.eligible)
     alone = [(share, untried_first(state.model, context.eligible))] if share > 0.0 else []
     return [(1.0 - share, context.eligible), *alone]
-
-
-def example():
-    return [
-        LinTS(),
-        LinTS(forget=0.98),
-        LinTS(width="theorem"),
-        LinTS(scale=0.3),
-        LinTS(scale=0.3, forget=0.98),
-    ]

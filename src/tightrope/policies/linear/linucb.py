@@ -53,7 +53,15 @@ ROUNDING = 1e-9  # of a norm of 1: arms that somebody has normalised
 
 
 @policy(
-    "features", "contexts", paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5"
+    "features",
+    "contexts",
+    paper="Abbasi-Yadkori, Pal, Szepesvari 2011; Yang & Toni 2020, Eq 5",
+    examples=(
+        {},
+        {"shared": False},
+        {"width": "theorem"},
+        {"width": "theorem", "shared": False},
+    ),
 )
 class LinUCB(RidgePolicy):
     """Optimism for linear rewards: x'theta_hat + beta ||x||_{V^-1}.
@@ -200,12 +208,3 @@ def current_beta(policy, state):
     return determinant_radius(
         bounded(policy.noise), policy.delta, state.model.log_det[0], policy.lam, policy.theta_bound
     )
-
-
-def example():
-    return [
-        LinUCB(),
-        LinUCB(shared=False),
-        LinUCB(width="theorem"),
-        LinUCB(width="theorem", shared=False),
-    ]

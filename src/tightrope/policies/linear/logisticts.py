@@ -41,7 +41,15 @@ DRAWS = 100_000
 AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
 
 
-@policy("features", "contexts", paper="Chapelle, Li 2011")
+@policy(
+    "features",
+    "contexts",
+    paper="Chapelle, Li 2011",
+    examples=(
+        {},
+        {"shared": False, "width": 0.7},
+    ),
+)
 class LogisticTS(Policy):
     """Thompson sampling for rewards in [0, 1] of mean 1 / (1 + exp(-x'theta)), theta from a normal
     approximation of its posterior.
@@ -129,7 +137,3 @@ def law(policy: LogisticTS, state, context) -> tuple[np.ndarray, np.ndarray, np.
         root[k] = policy.width * model.turned
     deviation = np.sqrt((root * root).sum(axis=1))
     return mean, deviation, deviation if each else root
-
-
-def example():
-    return [LogisticTS(), LogisticTS(shared=False, width=0.7)]

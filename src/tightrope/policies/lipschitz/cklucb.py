@@ -33,7 +33,15 @@ from .pooled import (
 )
 
 
-@policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 2")
+@policy(
+    "points",
+    paper="Magureanu, Combes, Proutiere 2014, Algorithm 2",
+    examples=(
+        {"lipschitz": 1.0},
+        {"lipschitz": 0.5, "loglog": "theory", "forced": False},
+        {"lipschitz": 1.0, "divergence": "gaussian", "sigma": 0.5},
+    ),
+)
 class CKLUCB(Pooled):
     """Optimism by pooled evidence; the least-played arm that may beat the leader is explored.
 
@@ -82,11 +90,3 @@ class CKLUCB(Pooled):
 
     def explain(self, state, context, rng):
         return explanation(self, state, state, context, rng)
-
-
-def example():
-    return [
-        CKLUCB(lipschitz=1.0),
-        CKLUCB(lipschitz=0.5, loglog="theory", forced=False),
-        CKLUCB(lipschitz=1.0, divergence="gaussian", sigma=0.5),
-    ]

@@ -23,7 +23,7 @@ from ...numerics.counts import intervals, one_hot
 from .pooled import arm_in_cell, cells, has_eligible, line_of
 
 
-@policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011")
+@policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011", examples=({"nu": 1.0},))
 class HOO(Policy):
     """Hierarchical optimistic optimisation on points in [0, 1].
 
@@ -148,7 +148,3 @@ def bounds(policy, state):
                     if state.last[half] > state.first[half]:
                         halves = max(halves, state.bound[half])
                 state.bound[c] = min(U, halves)
-
-
-def example():
-    return [HOO(nu=1.0)]

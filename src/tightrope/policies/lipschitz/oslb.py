@@ -28,7 +28,14 @@ from .pooled import (
 )
 
 
-@policy("points", paper="Magureanu, Combes, Proutiere 2014, Algorithm 1")
+@policy(
+    "points",
+    paper="Magureanu, Combes, Proutiere 2014, Algorithm 1",
+    examples=(
+        {"lipschitz": 1.0},
+        {"lipschitz": 1.0, "divergence": "gaussian", "sigma": 0.5},
+    ),
+)
 class OSLB(PooledWithRates):
     """Optimal sampling for Lipschitz bandits.
 
@@ -82,7 +89,3 @@ class OSLB(PooledWithRates):
             if pool.pulls[least] < self.epsilon / pool.pulls.shape[0] * pool.pulls[explored]
             else explored
         )
-
-
-def example():
-    return [OSLB(lipschitz=1.0), OSLB(lipschitz=1.0, divergence="gaussian", sigma=0.5)]

@@ -34,7 +34,11 @@ from .pooled import (
 )
 
 
-@policy("points", paper="extension of Magureanu, Combes, Proutiere 2014")
+@policy(
+    "points",
+    paper="extension of Magureanu, Combes, Proutiere 2014",
+    examples=({"lipschitz": 1.0, "patience": 0.5},),
+)
 class TrackCKLUCB(PooledWithRates):
     """CKL-UCB whose exploration tracks the rates of the regret lower bound.
 
@@ -90,7 +94,3 @@ def arm_for(policy, pool, rates, rival, leader, f, eligible):
         if short and rates.information[rival, k] > 0.0:
             return k
     return rival
-
-
-def example():
-    return [TrackCKLUCB(lipschitz=1.0, patience=0.5)]

@@ -24,7 +24,7 @@ from ...numerics.counts import Counts, argmax, count_reward, intervals, means, n
 from .pooled import line_of, nearest
 
 
-@policy("line", paper="Kleinberg, Slivkins, Upfal 2008")
+@policy("line", paper="Kleinberg, Slivkins, Upfal 2008", examples=({"lipschitz": 1.0},))
 class Zooming(Policy):
     """Zooming algorithm on points in [0, 1], rewards in [0, 1].
 
@@ -118,7 +118,3 @@ def arm_to_activate(policy, state, eligible):
         return -1
     k = nearest(state.points, middle, 0, K, eligible)
     return k if state.counts.pulls[k] == 0.0 else -1
-
-
-def example():
-    return [Zooming(lipschitz=1.0)]

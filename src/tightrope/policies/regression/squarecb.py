@@ -34,7 +34,15 @@ from .anysquarecb import SquareCB as AnySquareCB
 from .regressions import SCHEDULE, Gaps, current_gamma, fixed_gamma, weigh
 
 
-@policy("features", "contexts", paper="Foster, Rakhlin 2020")
+@policy(
+    "features",
+    "contexts",
+    paper="Foster, Rakhlin 2020",
+    examples=(
+        {},
+        {"scale": 10.0, "noise": 1.0},
+    ),
+)
 class SquareCB(Gaps, RidgePolicy):
     """Inverse gap weighting: 1 / (K + gamma (best prediction - the arm's)), the rest for the best
     arm.
@@ -163,7 +171,3 @@ def learns(policy):
 def chance(policy, state, context, arm):
     fill_weights(policy, state, context)
     return state.weight[arm]
-
-
-def example():
-    return [SquareCB(), SquareCB(scale=10.0, noise=1.0)]

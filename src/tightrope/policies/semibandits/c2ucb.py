@@ -13,7 +13,16 @@ from ...core.policy import policy
 from .sets import Optimistic, Scoring, predictions, width_factor
 
 
-@policy("sets", paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1", compiled=False)
+@policy(
+    "sets",
+    paper="Qin, Chen, Zhu 2014; Takemura & Ito 2019, Algorithm 1",
+    compiled=False,
+    examples=(
+        {},
+        {"alpha": 1.0},
+        {"alpha": "theory", "ties": "random"},
+    ),
+)
 class C2UCB(Optimistic):
     """Optimism for sets of arms with linear rewards.
 
@@ -44,7 +53,3 @@ class C2UCB(Optimistic):
         mean, width, solved = predictions(state, context)
         width *= width_factor(self, state, solved)
         return Scoring(mean, width, mean + width, zero=solved.zero)
-
-
-def example():
-    return [C2UCB(), C2UCB(alpha=1.0), C2UCB(alpha="theory", ties="random")]

@@ -15,7 +15,15 @@ from .combts import round_scores, round_scoring
 from .sets import GaussianPrior, best_set, features_of, noise_now
 
 
-@policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 2", compiled=False)
+@policy(
+    "sets",
+    paper="Wen, Kveton, Ashkan 2015, Algorithm 2",
+    compiled=False,
+    examples=(
+        {},
+        {"prior_scale": 0.5, "noise": 0.3},
+    ),
+)
 class CombLinTS(GaussianPrior):
     """Thompson sampling for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
@@ -41,7 +49,3 @@ class CombLinTS(GaussianPrior):
 
     def _scoring(self, state, context, rng):
         return round_scoring(state, context, rng, lambda solved: noise_now(self, state, solved))
-
-
-def example():
-    return [CombLinTS(), CombLinTS(prior_scale=0.5, noise=0.3)]

@@ -14,7 +14,15 @@ from ...core.policy import policy
 from .sets import GaussianPrior, Scoring, noise_now, predictions
 
 
-@policy("sets", paper="Wen, Kveton, Ashkan 2015, Algorithm 3", compiled=False)
+@policy(
+    "sets",
+    paper="Wen, Kveton, Ashkan 2015, Algorithm 3",
+    compiled=False,
+    examples=(
+        {},
+        {"prior_scale": 0.5, "noise": 0.3},
+    ),
+)
 class CombLinUCB(GaussianPrior):
     """Optimism for sets with prior N(0, prior_scale^2 I) and noise variance noise^2.
 
@@ -39,7 +47,3 @@ class CombLinUCB(GaussianPrior):
         mean, width, solved = predictions(state, context)
         width *= self.c * noise_now(self, state, solved)
         return Scoring(mean, width, mean + width, zero=solved.zero)
-
-
-def example():
-    return [CombLinUCB(), CombLinUCB(prior_scale=0.5, noise=0.3)]

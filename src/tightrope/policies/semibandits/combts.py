@@ -31,7 +31,18 @@ ROUND, ARM = 0, 1
 WIDTH = 0.7  # standard deviations of the posterior
 
 
-@policy("sets", paper="Takemura & Ito 2019, Algorithm 2", compiled=False)
+@policy(
+    "sets",
+    paper="Takemura & Ito 2019, Algorithm 2",
+    compiled=False,
+    examples=(
+        {},
+        {"randomization": "arm"},
+        {"v": 1.0},
+        {"v": 1.0, "randomization": "arm"},
+        {"v": "theory", "randomization": "arm"},
+    ),
+)
 class CombTS(SetPolicy):
     """Thompson sampling for sets of arms with linear rewards.
 
@@ -144,13 +155,3 @@ def round_scoring(state, context, rng, scale):
         lambda draws: drawn_scores(solved, features, v, rng, draws),
         zero=solved.zero,
     )
-
-
-def example():
-    return [
-        CombTS(),
-        CombTS(randomization="arm"),
-        CombTS(v=1.0),
-        CombTS(v=1.0, randomization="arm"),
-        CombTS(v="theory", randomization="arm"),
-    ]

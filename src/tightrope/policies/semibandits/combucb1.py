@@ -30,6 +30,10 @@ from .sets import IndexPolicy, Scoring, unseen_first
     paper="Kveton, Wen, Ashkan, Szepesvari 2015; Gai, Krishnamachari, Jain 2012; Kveton, "
     "Szepesvari, Wen, Ashkan 2015",
     compiled=False,
+    examples=(
+        {},
+        {"alpha": 0.5, "ties": "random"},
+    ),
 )
 class CombUCB1(IndexPolicy):
     """Optimism for sets of arms without features: mean + sigma sqrt(alpha ln t / pulls).
@@ -55,7 +59,3 @@ class CombUCB1(IndexPolicy):
         )
         mean = means(counts)
         return Scoring(mean, width, unseen_first(state, mean + width))
-
-
-def example():
-    return [CombUCB1(), CombUCB1(alpha=0.5, ties="random")]

@@ -16,7 +16,15 @@ from .sets import Optimistic, Scoring, best_set, predictions, width_factor
 WIDTH = 1.25  # standard errors; the perturbation adds half of it on average
 
 
-@policy("sets", paper="Takemura & Ito 2019, Algorithm 1", compiled=False)
+@policy(
+    "sets",
+    paper="Takemura & Ito 2019, Algorithm 1",
+    compiled=False,
+    examples=(
+        {},
+        {"alpha": 1.0},
+    ),
+)
 class PC2UCB(Optimistic):
     """C2UCB with arm-wise perturbed widths.
 
@@ -70,7 +78,3 @@ def perturbed(policy, mean, width, uniform):
     uniform *= width
     uniform += mean
     return uniform
-
-
-def example():
-    return [PC2UCB(), PC2UCB(alpha=1.0)]

@@ -67,7 +67,18 @@ class SoftUCBState(NamedTuple):
     measured: Scratch
 
 
-@policy("features", "contexts", paper="Yang & Toni 2020")
+@policy(
+    "features",
+    "contexts",
+    paper="Yang & Toni 2020",
+    examples=(
+        {},
+        {"online": True},
+        {"beta": 1.0},
+        {"beta": 0.5, "online": True, "timing": "fresh", "full_gradient": True},
+        {"beta": 1.0, "online": True},
+    ),
+)
 class SoftUCB(RegressionPolicy):
     """Softmax over the slack S_i = UCB_i - max_j LCB_j = beta (w_i + w_*) - (mu_* - mu_i), with
     gamma S as its exponent.
@@ -401,13 +412,3 @@ def diverged(beta: float, theory: float, eta: float) -> str:
         f"diverged: beta = {beta:.3g} is above {2 * theory:.3g}, twice the beta of Eq 5; lower "
         f"eta (now {eta:g}) or step."
     )
-
-
-def example():
-    return [
-        SoftUCB(),
-        SoftUCB(online=True),
-        SoftUCB(beta=1.0),
-        SoftUCB(beta=0.5, online=True, timing="fresh", full_gradient=True),
-        SoftUCB(beta=1.0, online=True),
-    ]
