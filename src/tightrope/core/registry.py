@@ -227,9 +227,8 @@ YEAR = 2026  # of this version: BibTeX styles warn of an entry without one
 
 def library(version: str) -> str:
     return (
-        "@software{tightrope,\n  author = {{the tightrope authors}},\n"
-        "  title = {tightrope: structured bandits for Python},\n"
-        f"  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"
+        "@software{tightrope,\n  author = {{the tightrope authors}},\n  title = {tightrope: "
+        f"structured bandits for Python}},\n  year = {{{YEAR}}},\n  version = {{{version}}}\n}}"
     )
 
 

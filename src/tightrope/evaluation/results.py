@@ -149,9 +149,7 @@ class Evaluation:
             (
                 ""
                 if math.isnan(self.ess)
-                else f"effective sample size {self.ess:,.0f} of "
-                f"{self.n:,}, "
-                f"largest weight "
+                else f"effective sample size {self.ess:,.0f} of {self.n:,}, largest weight "
                 f"{self.max_weight:.4g}, "
             )
             + f"{self.support.unseen:.1%} of its probability on arms never played",

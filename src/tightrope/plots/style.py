@@ -399,10 +399,8 @@ def _cropped_svg(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
     svg = themed_svg(svg[svg.index("<svg") :])
     head = (
-        f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} '
-        f'{h:.1f}" '
-        f'style="max-width: '
-        f'{LARGEST * w:.0f}px" role="img"'
+        f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" style="max-width: {LARGEST * w:.0f}px" '
+        'role="img"'
     )
     svg = _plain_head(svg).replace("<svg", head, 1)
     end = svg.rindex("</svg>")
@@ -479,8 +477,7 @@ def _placed_points(
 
 def _target(x: float, y: float, text: str) -> str:
     return (
-        f'<circle cx="{x:.1f}" '
-        f'cy="{y:.1f}" '
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" '
         f'r="{TARGET:g}"><title>{html.escape(text)}</title></circle>'
     )
 

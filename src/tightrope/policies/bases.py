@@ -103,12 +103,9 @@ def refuse_intercept(stored: Stored) -> None:
     data say."""
     if stored["intercept"] > 0:
         raise ValueError(
-            "intercept = True draws a constant to the mean of the rewards, of "
-            "which the "
-            "proof of "
-            'width = "theorem" '
-            "knows nothing; leave "
-            "intercept out, and add a column of ones to the features where rewards need one."
+            "intercept = True draws a constant to the mean of the rewards, of which the proof of "
+            'width = "theorem" knows nothing; leave intercept out, and add a column of ones to the '
+            "features where rewards need one."
         )
 
 
@@ -118,10 +115,6 @@ def only_with_the_theorem(fields: Mapping[str, Field], stored: Stored, *names: s
     for name in names:
         if stored[name] != fields[name].encode(name, fields[name].default):
             raise ValueError(
-                f"{name} belongs to the width that has a proof, and the one "
-                f"asked for "
-                f"comes from "
-                f"the data; add "
-                f'width="theorem", or leave '
-                f"{name} out."
+                f"{name} belongs to the width that has a proof, and the one asked for comes from "
+                f'the data; add width="theorem", or leave {name} out.'
             )

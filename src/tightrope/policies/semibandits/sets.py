@@ -430,12 +430,8 @@ def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> Ridg
     data, by default with an intercept."""
     if fixed < 0 and policy.intercept > 0:
         raise ValueError(
-            f"intercept = True draws a constant to the mean of the rewards, of "
-            f"which the "
-            f"proof of "
-            f'{name} = "theory" '
-            f"knows nothing; leave "
-            "intercept out."
+            "intercept = True draws a constant to the mean of the rewards, of which the proof of "
+            f'{name} = "theory" knows nothing; leave intercept out.'
         )
     return new_state(
         arms, policy.lam, math.isnan(fixed) if policy.intercept < 0 else bool(policy.intercept)
