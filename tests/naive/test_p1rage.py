@@ -9,7 +9,7 @@ import tightrope as tr
 from naive.identification_policies import NaiveP1RAGE
 from standard import unit_rows
 from tightrope.core.streams import POLICY, stream
-from tightrope.policies.identification.virtual_phases import ACCURACY
+from tightrope.policies.identification.p1rage import ACCURACY
 from tightrope.solvers.programs import g_design, optimal_design
 
 ARMS = unit_rows(np.random.default_rng(11), 7, 3)

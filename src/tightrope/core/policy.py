@@ -404,6 +404,7 @@ class Traits:
     stops: bool
     compiled: bool
     examples: Examples = ()
+    rewards: tuple[float, float] = (-math.inf, math.inf)
     base: "type[Policy] | None" = None  # of a preset: the class whose instances it makes
 
 
@@ -549,8 +550,8 @@ class Policy:
         )
 
     def reward_range(self):
-        """(lowest, highest) reward the policy can take in; by default every finite one."""
-        return -math.inf, math.inf
+        """(lowest, highest) reward the policy can take in; by default as its decorator says."""
+        return self.TRAITS.rewards
 
     def with_rewards(self, arms):
         """The policy for arms that pay such rewards, where it needs their range and does not say it
@@ -667,6 +668,7 @@ def policy(
     compiled: bool = True,
     public: bool = True,
     examples: Examples = (),
+    rewards: tuple[float, float] = (-math.inf, math.inf),
 ) -> Callable[[type[T]], type[T]]:
     """Class decorator that makes and registers a policy.
 
@@ -694,6 +696,8 @@ def policy(
     examples : dicts, or a function of a problem
         Parameters of instances that tests and benchmarks play, as in a spec; default the class
         with its defaults.
+    rewards : (float, float)
+        The lowest and the highest reward that it can take in; default every finite one.
 
     Raises
     ------
@@ -709,7 +713,9 @@ def policy(
     def build(cls: type[T]) -> type[T]:
         if public:
             check_free(REGISTRY, cls.__name__, cls)
-        policy_class = _policy_class(cls, Traits(accepts, paper, stops, compiled, examples))
+        policy_class = _policy_class(
+            cls, Traits(accepts, paper, stops, compiled, examples, rewards)
+        )
         if public:
             add(REGISTRY, cls.__name__, policy_class)
         return policy_class

@@ -269,7 +269,6 @@ def takes_rewards(policy: Policy, arms: Arms) -> bool:
 
 
 def check_fit(policy: Policy, arms: Arms) -> None:
-    """Refuse a policy on arms it cannot play."""
     if not takes_rewards(policy, arms):
         low, high = reward_range(policy)
         raise ValueError(

@@ -26,7 +26,7 @@ SMALL_PARAMETER = (
 )
 
 
-@policy("arms", paper="Agrawal, Goyal 2012")
+@policy("arms", paper="Agrawal, Goyal 2012", rewards=(0.0, 1.0))
 class BetaThompson(CountPolicy):
     """Thompson sampling with a Beta(a, b) prior for rewards in [0, 1].
 
@@ -64,9 +64,6 @@ class BetaThompson(CountPolicy):
                 if draw > top or best < 0:
                     best, top = k, draw
         return best
-
-    def reward_range(self):
-        return 0.0, 1.0
 
     def propensity(self, state, context, action, rng):
         a, b = self.a + state.sums, self.b + state.pulls - state.sums

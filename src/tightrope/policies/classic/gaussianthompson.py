@@ -45,6 +45,7 @@ from ...numerics.states import (
         {},
         {"alpha": -0.3, "forget": 0.98},
     ),
+    rewards=(-LARGEST_REWARD, LARGEST_REWARD),
 )
 class GaussianThompson(Policy):
     """Thompson sampling for Gaussian rewards of unknown means and variances, in any unit.
@@ -93,9 +94,6 @@ class GaussianThompson(Policy):
 
     def merge(self, first, second):
         return merged_arm_moments(first, second, self.forget)
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
 
     def propensity(self, state, context, action, rng):
         return float(chances(self, state, context.eligible)[action]), 0.0

@@ -39,6 +39,7 @@ LEVELS, RATIO = 49, 1.1  # of ln(1 / delta): 1, 1.1, 1.21, .., 97; 2 ln t stays 
         {"moment": 1.0},
         {"moment": 0.5, "epsilon": 0.5, "centre": 0.5, "width": 1.0},
     ),
+    rewards=(-LARGEST_REWARD, LARGEST_REWARD),
 )
 class RobustUCB(Policy):
     """Optimism by truncated means: mean + width (moment)^(1 / (1 + epsilon)) (2 ln t /
@@ -104,9 +105,6 @@ class RobustUCB(Policy):
         sums = np.zeros((arms.number, LEVELS))
         sums[: state.pulls.size] = state.sums
         return state._replace(pulls=pad_with_zeros(state.pulls, arms.number), sums=sums)
-
-    def reward_range(self):
-        return -LARGEST_REWARD, LARGEST_REWARD
 
     def explain(self, state, context, rng):
         level, logarithm = level_now(state.rounds[0] + 1.0)

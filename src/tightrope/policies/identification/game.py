@@ -140,8 +140,6 @@ Variable: TypeAlias = Annotated[
 
 
 class MatrixGame(NamedTuple):
-    """Scratch, and the table that callers fill."""
-
     table: Scratch  # (K + 1, J + 1): M; the last column holds the bounds, the last row the costs
     # (K,) int64: the variable of each row, j < J for q_j, J + k for the slack of row k
     rows: Variable
@@ -149,7 +147,6 @@ class MatrixGame(NamedTuple):
 
 
 def new_matrix_game(K: int, J: int) -> MatrixGame:
-    """Scratch for K rows and at most J columns."""
     return MatrixGame(
         np.zeros((K + 1, J + 1)), np.zeros(K, dtype=np.int64), np.zeros(J, dtype=np.int64)
     )

@@ -77,7 +77,7 @@ class Answering(Policy):
         return state.answer[0]["leader"]
 
     def tolerance(self):
-        return float(self.epsilon)  # a parameter of each of them
+        return float(getattr(self, "epsilon", 0.0))
 
     def admit(self, state, context):
         refuse_broken(state)

@@ -49,6 +49,7 @@ AUDIT_DRAWS = 500  # of one propensity: standard errors of mostly less than 0.01
         {},
         {"shared": False, "width": 0.7},
     ),
+    rewards=(0.0, 1.0),
 )
 class LogisticTS(Policy):
     """Thompson sampling for rewards in [0, 1] of mean 1 / (1 + exp(-x'theta)), theta from a normal
@@ -96,9 +97,6 @@ class LogisticTS(Policy):
 
     def grow(self, state, arms):
         return self.State(longer_logistic(self.init(arms).model, state.model))
-
-    def reward_range(self):
-        return 0.0, 1.0
 
     def admit(self, state, context):
         if context.features is not None:

@@ -23,7 +23,12 @@ from ...numerics.counts import intervals, one_hot
 from .pooled import arm_in_cell, cells, has_eligible, line_of
 
 
-@policy("line", paper="Bubeck, Munos, Stoltz, Szepesvari 2011", examples=({"nu": 1.0},))
+@policy(
+    "line",
+    paper="Bubeck, Munos, Stoltz, Szepesvari 2011",
+    examples=({"nu": 1.0},),
+    rewards=(0.0, 1.0),
+)
 class HOO(Policy):
     """Hierarchical optimistic optimisation on points in [0, 1].
 
@@ -102,9 +107,6 @@ class HOO(Policy):
                 break
             c = 2 * c + 1 if action < state.last[2 * c + 1] else 2 * c + 2
         return state
-
-    def reward_range(self):
-        return (0.0, 1.0)
 
     def explain(self, state, context, rng):
         chosen = select(self, state, context, rng)

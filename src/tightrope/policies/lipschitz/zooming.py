@@ -24,7 +24,12 @@ from ...numerics.counts import Counts, argmax, count_reward, intervals, means, n
 from .pooled import line_of, nearest
 
 
-@policy("line", paper="Kleinberg, Slivkins, Upfal 2008", examples=({"lipschitz": 1.0},))
+@policy(
+    "line",
+    paper="Kleinberg, Slivkins, Upfal 2008",
+    examples=({"lipschitz": 1.0},),
+    rewards=(0.0, 1.0),
+)
 class Zooming(Policy):
     """Zooming algorithm on points in [0, 1], rewards in [0, 1].
 
@@ -71,9 +76,6 @@ class Zooming(Policy):
     def update(self, state, context, action, reward):
         count_reward(state.counts, action, reward)
         return state
-
-    def reward_range(self):
-        return (0.0, 1.0)
 
     def explain(self, state, context, rng):
         chosen = select(self, state, context, rng)

@@ -25,8 +25,6 @@ ACCEPTED = (
 
 
 class Regression(Protocol):
-    """A regression as the policy sees it."""
-
     def scores(self, rows: np.ndarray) -> ArrayLike:
         """Predicted rewards of rows (n, d)."""
 

@@ -31,6 +31,7 @@ from .sets import IndexPolicy, Scoring, unseen_first
     paper="Kveton, Szepesvari, Wen, Ashkan 2015, Algorithm 1; Vial, Sanghavi, Shakkottai, Srikant "
     "2022",
     compiled=False,
+    rewards=(0.0, 1.0),
 )
 class CombKLUCB(IndexPolicy):
     """Optimism for sets of arms without features: sup{q : pulls I(mean, q) <= ln t + c ln ln t},
@@ -46,9 +47,6 @@ class CombKLUCB(IndexPolicy):
 
     c: float = real(default=3.0, least=0)
     ties: Given[Literal["index", "random"], int] = choice("index", "random", default="index")
-
-    def reward_range(self):
-        return 0.0, 1.0
 
     def _scoring(self, state):
         mean, upper = means(state.counts), upper_of(self, state.counts, state.counts.sums)

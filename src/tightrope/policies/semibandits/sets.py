@@ -299,7 +299,9 @@ class SetPolicy(Policy):
         return best_set(state, context, scoring.score, self.ties, rng, scoring.zero)
 
     def update(self, state, context, action, reward):
-        return learn_set(state, context, action, reward)
+        features = features_of(state, context)
+        learn_batch(state.model, features, np.atleast_1d(action), np.atleast_1d(reward))
+        return state
 
     def propensity(self, state, context, action, rng, draws=None):
         return inclusion(
@@ -316,7 +318,8 @@ class SetPolicy(Policy):
         return -LARGEST_REWARD, LARGEST_REWARD
 
     def admit(self, state, context):
-        admit_features(self, state, context)
+        if context.features is not None:
+            check_features("context", context.features, state.model.lam)
 
     def explain(self, state, context, rng, draws=None):
         return report(self, state, context, self._scoring(state, context, rng), rng, draws)
@@ -354,7 +357,10 @@ class GaussianPrior(SetPolicy):
     intercept: Given[bool | None, int] = flag(default=None, none="where the noise is learned")
 
     def init(self, arms):
-        return new_state_with_prior(self, arms)
+        # the ridge parameter is the ratio of noise and prior variance
+        noise = 1.0 if math.isnan(self.noise) else self.noise
+        intercept = math.isnan(self.noise) if self.intercept < 0 else bool(self.intercept)
+        return new_state(arms, (noise / self.prior_scale) ** 2, intercept)
 
 
 @dataclass(frozen=True)
@@ -414,17 +420,6 @@ def new_state(arms: Arms, lam: float, intercept: bool = False) -> RidgeSetState:
     )
 
 
-def new_state_with_prior(policy: GaussianPrior, arms: Arms) -> RidgeSetState:
-    """State without data for a Gaussian prior: the ridge parameter is the ratio of noise and prior
-    variance."""
-    intercept = math.isnan(policy.noise) if policy.intercept < 0 else bool(policy.intercept)
-    return new_state(
-        arms,
-        ((1.0 if math.isnan(policy.noise) else policy.noise) / policy.prior_scale) ** 2,
-        intercept,
-    )
-
-
 def new_state_by_width(policy: Any, arms: Arms, fixed: float, name: str) -> RidgeSetState:
     """State without data for a width that is `fixed`, the theory's (below 0), or NaN: from the
     data, by default with an intercept."""
@@ -445,12 +440,6 @@ def noise_now(policy: GaussianPrior, state: RidgeSetState, solved: RidgeSolution
         if math.isnan(policy.noise)
         else float(policy.noise)
     )
-
-
-def admit_features(policy: Policy, state: RidgeSetState, context: Context) -> None:
-    """Refuse a round whose features leave too few digits."""
-    if context.features is not None:
-        check_features("context", context.features, state.model.lam)
 
 
 def longer_state(state: RidgeSetState, arms: Arms) -> RidgeSetState:
@@ -494,16 +483,6 @@ def best_set(
     if ties:
         rounded += 0.5 * grid * rng.random(scores.size)
     return choose(state.setting.oracle, rounded + zero if zero else rounded, context.eligible)
-
-
-def learn_set(
-    state: RidgeSetState, context: Context, action: np.ndarray, reward: np.ndarray
-) -> RidgeSetState:
-    """V += sum x x', b += sum r x over the arms whose rewards have come in."""
-    learn_batch(
-        state.model, features_of(state, context), np.atleast_1d(action), np.atleast_1d(reward)
-    )
-    return state
 
 
 def radius(
