@@ -15,15 +15,7 @@ from .policies.classic.gaussianthompson import GaussianThompson
 from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import (
-    CLUCB,
-    CLUCB2,
-    CLUCB2T,
-    CUCB,
-    CUCB2,
-    CUCB2T,
-    Conservative,
-)
+from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
 from .policies.conservative.safe import Safe
 from .policies.conservative.safesegments import SafeSegments
 from .policies.conservative.safesets import SafeSets
@@ -33,6 +25,7 @@ from .policies.identification.lingame import LinGame
 from .policies.identification.lingape import LinGapE
 from .policies.identification.p1rage import P1RAGE
 from .policies.identification.rage import RAGE
+from .policies.identification.sequentialhalving import SequentialHalving
 from .policies.identification.toptwothompson import TopTwoThompson
 from .policies.identification.toptwoucb import TopTwoUCB
 from .policies.identification.trackandstop import TrackAndStop
@@ -133,6 +126,7 @@ __all__ = [
     "SafeSegments",
     "SafeSets",
     "Scaled",
+    "SequentialHalving",
     "Session",
     "SoftUCB",
     "SquareCB",
