@@ -15,7 +15,15 @@ from .policies.classic.gaussianthompson import GaussianThompson
 from .policies.classic.klucb import KLUCB
 from .policies.classic.robustucb import RobustUCB
 from .policies.classic.ucb import UCB
-from .policies.conservative.conservative import CLUCB, CLUCB2, CLUCB2T, CUCB, CUCB2, CUCB2T, Conservative
+from .policies.conservative.conservative import (
+    CLUCB,
+    CLUCB2,
+    CLUCB2T,
+    CUCB,
+    CUCB2,
+    CUCB2T,
+    Conservative,
+)
 from .policies.conservative.safe import Safe
 from .policies.conservative.safesegments import SafeSegments
 from .policies.conservative.safesets import SafeSets
