@@ -149,17 +149,7 @@ def test_figures_take_all_their_colours_from_the_theme():
 # Pictures -----------------------------------------------------------------------------------------
 
 
-def test_pointers_find_values():
-    result = simulation({"A": 50 + NOISE, "B": 60 + NOISE})
-    regret, strips = simulation_section("one", result).figures
-    titles = re.findall(r"<title>([^<]*)</title>", regret.panels[0])
-    assert len(titles) == 2 * 4
-    assert f"A: {sentences.mean(result.regret['A'][:, -1])} at 1,000" in titles
-    assert "B, arm 2: 33.3% of the rounds" in strips.panels[0]
-
-
-def test_a_point_lies_where_its_value_is_drawn():
-    """The target of a pointer is at the place of the curve's point in the same panel."""
+def test_a_panel_holds_its_curve():
     fig, (left, right) = style.figure(2)
     for ax in (left, right):
         ax.plot([0.0, 1.0, 2.0], [5.0, 1.0, 3.0], color=style.colour(0), label="A")
@@ -175,9 +165,6 @@ def test_a_point_lies_where_its_value_is_drawn():
             panel,
         )
         line = np.array(path, dtype=float).reshape(3, 2)
-        targets = np.array(re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', panel), dtype=float)
-        if len(targets):
-            np.testing.assert_allclose(targets, line, atol=0.2)
         x, y, w, h = map(float, re.search(r'viewBox="([^"]*)"', panel)[1].split())
         assert (
             (line[:, 0] > x).all()
@@ -185,7 +172,6 @@ def test_a_point_lies_where_its_value_is_drawn():
             and (line[:, 1] > y).all()
             and (line[:, 1] < y + h).all()
         )
-    assert any("<title>A: 3 at 2</title>" in panel for panel in drawn.panels)
     assert drawn.entries == [pictures.LegendEntry("A", style.colour(0), "-")]
 
 

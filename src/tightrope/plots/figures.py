@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..core import checks, files
 from ..core.types import Arguments, JsonObject
-from ..numerics.statistics import interval, standard_error, with_error
+from ..numerics.statistics import standard_error
 from ..solvers.programs import LowerBound, lipschitz_lower_bound
 from . import style
 
@@ -36,7 +36,6 @@ class Curves(Protocol):
 
 
 FORMATS = ("svg", "png", "pdf", "pgf")
-HOVER_POINTS = 60  # points of a curve that say their values on a page
 FLAT_RATIO = 1.5  # times the highest curve
 COVERED_SHARE = 0.015  # curves nearer than this share of a panel's height lie on each other
 PAIRED_LEGEND = "bands: paired, 2 s.e."
@@ -195,12 +194,6 @@ def draw_bands(
                 alpha=0.15,
                 linewidth=0,
             )
-        shown = np.unique(
-            np.linspace(0, len(rounds) - 1, min(HOVER_POINTS, len(rounds))).round().astype(np.int64)
-        )
-        error = standard_error(curve)
-        texts = [f"{name}: {with_error(mean[i], error[i])} at {rounds[i]:,}" for i in shown]
-        style.hover(ax, np.asarray(rounds)[shown], mean[shown], texts)
 
 
 def line_styles(
@@ -307,9 +300,6 @@ def chosen_policies(names: Sequence[str] | None, known: Sequence[str]) -> list[s
 # Rounds of identifications: every run, and the mean of each policy.
 
 
-MOST_NAMED = 200  # runs of a policy that say their rounds on a page
-
-
 class StoppedRuns(Protocol):
     """Rounds by policy, and whether the arm that was named is right and certified: an
     identification, or anything like it."""
@@ -381,17 +371,6 @@ def draw_rounds(
             capsize=4,
             zorder=5,
         )
-        shown = np.arange(rounds.size)[:MOST_NAMED]
-        words = ["" if good else ", wrong or not certified" for good in fine[shown].tolist()]
-        texts = [
-            f"{name}, run {i}: {int(rounds[i]):,} rounds{word}"
-            for i, word in zip(shown.tolist(), words, strict=True)
-        ]
-        middle = (
-            f"{name}: {with_error(float(rounds.mean()), float(standard_error(rounds)))} rounds on "
-            "average"
-        )
-        style.hover(ax, [*rounds[shown], rounds.mean()], [*height[shown], number], [*texts, middle])
     ax.set_xscale("log")
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
@@ -627,12 +606,6 @@ def draw_sequences(
             capsize=4,
             label=name if e.sequence is None else None,
         )
-        style.hover(
-            ax,
-            [offset * e.rounds],
-            [e.value],
-            [f"{name}: {with_error(e.value, e.se)}, {interval(low, high)}"],
-        )
     if log_rounds:
         ax.set_xscale("log")
     _see_late_bounds(
@@ -661,10 +634,6 @@ def draw_band(
         linewidth=1.2,
         label=name,
     )
-    ends = zip(bounds.t.tolist(), bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
-    texts = [f"{name}: {interval(low, high)} after {t:,} rounds" for t, low, high in ends]
-    style.hover(ax, bounds.t, bounds.lower, texts)
-    style.hover(ax, bounds.t, bounds.upper, texts)
 
 
 def _see_late_bounds(ax: Axes, sequences: list[BoundSequence], values: list[float]) -> None:

@@ -1,12 +1,11 @@
 """Colours and small drawing habits shared by all figures."""
 
-import html
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Protocol, TypedDict
 
 import matplotlib as mpl
 import numpy as np
@@ -21,7 +20,7 @@ from matplotlib.transforms import Bbox
 from scipy import special
 
 from ..core.types import Arguments
-from ..numerics.statistics import SIGNIFICANT_DIGITS, rounded_number, standard_error, with_error
+from ..numerics.statistics import rounded_number, standard_error, with_error
 
 # Distinguishable with the common colour deficiencies and in grey.
 COLOURS = (
@@ -84,31 +83,8 @@ class Palette:
         return line(self.take([name])._places[name], covers)
 
 
-class Hover(NamedTuple):
-    """Texts for the points of a curve, shown where a pointer rests on them. x, y: in data
-    coordinates of `ax`."""
-
-    ax: Axes
-    x: Sequence[float]
-    y: Sequence[float]
-    texts: Sequence[str]
-
-
 class Drawing(Figure):
-    """A figure that knows what to say of its points on a page."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.hovers: list[Hover] = []
-
-
-def hover(ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]) -> None:
-    """Say these texts of these points on a page; files have no pointer and leave them out."""
-    drawing = ax.get_figure(root=True)
-    if isinstance(drawing, Drawing):
-        drawing.hovers.append(
-            Hover(ax, [float(value) for value in x], [float(value) for value in y], texts)
-        )
+    """A figure made here, which may grow by its legend."""
 
 
 def colour(number: int) -> str:
@@ -187,8 +163,6 @@ def dress(ax: Axes) -> None:
 
 POINTS = 72.0  # of an inch
 LARGEST = 1.7  # CSS pixels of a page for each point of a figure, at most
-MOST_POINTS = 200  # of a curve that are named one by one
-TARGET = 5.0  # radius, in points, of what a pointer must meet
 MARGIN = 3.0  # points around a panel
 
 # What figures are drawn with, and the variable of the page that says how it looks in its theme.
@@ -248,14 +222,12 @@ def picture(fig: Figure, caption: str = "") -> Picture:
     fig.draw_without_rendering()
     fig.set_layout_engine("none")  # panels keep their places while the others are hidden
     height = float(fig.get_size_inches()[1])
-    hovers = {group[0]: list(_hovers(fig, group)) for group in _groups(fig)}
     panels = []
     for group in _groups(fig):
         for ax in fig.axes:
             ax.set_visible(ax in group)
         box = Bbox.union([_tight(ax) for ax in group])
-        targets = [_target(x, height * POINTS - y, text) for x, y, text in hovers[group[0]]]
-        panels.append(_cropped_svg(svg_text(fig), box, height * POINTS, targets))
+        panels.append(_cropped_svg(svg_text(fig), box, height * POINTS))
     return Picture(panels, caption, entries, note)
 
 
@@ -393,8 +365,8 @@ def svg_text(fig: Figure, transparent: bool = True) -> str:
     return buffer.getvalue().decode()
 
 
-def _cropped_svg(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str:
-    """The part of a figure inside the box, as wide as its place; more: elements on top."""
+def _cropped_svg(svg: str, box: Bbox, height: float) -> str:
+    """The part of a figure inside the box, as wide as its place."""
     x, y = box.x0 * POINTS - MARGIN, height - box.y1 * POINTS - MARGIN
     w, h = box.width * POINTS + 2 * MARGIN, box.height * POINTS + 2 * MARGIN
     svg = themed_svg(svg[svg.index("<svg") :])
@@ -402,84 +374,9 @@ def _cropped_svg(svg: str, box: Bbox, height: float, more: Sequence[str]) -> str
         f'<svg viewBox="{x:.1f} {y:.1f} {w:.1f} {h:.1f}" style="max-width: {LARGEST * w:.0f}px" '
         'role="img"'
     )
-    svg = _plain_head(svg).replace("<svg", head, 1)
-    end = svg.rindex("</svg>")
-    targets = f'<g class="points">{"".join(more)}</g>\n' if more else ""
-    return svg[:end] + targets + svg[end:]
-
-
-def _plain_head(svg: str) -> str:
     end = svg.index(">")
-    head = re.sub(r' (width|height|viewBox)="[^"]*"', "", svg[:end])
-    return head + svg[end:]
-
-
-# Hovering -----------------------------------------------------------------------------------------
-
-
-def _hovers(fig: Figure, axes: Sequence[Axes]) -> Iterator[tuple[float, float, str]]:
-    """Places in points from the lower left corner, and what is said there; curves of which nothing
-    is said name their values."""
-    explicit = [each for each in fig.hovers if each.ax in axes] if isinstance(fig, Drawing) else []
-    for each in explicit:
-        yield from _placed_points(fig, each.ax, each.x, each.y, each.texts)
-    if explicit:
-        return
-    for ax in axes:
-        for line, name in _named_lines(ax):
-            x, y = (
-                np.asarray(part, dtype=np.float64) for part in (line.get_xdata(), line.get_ydata())
-            )
-            if x.size <= MOST_POINTS and line.get_transform() == ax.transData:
-                yield from _placed_points(
-                    fig,
-                    ax,
-                    x,
-                    y,
-                    [f"{name}: {_number(b)} at {_number(a)}" for a, b in zip(x, y, strict=True)],
-                )
-
-
-def _named_lines(ax: Axes) -> Iterator[tuple[Line2D, str]]:
-    for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
-        for part in _lines(handle):
-            if np.size(part.get_xdata()) > 0:
-                yield part, name
-                break
-
-
-def _number(value: float) -> str:
-    return (
-        f"{value:,.0f}"
-        if value == round(value) and abs(value) < 1e15
-        else f"{value:.{SIGNIFICANT_DIGITS - 1}g}"
-    )
-
-
-def _placed_points(
-    fig: Figure, ax: Axes, x: Iterable[float], y: Iterable[float], texts: Sequence[str]
-) -> Iterator[tuple[float, float, str]]:
-    places = ax.transData.transform(
-        np.column_stack(
-            [np.asarray(list(x), dtype=np.float64), np.asarray(list(y), dtype=np.float64)]
-        )
-    )
-    inside = ax.get_window_extent()
-    for (a, b), text in zip(places, texts, strict=True):
-        if (
-            np.isfinite(a)
-            and np.isfinite(b)
-            and inside.x0 - 1 <= a <= inside.x1 + 1
-            and inside.y0 - 1 <= b <= inside.y1 + 1
-        ):
-            yield a * POINTS / fig.dpi, b * POINTS / fig.dpi, text
-
-
-def _target(x: float, y: float, text: str) -> str:
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" '
-        f'r="{TARGET:g}"><title>{html.escape(text)}</title></circle>'
-    )
+    plain = re.sub(r' (width|height|viewBox)="[^"]*"', "", svg[:end])
+    return plain.replace("<svg", head, 1) + svg[end:]
 
 
 # Sentences on numbers that are true whatever these are: a difference counts where chance would
@@ -615,12 +512,6 @@ def shares_figure(result: Played, palette: Palette | None = None, width: float =
                     linewidth=0,
                 )
             )
-        which = "number {} of the most played arms" if many else "arm {}"
-        texts = [
-            f"{name}, {which.format(arm)}: {100 * part:.3g}% of the rounds"
-            for arm, part in enumerate(parts[row].tolist())
-        ]
-        hover(ax, range(parts.shape[1]), [row] * parts.shape[1], texts)
     ax.grid(False)
     ax.set_xlim(-0.5, parts.shape[1] - 0.5)
     ax.set_ylim(len(names) - 0.5, -0.5)

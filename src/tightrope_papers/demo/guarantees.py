@@ -198,18 +198,6 @@ def safe_draw(results: Mapping[str, Result], palette: style.Palette) -> Figure:
             below.step(
                 result.rounds, share, where="post", color=colour, linestyle=line, label=policy
             )
-            points = list(zip(result.rounds, mean, worst, share, strict=True))[::3]
-            texts = [
-                f"{policy}: {a:.1f} on average, worst twentieth {b:.1f}, visitor {t:,}"
-                for t, a, b, _ in points
-            ]
-            style.hover(above, result.rounds[::3], mean[::3], texts)
-            style.hover(
-                below,
-                result.rounds[::3],
-                share[::3],
-                [f"{policy}: {s:.0f}% of shops behind at visitor {t:,}" for t, *_, s in points],
-            )
         above.axhline(0.0, color=style.INK, linewidth=0.8)
         above.set_yscale("symlog", linthresh=1.0)
         below.set_ylim(-3.0, 103.0)
@@ -348,24 +336,6 @@ def stop_draw(
     ax.axvline(textbook, color=style.SOFT, linestyle=":", label="fixed length, textbook")
     ax.axvline(fixed, color=style.SOFT, linestyle="-.", label="fixed length, same guarantee")
     ax.set(xscale="log", yscale="log")
-    style.hover(
-        ax,
-        looks,
-        mean,
-        [f"{NAME}: B = {b:.3g} after {n:,} visitors" for n, b in zip(looks, mean, strict=True)],
-    )
-    middle = float(np.sqrt(mean[0] * EPSILON))
-    lines = {
-        f"{NAME} stops": stop,
-        "fixed length, textbook": textbook,
-        "fixed length, same guarantee": fixed,
-    }
-    style.hover(
-        ax,
-        lines.values(),
-        [middle] * 3,
-        [f"{name}: {n:,.0f} visitors" for name, n in lines.items()],
-    )
     ax.set_xlabel("visitors")
     ax.set_ylabel("B, in click rate")
     style.legend(ax)

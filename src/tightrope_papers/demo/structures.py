@@ -121,13 +121,6 @@ def width_draw(trained: TrainedBeta, result: Result, palette: style.Palette) -> 
     fig, (left, right) = style.figure(2, width=5.4, height=3.6)
     left.plot(trained.path, color=palette.colour(NAME), marker="o", markersize=2.5, label=NAME)
     left.axhline(trained.theory, color=palette.colour(RIVAL), linestyle="--")
-    style.hover(
-        left,
-        range(trained.path.size),
-        trained.path,
-        [f"β = {b:.3f} after {n} trajectories" for n, b in enumerate(trained.path)],
-    )
-    style.hover(left, [0], [trained.theory], [f"theory asks for {trained.theory:.3f}"])
     left.set_ylim(bottom=0.0)
     left.set(xlabel="trajectories of the past user", ylabel="width β")
     draw_regret(right, result, palette=palette)
@@ -372,25 +365,10 @@ def price_draw(result: Result, revenue: np.ndarray, palette: style.Palette) -> F
             PRICES + step * (number - 0.5 * (len(result.policies) - 1)),
         )
         left.bar(places, part, width=step, color=palette.colour(name), label=name)
-        style.hover(
-            left,
-            places,
-            part,
-            [f"{name}: {s:.1f}% see {p:.0f}" for p, s in zip(PRICES, part, strict=True)],
-        )
     left.set(xlabel="price", ylabel="% of visitors who see it")
     other = left.twinx()
     other.plot(
         PRICES, revenue, color=style.INK, marker="o", markersize=3, label="revenue per visitor"
-    )
-    style.hover(
-        other,
-        PRICES,
-        revenue,
-        [
-            f"at {p:.0f} a visitor brings {r:.3f} of the highest price"
-            for p, r in zip(PRICES, revenue, strict=True)
-        ],
     )
     other.set_ylabel("revenue per visitor")
     other.set_ylim(bottom=0.0)

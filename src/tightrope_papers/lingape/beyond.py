@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tightrope import RAGE, FrankWolfeSampling, LinGame, LinGapE, XYAdaptive
-from tightrope.extend import Arguments, with_error
+from tightrope.extend import Arguments
 from tightrope.plots import style
 from tightrope.problems import Linear
 
@@ -142,13 +142,6 @@ def later_plot(cases: list[LaterRuleCase]) -> dict[str, Figure]:
                 marker="o",
                 ms=4,
                 ls="none",
-            )
-            cells = part[["x", "samples", "s.e."]].itertuples(index=False)
-            style.hover(
-                panel,
-                places,
-                part["samples"],
-                [f"{name}: {with_error(mean, se)} at {label} {x:g}" for x, mean, se in cells],
             )
         panel.set_xticks(range(len(values)), [f"{x:g}" for x in values])
         panel.grid(False, axis="x")
