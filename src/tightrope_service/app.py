@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import importlib.resources
 import os
 import signal
 import sys
@@ -13,13 +14,15 @@ from importlib.metadata import version
 
 import sqlalchemy as sa
 import uvicorn
+import yaml
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 
+from tightrope.core.types import JsonObject
+
 from . import keys, routes
-from . import routes as webhook_routes
 from .board import PATH
 from .board import router as board
 from .commands import compile_common
@@ -42,10 +45,21 @@ ROUTERS = (
     routes.rollout_router,
     routes.public_router,
     routes.audit_router,
-    webhook_routes.webhooks_router,
+    routes.webhooks_router,
     routes.health_router,
     board,
 )
+
+
+class Application(FastAPI):
+    """The application, whose answers OpenAPI shows as answers.yaml has them."""
+
+    def openapi(self) -> JsonObject:
+        if self.openapi_schema is None:
+            answers = importlib.resources.files("tightrope_service") / "answers.yaml"
+            schemas = super().openapi()["components"]["schemas"]
+            schemas.update(yaml.safe_load(answers.read_text("utf-8")))
+        return super().openapi()
 
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
@@ -70,7 +84,7 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         if service is None:
             served.close()
 
-    app = FastAPI(
+    app = Application(
         title="tightrope",
         version=version("tightrope"),
         lifespan=lifespan,

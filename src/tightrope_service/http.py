@@ -18,7 +18,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tightrope.core.types import JsonObject
 
-from .answers import Answer
 from .errors import Refused, RepeatedName, not_valid, once_each
 from .keys import Key, Role
 from .log import Author
@@ -33,26 +32,18 @@ ArmKey = Annotated[str, Path(description="Id of the arm.", max_length=200, patte
 bearer = HTTPBearer(auto_error=False, description="A key: Authorization: Bearer tr_...")
 
 
-class ErrorDetail(BaseModel):
-    """code: for programs. message: a sentence for people. field: the part of the request it is
-    about, if any."""
-
-    code: str
-    message: str
-    field: str | None
-
-
-class ErrorAnswer(Answer):
-    """Every error looks like this."""
-
-    error: ErrorDetail
-
-
 Replies = dict[int | str, JsonObject]
 
 
-def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
-    """The answers of an operation: a model (None: text), errors of its own, and those that every
+def described(answer: str, description: str | None = None) -> JsonObject:
+    """A reply in OpenAPI, by the name of its answer in answers.yaml."""
+    schema = {"$ref": f"#/components/schemas/{answer}"}
+    content: JsonObject = {"content": {"application/json": {"schema": schema}}}
+    return content if description is None else content | {"description": description}
+
+
+def replies(answer: str | None, *statuses: int, success: int = 200) -> Replies:
+    """The answers of an operation: JSON (None: text), errors of its own, and those that every
     operation has."""
     meanings = {
         401: "no key, or an unknown one",
@@ -72,10 +63,8 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
     text: JsonObject = (
         {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
     )
-    responses: Replies = {success: text if model is None else {"model": model}}
-    return responses | {
-        status: {"model": ErrorAnswer, "description": meanings[status]} for status in every
-    }
+    responses: Replies = {success: text if answer is None else described(answer)}
+    return responses | {status: described("ErrorAnswer", meanings[status]) for status in every}
 
 
 async def service(request: Request) -> Service:

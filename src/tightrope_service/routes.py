@@ -4,7 +4,7 @@ webhooks."""
 import asyncio
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -16,35 +16,6 @@ from tightrope.core.files import plain
 from tightrope.core.types import JsonObject
 
 from . import commands, log, outbox
-from .answers import (
-    ActivationAnswer,
-    Answer,
-    ArmAnswer,
-    ArmsAnswer,
-    AuditAnswer,
-    BatchAnswer,
-    CancellationAnswer,
-    CertificateAnswer,
-    CompilingAnswer,
-    DecisionAnswer,
-    DeliveriesAnswer,
-    ErasureAnswer,
-    EvaluationAnswer,
-    ExperimentAnswer,
-    ExperimentsAnswer,
-    ExplanationAnswer,
-    LogAnswer,
-    NewWebhookAnswer,
-    OpenAnswer,
-    RecommendationAnswer,
-    RetryAnswer,
-    RewardAnswer,
-    RolloutAnswer,
-    SegmentsAnswer,
-    StateAnswer,
-    WebhookAnswer,
-    WebhooksAnswer,
-)
 from .certificate import NOTICE_KINDS, public_key
 from .commands import issue
 from .database import AT_ONCE
@@ -52,7 +23,18 @@ from .errors import Refused, invalid, microseconds, timestamp, unknown_experimen
 from .events import Decided
 from .extras import new_id
 from .history import promised_bounds, segment_report
-from .http import ArmKey, DecisionKey, FastRoute, Name, Served, Who, answer, needs, replies
+from .http import (
+    ArmKey,
+    DecisionKey,
+    FastRoute,
+    Name,
+    Served,
+    Who,
+    answer,
+    described,
+    needs,
+    replies,
+)
 from .keys import Key, check_pattern
 from .log import ExperimentJournal
 from .log import experiments as table
@@ -101,7 +83,7 @@ decisions_router = APIRouter(
 )
 
 
-@decisions_router.post("/decisions", responses=replies(DecisionAnswer, 404, 409, 410))
+@decisions_router.post("/decisions", responses=replies("DecisionAnswer", 404, 409, 410))
 async def decide(name: Name, request: DecisionRequest, service: Served) -> Response:
     """Which arm to play. The same id and body again gets the same answer; another body is refused
     (409)."""
@@ -110,7 +92,7 @@ async def decide(name: Name, request: DecisionRequest, service: Served) -> Respo
     return answer(await service.ask(name, lambda at: commands.decide(at, id, request), named))
 
 
-@decisions_router.post("/decisions:batch", responses=replies(BatchAnswer, 404))
+@decisions_router.post("/decisions:batch", responses=replies("BatchAnswer", 404))
 async def decide_batch(name: Name, batch: DecisionBatch, service: Served) -> Response:
     """Up to 10,000 decisions, each with its own answer or error. They are made in parts, between
     which others are served."""
@@ -124,20 +106,20 @@ async def decide_batch(name: Name, batch: DecisionBatch, service: Served) -> Res
 
 
 @decisions_router.post(
-    "/decisions/{id:path}/activate", responses=replies(ActivationAnswer, 404, 409, 410)
+    "/decisions/{id:path}/activate", responses=replies("ActivationAnswer", 404, 409, 410)
 )
 async def activate(name: Name, id: DecisionKey, service: Served) -> Response:
     """A deferred decision was shown: it counts, and its window begins."""
     return answer(await service.ask(name, lambda at: commands.activate(at, id), (id,)))
 
 
-@decisions_router.delete("/decisions/{id:path}", responses=replies(CancellationAnswer, 404, 409))
+@decisions_router.delete("/decisions/{id:path}", responses=replies("CancellationAnswer", 404, 409))
 async def cancel(name: Name, id: DecisionKey, service: Served) -> Response:
     """It was never shown: the policy is as if it had not been decided."""
     return answer(await service.ask(name, lambda at: commands.cancel(at, id), (id,)))
 
 
-@decisions_router.post("/rewards", responses=replies(RewardAnswer, 404, 409, 410))
+@decisions_router.post("/rewards", responses=replies("RewardAnswer", 404, 409, 410))
 async def reward(name: Name, request: RewardRequest, service: Served) -> Response:
     """The reward of a decision. The same again changes nothing; another value is refused (409);
     after the window it is too late (410)."""
@@ -146,7 +128,7 @@ async def reward(name: Name, request: RewardRequest, service: Served) -> Respons
     )
 
 
-@decisions_router.post("/rewards:batch", responses=replies(BatchAnswer, 404))
+@decisions_router.post("/rewards:batch", responses=replies("BatchAnswer", 404))
 async def reward_batch(name: Name, batch: RewardBatch, service: Served) -> Response:
     """Up to 10,000 rewards, each with its own answer or error. They are taken in in parts, between
     which others are served."""
@@ -166,16 +148,13 @@ experiments_router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
     "",
     status_code=201,
     dependencies=[needs("admin")],
-    responses=replies(ExperimentAnswer, 409, success=201)
+    responses=replies("ExperimentAnswer", 409, success=201)
     | {
-        200: {"model": ExperimentAnswer, "description": "It existed with the same spec."},
-        202: {
-            "model": CompilingAnswer,
-            "description": "Its policy is being compiled, then it begins; send "
-            "the same "
-            "again to "
-            "know.",
-        },
+        200: described("ExperimentAnswer", "It existed with the same spec."),
+        202: described(
+            "CompilingAnswer",
+            "Its policy is being compiled, then it begins; send the same again to know.",
+        ),
     },
 )
 async def create_experiment(
@@ -200,7 +179,7 @@ async def create_experiment(
     return answer(described, 201 if new else 200)
 
 
-@experiments_router.get("", dependencies=[needs("read")], responses=replies(ExperimentsAnswer))
+@experiments_router.get("", dependencies=[needs("read")], responses=replies("ExperimentsAnswer"))
 async def list_experiments(request: Request, service: Served) -> Response:
     """All experiments that the key is for."""
 
@@ -215,7 +194,7 @@ async def list_experiments(request: Request, service: Served) -> Response:
 
 
 @experiments_router.get(
-    "/{name}", dependencies=[needs("read")], responses=replies(ExperimentAnswer, 404)
+    "/{name}", dependencies=[needs("read")], responses=replies("ExperimentAnswer", 404)
 )
 async def read_experiment(name: Name, service: Served) -> Response:
     """One experiment: spec, arms, counts."""
@@ -223,7 +202,7 @@ async def read_experiment(name: Name, service: Served) -> Response:
 
 
 @experiments_router.post(
-    "/{name}/pause", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409)
+    "/{name}/pause", dependencies=[needs("admin")], responses=replies("ExperimentAnswer", 404, 409)
 )
 async def pause_experiment(name: Name, service: Served, who: Who) -> Response:
     """Decide no more for now. Rewards are still taken in and windows still close."""
@@ -235,7 +214,7 @@ async def pause_experiment(name: Name, service: Served, who: Who) -> Response:
 
 
 @experiments_router.post(
-    "/{name}/resume", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409)
+    "/{name}/resume", dependencies=[needs("admin")], responses=replies("ExperimentAnswer", 404, 409)
 )
 async def resume_experiment(name: Name, service: Served, who: Who) -> Response:
     """Decide again."""
@@ -247,7 +226,9 @@ async def resume_experiment(name: Name, service: Served, who: Who) -> Response:
 
 
 @experiments_router.post(
-    "/{name}/archive", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409)
+    "/{name}/archive",
+    dependencies=[needs("admin")],
+    responses=replies("ExperimentAnswer", 404, 409),
 )
 async def archive_experiment(name: Name, service: Served, who: Who) -> Response:
     """End the experiment for good; it can still be read."""
@@ -262,7 +243,7 @@ async def archive_experiment(name: Name, service: Served, who: Who) -> Response:
     "/{name}/arms",
     status_code=201,
     dependencies=[needs("admin")],
-    responses=replies(ArmsAnswer, 404, 409, success=201),
+    responses=replies("ArmsAnswer", 404, 409, success=201),
 )
 async def add_arms(name: Name, request: ArmsRequest, service: Served, who: Who) -> Response:
     """Add arms; nothing learned is lost and nothing is drawn again. So many that a decision would
@@ -271,7 +252,7 @@ async def add_arms(name: Name, request: ArmsRequest, service: Served, who: Who) 
 
 
 @experiments_router.patch(
-    "/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies(ArmAnswer, 404, 409)
+    "/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies("ArmAnswer", 404, 409)
 )
 async def change_arm(
     name: Name, arm: ArmKey, change: ArmChange, service: Served, who: Who
@@ -285,7 +266,7 @@ async def change_arm(
 
 
 @experiments_router.get(
-    "/{name}/open", dependencies=[needs("read")], responses=replies(OpenAnswer, 404)
+    "/{name}/open", dependencies=[needs("read")], responses=replies("OpenAnswer", 404)
 )
 async def list_open(name: Name, service: Served) -> Response:
     """Decisions that wait for rewards, the first to expire first; at most 10,000."""
@@ -335,7 +316,7 @@ def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJou
     return journal
 
 
-@reading_router.get("/state", dependencies=[needs("read")], responses=replies(StateAnswer, 404))
+@reading_router.get("/state", dependencies=[needs("read")], responses=replies("StateAnswer", 404))
 async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     """Counts and the fingerprint of every bit that decides what comes next, now or after an event
     of the past."""
@@ -358,7 +339,7 @@ def state_answer(journal: ExperimentJournal) -> JsonObject:
 
 
 @reading_router.get(
-    "/explain", dependencies=[needs("read")], responses=replies(ExplanationAnswer, 404)
+    "/explain", dependencies=[needs("read")], responses=replies("ExplanationAnswer", 404)
 )
 async def explain(
     name: Name,
@@ -420,7 +401,7 @@ async def explain(
 
 
 @reading_router.get(
-    "/recommendation", dependencies=[needs("read")], responses=replies(RecommendationAnswer, 404)
+    "/recommendation", dependencies=[needs("read")], responses=replies("RecommendationAnswer", 404)
 )
 async def recommend(name: Name, service: Served) -> Response:
     """The arm that an identification policy names as the best, how sure that is, and how many
@@ -433,7 +414,7 @@ async def recommend(name: Name, service: Served) -> Response:
     return answer(plain(recommendation) | {"arm": (view.names or ())[recommendation["arm"]]})
 
 
-@reading_router.get("/log", dependencies=[needs("read")], responses=replies(LogAnswer, 404))
+@reading_router.get("/log", dependencies=[needs("read")], responses=replies("LogAnswer", 404))
 async def read_log(
     name: Name,
     service: Served,
@@ -479,7 +460,7 @@ class EvaluationQuery(BaseModel):
 
 
 @reading_router.get(
-    "/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404)
+    "/evaluate", dependencies=[needs("read")], responses=replies("EvaluationAnswer", 404)
 )
 async def evaluate(
     name: Name, service: Served, query: Annotated[EvaluationQuery, Query()]
@@ -498,7 +479,7 @@ async def evaluate(
 
 
 @reading_router.post(
-    "/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404)
+    "/evaluate", dependencies=[needs("read")], responses=replies("EvaluationAnswer", 404)
 )
 async def evaluate_policy(name: Name, request: EvaluationRequest, service: Served) -> Response:
     """The estimated reward of any policy: one that learns while it plays, probabilities, an arm, or
@@ -522,7 +503,7 @@ def log_to_judge(
 
 
 @reading_router.post(
-    "/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409)
+    "/erase", dependencies=[needs("admin")], responses=replies("ErasureAnswer", 404, 409)
 )
 async def erase_subject(name: Name, request: EraseRequest, service: Served, who: Who) -> Response:
     """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered
@@ -551,7 +532,7 @@ rollout_router = APIRouter(prefix="/v1/experiments/{name}", tags=["rollout"])
 public_router = APIRouter(tags=["rollout"])
 
 
-@rollout_router.get("/mode", dependencies=[needs("read")], responses=replies(RolloutAnswer, 404))
+@rollout_router.get("/mode", dependencies=[needs("read")], responses=replies("RolloutAnswer", 404))
 async def read_mode(name: Name, service: Served) -> Response:
     """The mode, the rules by which it will change, and what the policy and the baseline earn as far
     as the log can tell."""
@@ -559,7 +540,7 @@ async def read_mode(name: Name, service: Served) -> Response:
 
 
 @rollout_router.post(
-    "/mode", dependencies=[needs("admin")], responses=replies(RolloutAnswer, 404, 409)
+    "/mode", dependencies=[needs("admin")], responses=replies("RolloutAnswer", 404, 409)
 )
 async def change_mode(name: Name, change: ModeChange, service: Served, who: Who) -> Response:
     """Go on to another mode, or back. After an automatic return this also lets the rules work
@@ -572,7 +553,7 @@ async def change_mode(name: Name, change: ModeChange, service: Served, who: Who)
 
 
 @rollout_router.get(
-    "/certificate", dependencies=[needs("read")], responses=replies(CertificateAnswer, 404)
+    "/certificate", dependencies=[needs("read")], responses=replies("CertificateAnswer", 404)
 )
 async def read_certificate(name: Name, service: Served) -> Response:
     """The experiment's promise, its assumptions and its present state, signed and bound to the head
@@ -594,7 +575,7 @@ segments_router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 
 
 @segments_router.get(
-    "/segments", dependencies=[needs("read")], responses=replies(SegmentsAnswer, 404, 409)
+    "/segments", dependencies=[needs("read")], responses=replies("SegmentsAnswer", 404, 409)
 )
 async def read_segments(name: Name, service: Served) -> Response:
     """The mean reward of every arm in every segment of the spec, with intervals that hold for all
@@ -632,7 +613,7 @@ Since = Annotated[
 ]
 
 
-@audit_router.get("", dependencies=[needs("admin")], responses=replies(AuditAnswer))
+@audit_router.get("", dependencies=[needs("admin")], responses=replies("AuditAnswer"))
 async def read_audit(
     request: Request,
     service: Served,
@@ -675,19 +656,13 @@ async def read_audit(
 health_router = APIRouter(tags=["health"])
 
 
-class Health(Answer):
-    """It is well."""
-
-    status: Literal["ok"]
-
-
-@health_router.get("/healthz", responses=replies(Health))
+@health_router.get("/healthz", responses=replies("Health"))
 async def healthz() -> Response:
     """The process answers."""
     return answer({"status": "ok"})
 
 
-@health_router.get("/readyz", responses=replies(Health))
+@health_router.get("/readyz", responses=replies("Health"))
 async def readyz(service: Served) -> Response:
     """Decisions can be made: all logs are read, the writer works and the last commit succeeded."""
     if service.closing or not service.writer.is_alive():
@@ -778,7 +753,7 @@ async def with_webhook(
     "",
     status_code=201,
     dependencies=[needs("admin")],
-    responses=replies(NewWebhookAnswer, 409, success=201),
+    responses=replies("NewWebhookAnswer", 409, success=201),
 )
 async def create_webhook(webhook: WebhookRequest, request: Request, service: Served) -> Response:
     """Tell an address what happens from now on. The answer has the secret that messages are signed
@@ -831,7 +806,7 @@ async def create_webhook(webhook: WebhookRequest, request: Request, service: Ser
     return answer(webhook_answer(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
 
 
-@webhooks_router.get("", dependencies=[needs("admin")], responses=replies(WebhooksAnswer))
+@webhooks_router.get("", dependencies=[needs("admin")], responses=replies("WebhooksAnswer"))
 async def list_webhooks(request: Request, service: Served) -> Response:
     """All webhooks that the key is for."""
 
@@ -848,7 +823,7 @@ async def list_webhooks(request: Request, service: Served) -> Response:
 
 
 @webhooks_router.get(
-    "/{webhook}", dependencies=[needs("admin")], responses=replies(WebhookAnswer, 404)
+    "/{webhook}", dependencies=[needs("admin")], responses=replies("WebhookAnswer", 404)
 )
 async def read_webhook(webhook: Number, request: Request, service: Served) -> Response:
     """One webhook."""
@@ -884,7 +859,9 @@ async def remove_webhook(webhook: Number, request: Request, service: Served) -> 
 
 
 @webhooks_router.get(
-    "/{webhook}/deliveries", dependencies=[needs("admin")], responses=replies(DeliveriesAnswer, 404)
+    "/{webhook}/deliveries",
+    dependencies=[needs("admin")],
+    responses=replies("DeliveriesAnswer", 404),
 )
 async def list_deliveries(
     webhook: Number,
@@ -900,7 +877,7 @@ async def list_deliveries(
 
 
 @webhooks_router.post(
-    "/{webhook}/retry", dependencies=[needs("admin")], responses=replies(RetryAnswer, 404)
+    "/{webhook}/retry", dependencies=[needs("admin")], responses=replies("RetryAnswer", 404)
 )
 async def retry_deliveries(webhook: Number, request: Request, service: Served) -> Response:
     """Try messages that have failed for another day."""

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -156,6 +157,63 @@ def error(answer, status):
     told = answer.json()["error"]
     assert set(told) == {"code", "message", "field"} and told["message"].endswith((".", "?")), told
     return told
+
+
+TYPES = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
+
+
+def conforms(value, schema, schemas):
+    """Whether a value is what a schema of OpenAPI says. schemas: those that have names."""
+    schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "anyOf" in schema:
+        return any(conforms(value, one, schemas) for one in schema["anyOf"])
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    known, more = schema.get("properties", {}), schema.get("additionalProperties", False)
+    return (
+        any(isinstance(value, TYPES[kind]) for kind in kinds)
+        and (not isinstance(value, bool) or "boolean" in kinds)
+        and value in schema.get("enum", [schema.get("const", value)])
+        and (
+            not isinstance(value, list)
+            or all(conforms(one, schema["items"], schemas) for one in value)
+        )
+        and (
+            not isinstance(value, dict)
+            or (
+                (
+                    value.keys() >= {*schema.get("required", ())}
+                    and (more or value.keys() <= {*known})
+                )
+                and all(
+                    conforms(value[key], known[key], schemas) for key in value.keys() & known.keys()
+                )
+            )
+        )
+    )
+
+
+def documented(document, method, path, answer):
+    """Fail where an answer is another one than OpenAPI says."""
+    for template, operations in document["paths"].items():
+        operation = operations.get(method.lower())
+        address = re.sub(r"\{\w+\}", "[^/]+", template)
+        if operation is None or not re.fullmatch(address, path.partition("?")[0]):
+            continue
+        reply = operation["responses"].get(str(answer.status_code))
+        assert reply is not None or answer.status_code >= 500, (method, path, answer.text)
+        kind = answer.headers.get("content-type")
+        schema = (reply or {}).get("content", {}).get(kind, {}).get("schema")
+        if schema:
+            schemas = document["components"]["schemas"]
+            assert conforms(answer.json(), schema, schemas), (path, answer.text)
 
 
 class Process:

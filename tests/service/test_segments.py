@@ -23,7 +23,6 @@ from running import (
 from test_promises import refused
 
 from tightrope_service import commands, log
-from tightrope_service.answers import SegmentsAnswer
 from tightrope_service.board_view import page_of
 from tightrope_service.certificate import assumptions, certificate
 from tightrope_service.errors import Refused
@@ -305,7 +304,6 @@ def test_the_api_and_the_board(served):
             == 200
         )
     told = served("GET", "/v1/experiments/price/segments", None, "read")
-    SegmentsAnswer.model_validate(told.json(), strict=True)
     assert told.json()["event"] == 41 and "of many segments some always do" in told.json()["note"]
     assert (
         "has no segments" in error(served("GET", "/v1/experiments/plain/segments"), 409)["message"]

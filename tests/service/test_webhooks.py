@@ -21,7 +21,6 @@ from test_scopes import two
 
 from tightrope_service import commands, outbox
 from tightrope_service import webhooks as sending
-from tightrope_service.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
 from tightrope_service.board_view import sentence_of
 from tightrope_service.certificate import NOTICE_KINDS, Notice
 from tightrope_service.errors import Refused
@@ -670,15 +669,11 @@ def test_the_life_of_a_webhook(two):
     made = two("POST", "/v1/webhooks", {"url": PUBLIC, "events": ["winner.known"], "note": "shop"})
     assert made.status_code == 201
     told = made.json()
-    NewWebhookAnswer.model_validate(told, strict=True)
     assert len(base64.b64decode(told["secret"].removeprefix("whsec_"))) == 32
     listed = two("GET", "/v1/webhooks").json()
-    WebhooksAnswer.model_validate(listed, strict=True)
     assert listed["webhooks"] == [{key: value for key, value in told.items() if key != "secret"}]
     assert two("GET", f"/v1/webhooks/{told['id']}").json() == listed["webhooks"][0]
-    DeliveriesAnswer.model_validate(
-        two("GET", f"/v1/webhooks/{told['id']}/deliveries").json(), strict=True
-    )
+    assert two("GET", f"/v1/webhooks/{told['id']}/deliveries").json() == {"deliveries": []}
     assert two("POST", f"/v1/webhooks/{told['id']}/retry").json() == {"retried": 0}
     assert two("GET", "/v1/webhooks", None, "decide").status_code == 403
     assert two("DELETE", f"/v1/webhooks/{told['id']}").status_code == 204
