@@ -447,7 +447,7 @@ def no_leader(history: History) -> str:
         return "it cannot be said yet which arm leads: no reward has come"
     if history.outside:
         return "it cannot be said which arm leads: rewards are outside the declared range"
-    if history.spec is not None and history.spec.oracle is not None:
+    if history.spec.oracle is not None:
         return "decisions play sets of arms, so no single arm leads"
     contrast = history.telling_masks()
     if contrast is not None:
@@ -486,7 +486,7 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
         serves = "" if mode in PLAYED else f", and mode {mode} serves production only"
         whose = "no arm that is played" if only is None else f"only {only}"
         return [f"it cannot be said yet which arm leads: {whose} has rewards{serves}"]
-    arm, baseline = leader.arm, history.spec.baseline if history.spec is not None else None
+    arm, baseline = leader.arm, history.spec.baseline
     gap = lead.against_baseline(history, bounds, arm)
     than = f"the baseline {baseline}"
     if gap is None:
@@ -558,7 +558,7 @@ def cost(history: History, bounds: Bounds) -> str:
             f"{most}: no more would the best arm alone have earned in {n} decisions, with "
             "probability 90 %"
         )
-    has_mean = history.spec is not None and history.spec.baseline_mean is not None
+    has_mean = history.spec.baseline_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = (
         f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, "
@@ -1029,7 +1029,7 @@ def why_no_bounds(history: History) -> str:
 def baseline_level(history: History) -> float | None:
     """The baseline's mean reward, known or observed so far."""
     spec = history.spec
-    if spec is None or not isinstance(spec.baseline, str):
+    if not isinstance(spec.baseline, str):
         return None
     arm = history.arms.get(spec.baseline)
     mean = arm.total / arm.rewards if arm is not None and arm.rewards else None
@@ -1039,7 +1039,7 @@ def baseline_level(history: History) -> float | None:
 def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     """The numbers on top: name, value, what it is."""
     rewards = history.rewards
-    sets = history.spec is not None and history.spec.oracle is not None
+    sets = history.spec.oracle is not None
     of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"
     came = f"{history.rewarded:,} rewards came, {history.defaulted:,} are the default"
     numbers = [

@@ -55,7 +55,6 @@ def assumptions(
     holdings: JsonObject | None, history: History, rollout: JsonObject
 ) -> list[Assumption]:
     spec, observations = history.spec, history.observed
-    assert spec is not None
     premises = [] if holdings is None else guarantees(holdings, spec, history)
     if rollout["estimate"] is not None:
         premises += [
@@ -406,7 +405,6 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
         f"(theta_bound), that of features at most {longest:.6g} (arm_bound)."
     )
     spec = history.spec
-    assert spec is not None
     fixed = (math.hypot(*arm.features) for arm in spec.arms or () if arm.features is not None)
     norm = max(history.observed.longest, *fixed, 0.0)
     if norm > longest * ROUNDING:
@@ -732,9 +730,7 @@ def bound_if_shown(holdings: JsonObject, history: History) -> float:
     """The lower bound of the budget if every cancelled decision was shown after all and earned
     nothing."""
     spec = history.spec
-    most = history.reward_range[1] * (
-        len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1
-    )
+    most = history.reward_range[1] * (len(spec.baseline) if isinstance(spec.baseline, list) else 1)
     would_earn = (
         history.cancelled_means + history.cancelled_unknown * most
     )  # a baseline earns at most the most that there can be

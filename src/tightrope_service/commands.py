@@ -2,7 +2,6 @@
 Every one is safe to repeat."""
 
 import asyncio
-import dataclasses
 import functools
 import gc
 import itertools
@@ -573,10 +572,7 @@ def too_late(
         else None
     )
     late = events.Late(id, reward_event.value, reward_event.reward_id, reward_event.given, arm)
-    before = [entry.event for entry in entries if entry.kind == "late"]
-    if not any(
-        isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before
-    ):
+    if all(entry.kind != "late" or entry.event != late for entry in entries):
         transaction.record(late)
     return Refused(
         410,

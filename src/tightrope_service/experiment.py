@@ -145,7 +145,6 @@ class Experiment(events.Fold):
 
     def _on_created(self, event: events.Created, time: int) -> None:
         self.adopt(event, made_session(event.completed, policy_from_spec(event.policy)))
-        self.status = "running"
 
     def adopt(self, event: events.Created, session: Session) -> None:
         spec = event.completed
@@ -371,7 +370,7 @@ class Experiment(events.Fold):
             agreed = agreed and (
                 arm == event.arm
                 if arm is not None
-                else choice.policy_served and event.arm == choice.wanted
+                else bool(choice.policy_served) and event.arm == choice.wanted
             )
         p, se = event.propensity, event.propensity_se
         if isinstance(p, list):

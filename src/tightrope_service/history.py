@@ -2,6 +2,7 @@
 writer's path, and kept up to date by reading only what is new. Memory does not grow with the log
 but with open decisions."""
 
+import bisect
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -75,8 +76,7 @@ def at_worst(sequence: ConfidenceSequence, missing: int) -> ConfidenceSequence:
 
 
 def bar_of(microseconds: int) -> int:
-    seconds = microseconds / MICROSECONDS
-    return next((k for k, end in enumerate(DELAYS) if seconds < end), len(DELAYS))
+    return bisect.bisect_right(DELAYS, microseconds / MICROSECONDS)
 
 
 def period_of(decision: int) -> int:
@@ -249,53 +249,33 @@ class Observations:
     def drift(self) -> tuple[str, Apart] | None:
         """An arm whose mean reward has changed, and the periods. A decision that is open counts as
         whatever is worst."""
-        several = {
-            arm: observations
-            for arm, observations in self.arms.items()
-            if len(observations.by_period) > 1
-        }
-        for arm, observations in several.items():
-            periods = {
-                f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0))
-                for j, one in observations.by_period.items()
+        return self._first_apart(
+            lambda arm: {
+                f"{64 << j if j else 1}": at_worst(one, arm.open.get(j, 0))
+                for j, one in arm.by_period.items()
             }
-            contrast = apart(periods, self.error / min(len(self.arms), MOST_ARMS))
-            if contrast is not None:
-                return arm, contrast
-        return None
+        )
 
     def telling_masks(self) -> tuple[str, Apart] | None:
         """An arm whose mean reward differs by which arms were left out, and those. A decision
         without a reward counts as whatever is worst."""
-        several = {
-            arm: observations
-            for arm, observations in self.arms.items()
-            if len(observations.by_mask) > 1
-        }
-        for arm, observations in several.items():
-            masks = {
-                mask: at_worst(one, observations.open_by_mask[mask])
-                for mask, one in observations.by_mask.items()
+        return self._first_apart(
+            lambda arm: {
+                mask: at_worst(one, arm.open_by_mask[mask]) for mask, one in arm.by_mask.items()
             }
-            contrast = apart(masks, self.error / min(len(self.arms), MOST_ARMS))
-            if contrast is not None:
-                return arm, contrast
-        return None
+        )
 
     def telling_delays(self) -> tuple[str, Apart] | None:
         """An arm whose rewards differ by how long they took, and the delays."""
-        several = {
-            arm: observations
-            for arm, observations in self.arms.items()
-            if len(observations.by_delay) > 1
-        }
-        for arm, observations in several.items():
-            contrast = apart(
-                {BARS[bar]: one for bar, one in observations.by_delay.items()},
-                self.error / min(len(self.arms), MOST_ARMS),
-            )
+        return self._first_apart(lambda arm: {BARS[bar]: one for bar, one in arm.by_delay.items()})
+
+    def _first_apart(
+        self, groups: Callable[[ArmObservations], dict[str, ConfidenceSequence]]
+    ) -> tuple[str, Apart] | None:
+        for name, arm in self.arms.items():
+            contrast = apart(groups(arm), self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
-                return arm, contrast
+                return name, contrast
         return None
 
     def least_variance(self) -> dict[str, float]:
@@ -318,19 +298,12 @@ class Observations:
     def late_cancellation(self) -> bool:
         """Whether most cancellations come after most rewards, so that they may depend on what the
         reward was."""
-        cancelled, rewards = sum(self.cancel_delays), sum(self.delays)
+        counts = np.array([self.cancel_delays, self.delays])
+        cancelled, rewards = counts.sum(axis=1)
         if cancelled < 10 or rewards < 10:
             return False
-        return median_bar(self.cancel_delays) > median_bar(self.delays)
-
-
-def median_bar(counts: Sequence[int]) -> int:
-    total, half = 0, sum(counts) / 2
-    for bar, count in enumerate(counts):
-        total += count
-        if total >= half:
-            return bar
-    return len(counts) - 1
+        middles = [np.searchsorted(np.cumsum(row), row.sum() / 2) for row in counts]
+        return bool(middles[0] > middles[1])
 
 
 # The budget where requests leave arms out, of which none knows why.
@@ -656,7 +629,7 @@ class History(events.Fold):
 
     def __init__(self) -> None:
         super().__init__()
-        self.spec: ExperimentSpec | None = None
+        self.spec: ExperimentSpec
         self.reader: FeatureReader | None = None
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.segments: dict[
@@ -706,7 +679,6 @@ class History(events.Fold):
     # Events ---------------------------------------------------------------------------------------
 
     def _on_created(self, event: events.Created, time: int) -> None:
-        self.status = "running"
         self.spec = event.completed
         self.reader = self.spec.reader()
         self.segments = {
@@ -716,16 +688,15 @@ class History(events.Fold):
         promised = self.spec.promised_values or []
         self.parts = {value: Observations(OBSERVATION_ERROR / len(promised)) for value in promised}
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
-        self._add_arms(arm.id for arm in self.spec.arms or ())
+        self._add_arms([arm.id for arm in self.spec.arms or ()])
         self.modes.append(
             {"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""}
         )
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
-        self._add_arms(arm["id"] for arm in event.arms)
+        self._add_arms([arm["id"] for arm in event.arms])
 
-    def _add_arms(self, ids: Iterable[str]) -> None:
-        added = list(ids)
+    def _add_arms(self, added: list[str]) -> None:
         self.arms.update((id, ArmHistory()) for id in added)
         for observed in (self.observed, *self.parts.values()):
             observed.add_arms(added)
@@ -734,15 +705,17 @@ class History(events.Fold):
         (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
 
     def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
-        change = {
-            "mode": event.mode,
-            "share": event.share,
-            "by": event.by,
-            "why": event.why,
-            "held": event.sent_back,
-        }
         self.modes.append(
-            {"event": self.seq + 1, "time": time, "decisions": self.decisions} | change
+            {
+                "event": self.seq + 1,
+                "time": time,
+                "decisions": self.decisions,
+                "mode": event.mode,
+                "share": event.share,
+                "by": event.by,
+                "why": event.why,
+                "held": event.sent_back,
+            }
         )
 
     def _on_decided(self, event: events.Decided, time: int) -> None:
@@ -754,13 +727,22 @@ class History(events.Fold):
                 self.arms[name].play(chance)
         self.decisions += 1
         self.first = time if self.first is None else self.first
-        baseline = None if self.spec is None else self.spec.baseline
+        baseline = self.spec.baseline
         productions = event.rollout is not None and not event.rollout.policy_served
         self.baseline_decisions += productions or (
             isinstance(baseline, str) and names == (baseline,)
         )
-        self._note_budget(event.budget)
-        mean = event.asked.get("baseline_mean", self._baseline_mean(event))
+        if event.budget is not None:
+            self.budget = event.budget
+            lowest = self.lowest_budget
+            self.lowest_budget = event.budget if lowest is None else min(event.budget, lowest)
+        means = self.spec.baseline_means
+        known_mean = (
+            self.spec.baseline_mean
+            if means is None
+            else means[event.asked["segments"][self.spec.promise_by]]
+        )
+        mean = event.asked.get("baseline_mean", known_mean)
         others = names != baselines_of(event.asked, baseline)
         mask = None if "erased" in event.asked else ", ".join(left_out(event.asked, self.arms))
         self.open[event.decision] = OpenLine(
@@ -771,11 +753,7 @@ class History(events.Fold):
             segment.open += 1
             for name, chance in zip(names, chances, strict=True):
                 segment.arms.setdefault(name, ArmHistory()).play(chance)
-        context = (
-            None
-            if self.spec is None
-            else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
-        )
+        context = numbers_of(self.reader, event.asked.get("context"), self.spec.name)
         for observed in self._observers(self.open[event.decision]):
             observed.add_decision(self.decisions, names, context, mask)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(
@@ -788,20 +766,17 @@ class History(events.Fold):
         )
         self.outcomes[event.decision] = "open"
         if self.decisions % self.stride == 0:
-            self._keep_point(time)
+            self.points.append(self.point(time))
+            if len(self.points) > POINTS:
+                self.stride *= 2
+                self.points = [one for one in self.points if one.decisions % self.stride == 0]
 
     def _segments_of(self, line: OpenLine) -> Iterator[SegmentHistory]:
         return (self.segments[name][value] for name, value in line.segments.items())
 
     def _observers(self, line: OpenLine) -> list[Observations]:
-        by = None if self.spec is None else self.spec.promise_by
+        by = self.spec.promise_by
         return [self.observed] if by is None else [self.observed, self.parts[line.segments[by]]]
-
-    def _keep_point(self, time: int) -> None:
-        self.points.append(self.point(time))
-        if len(self.points) > POINTS:
-            self.stride *= 2
-            self.points = [point for point in self.points if point.decisions % self.stride == 0]
 
     def point(self, time: int) -> Point:
         plays = tuple(arm.plays for arm in self.arms.values())
@@ -902,19 +877,6 @@ class History(events.Fold):
         ):
             self.observed.add_late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
-    def _baseline_mean(self, event: events.Decided) -> float | None:
-        """The baseline's mean reward in a decision's round, by the spec."""
-        if self.spec is None or self.spec.baseline_means is None:
-            return None if self.spec is None else self.spec.baseline_mean
-        return self.spec.baseline_means[event.asked["segments"][self.spec.promise_by]]
-
-    def _note_budget(self, bound: float | None) -> None:
-        if bound is not None:
-            self.budget = bound
-            self.lowest_budget = (
-                bound if self.lowest_budget is None else min(self.lowest_budget, bound)
-            )
-
     def _on_erased(self, event: events.Erased, time: int) -> None:
         self.observed.longest = max(self.observed.longest, event.longest)
 
@@ -947,7 +909,7 @@ class History(events.Fold):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        return (0.0, 1.0) if self.spec is None else self.spec.reward_range or (0.0, 1.0)
+        return self.spec.reward_range or (0.0, 1.0)
 
     def in_units(self, least: float, most: float) -> tuple[float, float]:
         low, high = self.reward_range  # of which both are shares
@@ -959,8 +921,7 @@ class History(events.Fold):
         that intervals of arms make sense."""
         spec = self.spec
         return (
-            spec is not None
-            and spec.arms is not None
+            spec.arms is not None
             and spec.row_length is None
             and spec.oracle is None
             and not self.outside
@@ -970,7 +931,7 @@ class History(events.Fold):
     def alike(self) -> dict[str, Observations]:
         """Observations of decisions in which an arm has one mean, by what a sentence about them
         ends with."""
-        by = None if self.spec is None else self.spec.promise_by
+        by = self.spec.promise_by
         return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {
             "": self.observed
         }
@@ -1048,8 +1009,8 @@ INTERVALS = (
 )
 
 
-def note_of(spec: ExperimentSpec | None) -> str:
-    if spec is None or not (spec.alpha is not None or spec.keeps_budget):
+def note_of(spec: ExperimentSpec) -> str:
+    if spec.alpha is None and not spec.keeps_budget:
         return INTERVALS
     if spec.promise_by is None:
         return f"{INTERVALS} Its promise is about all decisions together, not about each segment."
@@ -1112,7 +1073,7 @@ def segment_report(history: History) -> JsonObject:
         for (*_, arm), pair in zip(places, intervals, strict=True)
     ]
     compared = history.telling_masks() is None
-    baseline = None if history.spec is None else history.spec.baseline
+    baseline = history.spec.baseline
     cells = {
         (name, value, id): (arm, pair)
         for (name, value, id, arm), pair in zip(places, bounds, strict=True)
@@ -1251,13 +1212,8 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
     """An arm's mean reward less the baseline's, known or learned; None where there is no other arm
     that is the baseline, or no reward."""
     spec = history.spec
-    baseline = None if spec is None else spec.baseline
-    if (
-        spec is None
-        or not isinstance(baseline, str)
-        or baseline == arm
-        or not history.arms[arm].rewards
-    ):
+    baseline = spec.baseline
+    if not isinstance(baseline, str) or baseline == arm or not history.arms[arm].rewards:
         return None
     if spec.baseline_mean is not None:
         low, high = bounds[arm]
@@ -1285,7 +1241,7 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
     decisions, with bounds on the expected difference: luck is no gain. None where there is no
     baseline or nothing is known of it."""
     spec, n = history.spec, history.rewards
-    if spec is None or not n or not isinstance(spec.baseline, str):
+    if not n or not isinstance(spec.baseline, str):
         return None
     least, most = history.mean_interval()
     if spec.baseline_mean is not None:

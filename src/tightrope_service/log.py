@@ -31,7 +31,7 @@ from tightrope.core.types import JsonObject
 from . import events as domain_events
 from .database import Database
 from .errors import timestamp
-from .events import TYPES, Decided, Event, decision_of
+from .events import TYPES, Decided, Event
 from .experiment import Experiment, Prepared
 
 # The tables. `migrations/` makes them; a test compares both.
@@ -216,7 +216,7 @@ class LogEntry(NamedTuple):
         fields or kinds."""
         try:
             return TYPES[self.kind].read(from_json(self.text), self.decision)
-        except (KeyError, TypeError):
+        except (KeyError, ValueError):
             raise ValueError(
                 f"event {self.seq} ({self.kind}) has not the fields that this version of "
                 "tightrope reads."
@@ -224,7 +224,7 @@ class LogEntry(NamedTuple):
 
 
 def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) -> LogEntry:
-    text, decision = to_json(event.body), decision_of(event)
+    text, decision = to_json(event.body), getattr(event, "decision", None)
     subject = event.subject if isinstance(event, Decided) else None
     body_digest = hashlib.sha256(text).digest()
     digest = chained(experiment, before, seq, event.kind, time, decision, body_digest)

@@ -327,7 +327,9 @@ class Rollout:
             choice.policy_chance is not None and choice.baseline_chance is not None and chance > 0.0
         ):  # a chance found by draws may be 0
             weights = Weights(
-                choice.policy_chance / chance, choice.baseline_chance / chance, choice.reachable
+                choice.policy_chance / chance,
+                choice.baseline_chance / chance,
+                bool(choice.reachable),
             )
             self.evidence.open(event.decision, weights)
 

@@ -354,10 +354,10 @@ def test_the_log_and_the_state_are_the_golden_ones(drive, tmp_path):
 
 
 def test_every_kind_of_event_is_in_a_golden_log():
-    from tightrope_service.events import KINDS
+    from tightrope_service.events import TYPES
 
     found = set().union(*(each["events"] for each in json.loads(FILE.read_text()).values()))
-    assert found == set(KINDS)
+    assert found == set(TYPES)
 
 
 if __name__ == "__main__":

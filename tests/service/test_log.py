@@ -1,11 +1,11 @@
 """The log: every change of it is found, a replay computes the same bits, erasing keeps the
 chain."""
 
-import dataclasses
 import json
 import pathlib
 import re
 
+import msgspec
 import numpy as np
 import pytest
 import sqlalchemy as sa
@@ -148,7 +148,7 @@ def test_arms_come_from_the_log_where_another_machine_drew_otherwise(written):
             event = entry.event
             if entry.kind == "decided" and entry.decision == "d2":
                 arm = (event.arm + 1) % 3
-                event = dataclasses.replace(event, arm=arm, name=["low", "mid", "high"][arm])
+                event = msgspec.structs.replace(event, arm=arm, name=["low", "mid", "high"][arm])
                 changed = entry.seq
             new = sealed("price", digest, entry.seq, entry.time, event)
             digest = new.digest
