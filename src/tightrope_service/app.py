@@ -217,9 +217,7 @@ def serve(settings: Settings) -> None:
             date_header=False,
             backlog=4096,
         )
-        server = uvicorn.Server(config)
-        service.ending = lambda: server.should_exit
-        server.run()
+        uvicorn.Server(config).run()
     finally:
         service.close()
         logger().info("stopped")

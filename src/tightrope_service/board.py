@@ -7,17 +7,15 @@ import hashlib
 import hmac
 import importlib.resources
 import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote
 
 import jinja2
 import sqlalchemy as sa
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
-from starlette.types import Receive, Scope, Send
 
 from tightrope.core.types import JsonObject
 
@@ -201,9 +199,6 @@ def read_as(model: type[M], value: JsonObject) -> M:
 
 router = APIRouter(prefix=PATH, include_in_schema=False)
 
-BEAT = 1.0  # seconds between two looks at an experiment that is watched
-QUIET = 15.0  # seconds after which a stream says that it lives
-STREAMS = 100  # at once
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src "
     "'self'; "
@@ -225,11 +220,9 @@ SECTIONS = (
     "segments",
     "decisions",
     "rollout",
-)  # parts of the page that the stream keeps up to date
+)  # parts of the page that are kept up to date
 
 T = TypeVar("T")
-
-_streams: set[int] = set()
 
 
 @functools.cache
@@ -268,11 +261,6 @@ async def form(request: Request) -> dict[str, str]:
     return {name: values[0] for name, values in fields.items()}
 
 
-def to_login(request: Request) -> Response:
-    """Sign in first, then come back."""
-    return RedirectResponse(f"{PATH}/login?next={quote(request.url.path, safe='')}", 303, HEADERS)
-
-
 def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
     """A page for those who have signed in; others sign in first. A refusal is shown on a page.
     request.state.key: the reader's."""
@@ -284,7 +272,8 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
             request.state.key = await signed_in(service, request)
         except Refused as error:
             if error.status != 403:
-                return to_login(request)
+                goal = quote(request.url.path, safe="")
+                return RedirectResponse(f"{PATH}/login?next={goal}", 303, HEADERS)
             return page("message.html", error.status, message=error.message, token=token(request))
         try:
             return await show(request=request, **arguments)
@@ -483,79 +472,31 @@ async def with_history(
     return await service.in_thread("reading", work)
 
 
-@router.get("/experiments/{name}/stream")
-async def stream(request: Request, name: str) -> Response:
-    """Server-sent events: the parts of the page that have changed."""
+@router.get("/experiments/{name}/parts")
+async def parts(request: Request, name: str) -> Response:
+    """The parts of the page that change, for a page that shows the event `seq`; 204 where nothing
+    is new."""
     service = service_of(request)
     key = await signed_in(service, request)
-    if len(_streams) >= STREAMS:
-        raise Refused(
-            503,
-            f"{STREAMS} pages are being kept up to date already; load this one again from time to "
-            "time.",
-            retry_after=60,
-        )
-    mark = id(request)
-    _streams.add(mark)  # before anything is awaited, so that the limit holds
-    try:
-        first = await look(service, name, key)
-    except BaseException:
-        _streams.discard(mark)
-        raise
+    owned = service.writer.owned.get(name)
+    if owned is not None and str(owned.experiment.seq) == request.query_params.get("seq"):
+        return Response(status_code=204, headers=HEADERS)
+    variables = await look(service, name, key)
 
-    async def changes() -> AsyncIterator[str]:
-        seq, spoke, parts = first["seq"], time.monotonic(), rendered(first)
-        yield "retry: 2000\n\n"
-        while not service.ending() and not await request.is_disconnected():
-            owned = service.writer.owned.get(name)
-            if owned is None or owned.experiment.seq != seq:
-                try:
-                    page_now = await look(service, name, await signed_in(service, request))
-                except Refused:
-                    return
-                seq = page_now["seq"]
-                fresh = await asyncio.to_thread(rendered, page_now)
-                new = {part: html for part, html in fresh.items() if html != parts.get(part)}
-                parts = fresh
-                if new:
-                    spoke = time.monotonic()
-                    yield f"data: {json.dumps(new)}\n\n"
-            elif time.monotonic() - spoke > QUIET:
-                spoke = time.monotonic()
-                yield ": still here\n\n"
-            await asyncio.sleep(BEAT)
+    def rendered() -> JsonObject:
+        return {
+            part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables)
+            for part in SECTIONS
+        }
 
-    return CountedStream(changes(), mark)
-
-
-class CountedStream(StreamingResponse):
-    """A stream that counts until its connection ends, in whatever way."""
-
-    def __init__(self, changes: AsyncIterator[str], mark: int) -> None:
-        super().__init__(
-            changes, media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"}
-        )
-        self.mark = mark
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            _streams.discard(self.mark)
-
-
-def rendered(variables: JsonObject) -> dict[str, str]:
-    return {
-        part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables)
-        for part in SECTIONS
-    }
+    answer = {"seq": variables["seq"], "parts": await asyncio.to_thread(rendered)}
+    return JSONResponse(answer, headers=HEADERS)
 
 
 @router.get("/experiments/{name}/certificate")
 @behind_login
 async def certificate_page(request: Request, name: str) -> Response:
-    service = service_of(request)
-    certificate = await issue(service, name)
+    certificate = await issue(service_of(request), name)
     return page(
         "certificate.html",
         certificate=certificate,
@@ -584,54 +525,72 @@ async def confirm(request: Request, name: str) -> Response:
     )
 
 
+class Change(NamedTuple):
+    """Something that the board can do with an experiment. asked: the new mode, or status of an arm.
+    check: whether it would change anything; Refused where it may not be. make: does it."""
+
+    asked: ModeChange | ArmChange | None
+    check: Callable[[Transaction], bool]
+    make: Callable[[Transaction], JsonObject]
+
+
+def change_of(action: str, texts: dict[str, str]) -> Change:
+    """A change from the fields of a form. Raises Refused where they say none."""
+    if action == "mode":
+        mode = mode_change(texts)
+        return Change(
+            mode,
+            lambda at: commands.check_mode_change(at, mode),
+            lambda at: commands.change_mode(at, mode, texts.get("seen")),
+        )
+    if action == "arm":
+        arm, status = texts.get("arm", ""), arm_change(texts)
+        return Change(
+            status,
+            lambda at: commands.check_arm_change(at, arm, status),
+            lambda at: commands.change_arm(at, arm, status),
+        )
+    if action in commands.STATUS_CHANGES:
+        return Change(
+            None,
+            lambda at: commands.check_status_change(at, action),
+            lambda at: commands.change_status(at, action),
+        )
+    raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+
+
 async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonObject:
     """The question that a change is: what it will do, and the form that does it. Raises Refused
     where it may not be."""
-    action = query.get("action", "")
-    if action == "mode":
-        change, changes_it, standing = await service.ask(
-            name, functools.partial(mode_as_of_now, change=mode_change(query))
-        )
-        fields = {"mode": change.mode, "why": change.why, "seen": standing["rollout"]["mode"]}
-        if change.share is not None:
-            fields["share"] = f"{100 * change.share:.10g}"
-        question, button, sentences = (
-            f"Go to mode {change.mode}?",
-            f"Go to {change.mode}",
-            board_view.of_mode(change, standing),
-        )
-    elif action == "arm":
-        arm, arm_to = query.get("arm", ""), arm_change(query)
-        ask_arm = lambda at: (  # noqa: E731
-            commands.check_arm_change(at, arm, arm_to),
-            commands.describe_standing(at),
-        )
-        changes_it, standing = await service.ask(name, ask_arm)
-        verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[arm_to.status]
-        fields, question, button = (
-            {"arm": arm, "status": arm_to.status},
-            f"{verb} the arm {arm}?",
-            f"{verb} the arm",
-        )
+    action, fields = query.get("action", ""), {}
+    change = change_of(action, query)
+    changes_it, standing = await service.ask(
+        name, lambda at: (change.check(at), commands.describe_standing(at))
+    )
+    if isinstance(change.asked, ModeChange):
+        mode = change.asked
+        if mode.mode == "capped" and mode.share is None:
+            mode = mode.model_copy(update={"share": standing["share"]})
+        fields = {"mode": mode.mode, "why": mode.why, "seen": standing["rollout"]["mode"]}
+        if mode.share is not None:
+            fields["share"] = f"{100 * mode.share:.10g}"
+        question, button = f"Go to mode {mode.mode}?", f"Go to {mode.mode}"
+        sentences = board_view.of_mode(mode, standing)
+    elif isinstance(change.asked, ArmChange):
+        arm, status = query.get("arm", ""), change.asked
+        fields = {"arm": arm, "status": status.status}
+        verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[status.status]
+        question, button = f"{verb} the arm {arm}?", f"{verb} the arm"
         sentences = await with_history(
             service,
             name,
             standing,
-            lambda history: board_view.of_arm(arm, arm_to, standing, history),
-        )
-    elif action in commands.STATUS_CHANGES:
-        ask_status = lambda at: (  # noqa: E731
-            commands.check_status_change(at, action),
-            commands.describe_standing(at),
-        )
-        changes_it, standing = await service.ask(name, ask_status)
-        fields, question = {}, f"{action.capitalize()} the experiment {name}?"
-        button, sentences = (
-            f"{action.capitalize()} the experiment",
-            board_view.of_status(action, standing),
+            lambda history: board_view.of_arm(arm, status, standing, history),
         )
     else:
-        raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+        verb = action.capitalize()
+        question, button = f"{verb} the experiment {name}?", f"{verb} the experiment"
+        sentences = board_view.of_status(action, standing)
     return {
         "action": action,
         "fields": fields,
@@ -642,20 +601,6 @@ async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonOb
     }
 
 
-def mode_as_of_now(
-    transaction: Transaction, change: ModeChange
-) -> tuple[ModeChange, bool, JsonObject]:
-    """A change of the mode with the share that it would have, whether it changes anything, and how
-    things stand."""
-    if change.mode == "capped" and change.share is None:
-        change = change.model_copy(update={"share": transaction.experiment.rollout.share})
-    return (
-        change,
-        commands.check_mode_change(transaction, change),
-        commands.describe_standing(transaction),
-    )
-
-
 @router.post("/experiments/{name}/{action}")
 async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from
@@ -664,26 +609,9 @@ async def act(request: Request, name: str, action: str) -> Response:
     try:
         who = (await signed_in(service, request, "admin")).author
         check_token(request, fields.get("token", ""))
-        if action == "mode":
-            change = mode_change(fields)
-            await service.ask(
-                name,
-                lambda transaction: commands.change_mode(transaction, change, fields.get("seen")),
-                author=who,
-            )
-        elif action == "arm":
-            arm, arm_to = fields.get("arm", ""), arm_change(fields)
-            await service.ask(
-                name, lambda transaction: commands.change_arm(transaction, arm, arm_to), author=who
-            )
-        elif action == "arms":
+        if action == "arms":
             return await new_arms(request, name, fields)
-        elif action in commands.STATUS_CHANGES:
-            await service.ask(
-                name, lambda transaction: commands.change_status(transaction, action), author=who
-            )
-        else:
-            raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+        await service.ask(name, change_of(action, fields).make, author=who)
     except Refused as error:
         return page("message.html", error.status, message=error.message, token=token(request))
     return to_experiment(name)

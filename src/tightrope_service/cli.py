@@ -4,7 +4,7 @@
 import contextlib
 import math
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -90,7 +90,8 @@ def serve(
     )
 
 
-def open_database(db: str, must_exist: bool = True) -> "Database":
+@contextlib.contextmanager
+def opened(db: str, must_exist: bool = True) -> "Iterator[Database]":
     """The database of a command."""
     require()
     from .database import Database
@@ -102,25 +103,34 @@ def open_database(db: str, must_exist: bool = True) -> "Database":
             "serve` writes."
         )
     database.migrate()
-    return database
+    try:
+        yield database
+    finally:
+        database.close()
 
 
 @contextlib.contextmanager
 def reading(db: str) -> "Iterator[Connection]":
     """A connection that only reads."""
-    require()
-    from sqlalchemy.exc import DatabaseError
+    with opened(db) as database:
+        from sqlalchemy.exc import DatabaseError
 
-    from .database import damaged
+        from .database import damaged
 
-    database = open_database(db)
-    try:
-        with database.read() as connection:
-            yield connection
-    except DatabaseError as error:
-        raise damaged(error) from None
-    finally:
-        database.close()
+        try:
+            with database.read() as connection:
+                yield connection
+        except DatabaseError as error:
+            raise damaged(error) from None
+
+
+def tell(others: Sequence[str], errors: Sequence[str]) -> bool:
+    """Print sentences, and what is wrong; returns whether anything is."""
+    for sentence in others:
+        typer.echo(f"  {sentence}")
+    for sentence in errors:
+        typer.echo(f"  WRONG: {sentence}")
+    return bool(errors)
 
 
 @log.command("verify")
@@ -137,11 +147,7 @@ def verify_log(db: Db = "tightrope.db", experiment: Which = None) -> None:
             erased = f", {verification.blanked} erased" if verification.blanked else ""
             typer.echo(f"{name}: {verification.events} events{erased}, head {verification.digest}")
             damaged, others = check_snapshots(connection, row, name)
-            for sentence in others:
-                typer.echo(f"  {sentence}")
-            for sentence in (*verification.errors, *damaged):
-                failed = True
-                typer.echo(f"  WRONG: {sentence}")
+            failed |= tell(others, [*verification.errors, *damaged])
     if failed:
         raise typer.Exit(1)
 
@@ -179,11 +185,7 @@ def replay_log(
                     f"  {replayed.disagreements} arms come from the log: this machine would have "
                     "drawn others."
                 )
-            for sentence in replayed.others:
-                typer.echo(f"  {sentence}")
-            for sentence in replayed.errors:
-                failed = True
-                typer.echo(f"  WRONG: {sentence}")
+            failed |= tell(replayed.others, replayed.errors)
             if save is not None:
                 typer.echo(f"  session: {state.session.save(save)}")
     if failed:
@@ -194,11 +196,10 @@ def replay_log(
 def rewrite_log(db: Db = "tightrope.db") -> None:
     """Write SQLite's file anew, so that its unused bytes have nothing of what was erased; whoever
     decides meanwhile waits."""
-    database = open_database(db)
-    from .transfer import rewrite_owed
+    with opened(db) as database:
+        from .transfer import rewrite_owed
 
-    outcome = rewrite_owed(database, math.inf)
-    database.close()
+        outcome = rewrite_owed(database, math.inf)
     if outcome is None or outcome[1]:
         raise ValueError(
             "db could not be written anew; somebody reads it, or the disk is full; try again."
@@ -256,34 +257,23 @@ def import_log(
 
     The state behind an erasure cannot be computed again: it comes from the snapshot in the file.
     """
-    database = open_database(db, must_exist=False)
-    if not source.exists():
-        raise ValueError(
-            f"source = {str(source)!r} does not exist; give a file that `tightrope log export` "
-            "wrote."
-        )
-    from .log import COMMAND_LINE, note
-    from .settings import wall_clock
-    from .transfer import read_log
+    with opened(db, must_exist=False) as database:
+        from .log import COMMAND_LINE, note
+        from .settings import wall_clock
+        from .transfer import read_log
 
-    try:
-        with database.write() as connection:
-            imported = read_log(connection, source)
-            note(
-                connection,
-                wall_clock(),
-                COMMAND_LINE,
-                imported.experiment,
-                "import",
-                {"events": imported.events},
+        if not source.exists():
+            raise ValueError(
+                f"source = {str(source)!r} does not exist; give a file that `tightrope log "
+                "export` wrote."
             )
-    finally:
-        database.close()
-    seq = imported.snapshot
+        with database.write() as connection:
+            name, count, seq = read_log(connection, source)
+            note(connection, wall_clock(), COMMAND_LINE, name, "import", {"events": count})
     erased = (
         "" if seq is None else f"; rounds were erased, so the snapshot of event {seq} came with it"
     )
-    typer.echo(f"{imported.experiment}: {imported.events} events{erased}")
+    typer.echo(f"{name}: {count} events{erased}")
 
 
 @keys.command("create")
@@ -308,16 +298,12 @@ def create_key(
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
     said = context.get_parameter_source("db")
-    database = open_database(
-        db, must_exist=said is not None and said.name == "DEFAULT"
-    )  # a second database would be of no use to anybody
-    from .keys import create
+    # a second database would be of no use to anybody
+    must_exist = said is not None and said.name == "DEFAULT"
+    with opened(db, must_exist) as database, database.write() as connection:
+        from .keys import create
 
-    try:
-        with database.write() as connection:
-            key = create(connection, role, note, per_second, experiments or None)
-    finally:
-        database.close()
+        key = create(connection, role, note, per_second, experiments or None)
     typer.echo(key)
 
 
@@ -343,14 +329,10 @@ def revoke_key(
     db: Db = "tightrope.db",
 ) -> None:
     """End a key; running services notice within two seconds."""
-    database = open_database(db)
-    from .keys import revoke
+    with opened(db) as database, database.write() as connection:
+        from .keys import revoke
 
-    try:
-        with database.write() as connection:
-            revoke(connection, id)
-    finally:
-        database.close()
+        revoke(connection, id)
     typer.echo(f"key {id} ends within two seconds")
 
 
@@ -399,18 +381,14 @@ def check_certificate(
             f"the key with the fingerprint {fingerprint(public)}",
         )
         return
-    database = open_database(db)
-    try:
-        with database.write() as connection:
-            errors = check(certificate, public_of(secret(connection, CERTIFYING)))
-            if (
-                not errors
-                and digest_at(connection, certificate["experiment"], certificate["log"]["events"])
-                != certificate["log"]["digest"]
-            ):
-                errors.append(f"The log's event {certificate['log']['events']} is another one now.")
-    finally:
-        database.close()
+    with opened(db) as database, database.write() as connection:
+        errors = check(certificate, public_of(secret(connection, CERTIFYING)))
+        if (
+            not errors
+            and digest_at(connection, certificate["experiment"], certificate["log"]["events"])
+            != certificate["log"]["digest"]
+        ):
+            errors.append(f"The log's event {certificate['log']['events']} is another one now.")
     tell_of_certificate(certificate, errors, "this service")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
+import sqlalchemy as sa
 
 from tightrope.core.registry import policy_to_spec
 from tightrope.core.types import JsonObject
@@ -21,11 +22,11 @@ from .certificate import certificate
 from .errors import MICROSECONDS, Refused, invalid, timestamp
 from .events import OpenDecision
 from .experiment import Experiment
-from .experiment import decide as prepare
-from .log import Author, ExperimentJournal, LogEntry
+from .experiment import decide as draw
+from .log import Author, ExperimentJournal, LogEntry, snapshots
 from .recovery import Snapshot, write_snapshot
 from .requests import MOST_ITEMS, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
-from .service import Service, check_growth, common_specs, grows_large, warm_up
+from .service import FEW_ARMS, Service, check_growth, common_specs, warm_up
 from .spec import ArmSpec, ExperimentSpec
 from .writer import UNFINISHED, Transaction, Unfinished
 
@@ -231,11 +232,11 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
     if sticky_answer is not None:
         return sticky_answer
     watched = transaction.experiment.watched
-    prepared = prepare(transaction.experiment, id, request, transaction.now)
-    entry = transaction.record(prepared)
-    if watched or prepared.event.budget is not None:
+    decided = draw(transaction.experiment, id, request, transaction.now)
+    entry = transaction.record(decided)
+    if watched or decided.budget is not None:
         follow_rules(transaction)
-    return decision_answer(prepared.event, entry.seq)
+    return decision_answer(decided, entry.seq)
 
 
 def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject | None:
@@ -637,9 +638,8 @@ class Erasure:
             at.flush()
             behind = at.experiment.seq
             yield UNFINISHED  # until what was closed is on disk
-            forget = functools.partial(Experiment.forget_erased, event=event)
             copied = at.writer.copies.submit(
-                at.writer.copied, at.experiment.name, at.owned.row, behind, forget
+                at.writer.copied, at.experiment.name, at.owned.row, behind, event
             )
             yield Unfinished(copied)
             try:
@@ -696,7 +696,8 @@ class Erasure:
         """Let replays begin behind what is blanked. first: the first event that goes."""
         at = self.transaction
         at.flush()
-        transfer.drop_snapshots(at.connection, at.owned.row, first)
+        gone = (snapshots.c.experiment == at.owned.row, snapshots.c.seq >= first)
+        at.connection.execute(sa.delete(snapshots).where(*gone))
         write_snapshot(at.connection, at.owned.row, snapshot)
         at.owned.saved = snapshot.seq
 
@@ -789,13 +790,14 @@ def describe_rollout(transaction: Transaction) -> JsonObject:
 def describe_standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.experiment
-    behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
     facts = {
         "holdings": experiment.holdings(),
         "rollout": experiment.rollout.report(),
-        "clock_behind": behind,
+        "share": experiment.rollout.share,
+        "clock_behind": max(experiment.time - transaction.now, 0) / MICROSECONDS,
+        "identified": identification(experiment.session),
     }
-    return describe(transaction) | facts | {"identified": identification(experiment.session)}
+    return describe(transaction) | facts
 
 
 def identification(session: Session) -> JsonObject | None:
@@ -807,22 +809,24 @@ def identification(session: Session) -> JsonObject | None:
         recommended, explained = session.recommend(), session.explain()
     except ValueError:  # its estimates broke down, or it does not play on without some arm
         return None
-    named = {
+    bounds = {
         side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True))
         for side in ("lower", "upper")
     }
-    numbers = {
-        name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")
-    }
-    finite: JsonObject = {
-        name: value if math.isfinite(value) else None for name, value in numbers.items()
-    }
-    ends = [float(end) for end in recommended.get("samples_range", (math.nan, math.nan))]
-    finite |= {"samples_range": [end if math.isfinite(end) else None for end in ends]}
-    return finite | {
+    gap, left, *ends = (
+        float(value) if math.isfinite(value) else None
+        for value in (
+            recommended.get("gap_bound", math.nan),
+            recommended.get("samples_remaining", math.nan),
+            *recommended.get("samples_range", (math.nan, math.nan)),
+        )
+    )
+    return bounds | {
         "arm": session.names[recommended["arm"]],
         "status": recommended["status"],
-        **named,
+        "gap_bound": gap,
+        "samples_remaining": left,
+        "samples_range": ends,
     }
 
 
@@ -910,7 +914,9 @@ async def add_arms_in_time(
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
     more += [arm for arm in request.arms if arm.id not in ids]
     try:
-        if grows_large(spec, more):  # a few arms need not wait for what is being compiled
+        if (
+            len(spec.arms or ()) + len(more) >= FEW_ARMS
+        ):  # a few arms need not wait for what is being compiled
             await service.in_thread("warm-up", check_growth, spec, more)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more)]) from None

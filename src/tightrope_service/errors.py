@@ -38,18 +38,17 @@ class Refused(Exception):
     """A request that gets no answer, and why. retry_after: seconds after which the same request may
     succeed. address: where it would succeed now, if that is known."""
 
-    address: str | None = None
-
     def __init__(
-        self, status: int, message: str, field: str | None = None, retry_after: float | None = None
+        self,
+        status: int,
+        message: str,
+        field: str | None = None,
+        retry_after: float | None = None,
+        address: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.field, self.retry_after = (
-            status,
-            message,
-            field,
-            retry_after,
-        )
+        self.status, self.message, self.field = status, message, field
+        self.retry_after, self.address = retry_after, address
 
     def body(self) -> JsonObject:
         return {

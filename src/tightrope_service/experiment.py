@@ -156,11 +156,7 @@ class Experiment(events.Fold):
         )
         self.reader = spec.reader()
         self.rollout = Rollout(spec)
-        report = (
-            holdings(session.policy, copied(session.state))
-            if spec.baseline_is_comparable and self.promises
-            else None
-        )
+        report = self.holdings() if spec.baseline_is_comparable else None
         if report is not None:
             self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
 
@@ -191,11 +187,9 @@ class Experiment(events.Fold):
         report = (
             holdings(self.session.policy, copied(self.session.state)) if self.promises else None
         )
-        return (
-            report
-            if report is None or self.masked_budget is None
-            else self.masked_budget.corrected(report, drawn)
-        )
+        if report is None or self.masked_budget is None:
+            return report
+        return self.masked_budget.corrected(report, drawn)
 
     @property
     def promises(self) -> bool:
@@ -335,17 +329,12 @@ class Experiment(events.Fold):
 
     # What each event does -------------------------------------------------------------------------
 
-    def apply(
-        self, event: events.Event, seq: int, time: int, decision: Decision | None = None
-    ) -> None:
+    def apply(self, event: events.Event, seq: int, time: int) -> None:
         """Take in the next event of the log. Raises ValueError, with nothing changed, for what the
-        session refuses.
-
-        decision: the session's own, behind a `Decided` that `decide` has just made, so that it is
-        in the session already; None: the session follows the event, as in a replay.
-        """
+        session refuses. A decision that `decide` has just drawn is in the session already; in a
+        replay the session follows the event."""
         if isinstance(event, events.Decided):
-            if decision is None:
+            if self.session.known(event.decision) is None:
                 self._follow(event, seq)
             self._on_decided(event, seq, time)
             self.seq, self.time = seq, time
@@ -473,20 +462,12 @@ class Experiment(events.Fold):
         self.rollout.change(event)
 
     def _on_erased(self, event: events.Erased, time: int) -> None:
-        self.forget_erased(event)
-
-    def forget_erased(self, event: events.Erased) -> None:
         """Nothing of a round that was erased stays in the state, and no subject has its decision
-        any more."""
+        any more. A policy works on a copy of the round's features, which the next round overwrites;
+        now there is nothing in it."""
         for seq, _ in event.events:
             self.assignments.forget_event(seq)
-        if event.rounds:
-            self._forget_last_round()
-
-    def _forget_last_round(self) -> None:
-        """A policy works on a copy of the round's features, which the next round overwrites; now
-        there is nothing in it."""
-        if self.spec.row_length is not None:
+        if event.rounds and self.spec.row_length is not None:
             for path, array in flatten(self.session.state).items():
                 if path.rpartition(".")[2] in WORKED_ON:
                     array[...] = 0.0
@@ -506,17 +487,10 @@ def created(spec: ExperimentSpec) -> events.Created:
 ALIKE = "the same row"  # in what the library says of arms that a round does not tell apart
 
 
-class Prepared(NamedTuple):
-    """A decision that the session has drawn and holds open, and the event that says so, which
-    `apply` takes with it."""
-
-    event: Decided
-    drawn: Decision
-
-
-def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
-    """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises
-    Refused with nothing changed."""
+def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Decided:
+    """Draw an arm for a decision that is not known yet, which the session then holds open; the
+    event that says so is to be applied next. now: microseconds since 1970. Raises Refused with
+    nothing changed."""
     experiment.check_running()
     question, session = experiment.question(request), experiment.session
     if "baseline" in question or "baseline_mean" in question:
@@ -542,31 +516,24 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
                 422, about_one_row(str(error), one_row, experiment.name), "context"
             ) from None
         raise invalid(error, round.names or list(experiment.numbers)) from None
-    deadline, version = experiment.deadline(now), session.rounds
-    more = (
-        now if now < experiment.time else None,
-        lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)]),
-    )
     arm, name, p, se = decision.arm, decision.name, decision.propensity, decision.propensity_se
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
-    return Prepared(
-        Decided(
-            id,
-            arm,
-            name,
-            p,
-            se,
-            why,
-            version,
-            deadline,
-            choice,
-            budget,
-            question,
-            *more,
-            decision.draws,
-        ),
-        decision,
+    return Decided(
+        id,
+        arm,
+        name,
+        p,
+        se,
+        why,
+        session.rounds,
+        experiment.deadline(now),
+        choice,
+        budget,
+        question,
+        now if now < experiment.time else None,
+        lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)]),
+        decision.draws,
     )
 
 

@@ -316,47 +316,38 @@ class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, which keeps headers of any size."""
 
     _refused = False
-    _moved = False  # whether a request, its body or one of its headers came to an end in this slice
-    _head = 0  # bytes of the address and the headers that are whole
-    _piece = 0  # bytes of the one that is not
+    _head = 0  # bytes since the last request, body or part of a body began
 
     def data_received(self, data: bytes) -> None:
         for first in range(0, len(data), SLICE):
             if self._refused or self.parser is None or self.transport.is_closing():
                 return
             piece = data[first : first + SLICE]
-            self._moved = False
+            self._head += len(piece)
             super().data_received(piece)
-            self._piece = 0 if self._moved else self._piece + len(piece)
-            if self._head + self._piece > MOST_HEAD:
+            if self._head > MOST_HEAD:
                 self._refuse_head()
-
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self._measure(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
-        self._measure(len(name) + len(value) + 4)
+        if len(self.headers) > MOST_HEADERS:
+            self._refuse_head()
+            raise ValueError("The head is too large.")  # so that the parser ends
+
+    def on_headers_complete(self) -> None:
+        self._head = 0
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._head = 0
         super().on_body(body)
-        self._moved = True
 
     def on_chunk_complete(self) -> None:
-        self._moved = True
+        self._head = 0
 
     def send_400_response(self, msg: str) -> None:
         if not self._refused:
             super().send_400_response(msg)
-
-    def _measure(self, size: int) -> None:
-        """One more part of the head, or of what may follow a body like one."""
-        self._moved = True
-        self._head += size
-        if self._head > MOST_HEAD or len(self.headers) > MOST_HEADERS:
-            self._refuse_head()
-            raise ValueError("The head is too large.")  # so that the parser ends
 
     def _refuse_head(self) -> None:
         if self._refused:
@@ -377,7 +368,3 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER, self.transport.close)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head, self._moved = 0, True

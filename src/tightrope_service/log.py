@@ -1,5 +1,6 @@
 """The log of events: tables, sealed entries, reading and appending, audit, secrets."""
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -32,7 +33,7 @@ from . import events as domain_events
 from .database import Database
 from .errors import timestamp
 from .events import TYPES, Decided, Event
-from .experiment import Experiment, Prepared
+from .experiment import Experiment
 
 # The tables. `migrations/` makes them; a test compares both.
 
@@ -374,14 +375,8 @@ def rows_and_names(connection: Connection, name: str | None = None) -> list[tupl
 
 def digest_at(connection: Connection, name: str, seq: int) -> str | None:
     """The digest of an entry, in hexadecimal; None where the log has no such entry."""
-    row = row_of(connection, name)
-    digest = (
-        None
-        if row is None
-        else connection.execute(
-            sa.select(C.digest).where(C.experiment == row, C.seq == seq)
-        ).scalar_one_or_none()
-    )
+    query = sa.select(C.digest).join(experiments).where(experiments.c.name == name, C.seq == seq)
+    digest = connection.execute(query).scalar_one_or_none()
     return None if digest is None else bytes(digest).hex()
 
 
@@ -396,16 +391,14 @@ class ExperimentJournal:
         self.experiment = Experiment(name)
         self.digest = START
 
-    def record(self, event: Event | Prepared, now: int) -> LogEntry:
-        """Make an event happen, or a decision that `decide` has prepared. now: microseconds since
-        1970; the clock may jump back, the log's time does not. Raises ValueError, with nothing
-        changed, for what the session refuses."""
+    def record(self, event: Event, now: int) -> LogEntry:
+        """Make an event happen. now: microseconds since 1970; the clock may jump back, the log's
+        time does not. Raises ValueError, with nothing changed, for what the session refuses."""
         experiment = self.experiment
-        happened, decision = event if isinstance(event, Prepared) else (event, None)
         entry = sealed(
-            experiment.name, self.digest, experiment.seq + 1, max(now, experiment.time), happened
+            experiment.name, self.digest, experiment.seq + 1, max(now, experiment.time), event
         )
-        experiment.apply(happened, entry.seq, entry.time, decision)
+        experiment.apply(event, entry.seq, entry.time)
         self.digest = entry.digest
         return entry
 
@@ -573,12 +566,9 @@ def secret(connection: Connection, name: str) -> bytes:
     query = sa.select(secrets_table.c.value).where(secrets_table.c.name == name)
     value = connection.execute(query).scalar_one_or_none()
     if value is None:
-        try:
-            with connection.begin_nested():
-                connection.execute(
-                    sa.insert(secrets_table).values(name=name, value=secrets.token_bytes(32))
-                )
-        except sa.exc.IntegrityError:  # another process was first
-            pass
+        made = sa.insert(secrets_table).values(name=name, value=secrets.token_bytes(32))
+        # refused where another process was first
+        with contextlib.suppress(sa.exc.IntegrityError), connection.begin_nested():
+            connection.execute(made)
         value = connection.execute(query).scalar_one()
     return bytes(value)

@@ -52,13 +52,6 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
     )
 
 
-def pack(journal: ExperimentJournal) -> tuple[bytes, str]:
-    """A live experiment as the bytes of its session and the rest in JSON."""
-    return journal.experiment.session.to_bytes(), to_json(
-        rest_of(journal) | {"written": written()}
-    ).decode()
-
-
 def written() -> str:
     return f"tightrope {version()} (form {FORM})"
 
@@ -231,7 +224,8 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, journal: ExperimentJournal) -> Self:
-        session, rest = pack(journal)
+        rest = to_json(rest_of(journal) | {"written": written()}).decode()
+        session = journal.experiment.session.to_bytes()
         return cls(journal.experiment.seq, fingerprint(journal), rest, session)
 
     def check(self, name: str) -> None:

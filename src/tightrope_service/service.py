@@ -26,7 +26,7 @@ from tightrope.logs import Log
 from . import log
 from .database import Database
 from .errors import Refused, invalid, unknown_experiment
-from .events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, Reward, Rewarded
+from .events import ArmsAdded, Cancelled, Decided, Expired, ModeChanged, Rewarded
 from .experiment import created, decide
 from .history import History
 from .keys import KeyRing
@@ -228,10 +228,10 @@ def warm_up(spec: ExperimentSpec) -> None:
             return
         created(spec)  # raises where it is none
         spec = spec.in_numbers()
+        # whether all arms may be shown one row: a regression for all arms, or one for each
+        fits = spec.dimension is not None and spec.oracle is None and len(spec.arms or ()) > 1
         for mode in modes(spec):
-            for one_row in (
-                (False, True) if one_row_fits(spec) else (False,)
-            ):  # a regression for all arms, or one for each
+            for one_row in (False, True) if fits else (False,):
                 journal = ExperimentJournal(spec.name)
                 journal.record(created(spec), 0)
                 if mode != journal.experiment.rollout.mode:
@@ -250,20 +250,6 @@ def warm_up(spec: ExperimentSpec) -> None:
 
 def common_specs() -> list[ExperimentSpec]:
     return [ExperimentSpec.model_validate({"name": "any"} | _ARMS | one) for one in COMMON]
-
-
-def one_row_fits(spec: ExperimentSpec) -> bool:
-    """Whether a decision may show all arms one row of features."""
-    return (
-        spec.dimension is not None
-        and spec.arms is not None
-        and spec.oracle is None
-        and len(spec.arms) > 1
-    )
-
-
-def grows_large(spec: ExperimentSpec, more: list[ArmSpec]) -> bool:
-    return len(spec.arms or ()) + len(more) >= FEW_ARMS
 
 
 def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
@@ -303,24 +289,19 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
     for number in range(MOST_TRIES):
         began = time.perf_counter()
         try:
-            prepared = decide(journal.experiment, f"timed {number}", request, 0)
+            event = decide(journal.experiment, f"timed {number}", request, 0)
         except (Refused, ValueError):
             return
         took = time.perf_counter() - began
-        has_draws = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
+        has_draws = bool(np.any(np.asarray(event.propensity_se) > 0.0))
         seconds[has_draws].append(took)
         enough = len(seconds[True]) >= TRIES or (
             journal.experiment.holdings() is None and number >= TRIES
         )
         if enough or began > ended:
             break
-        journal.record(prepared, 0)
-        reward: Reward = (
-            most
-            if isinstance(prepared.event.arm, int)
-            else dict.fromkeys(prepared.event.name, most)
-        )
-        journal.record(Rewarded(prepared.event.decision, reward), 0)
+        journal.record(event, 0)
+        journal.record(rewarded(event, most), 0)
     least = min(seconds[True] or seconds[False])
     if least <= MOST_SECONDS:
         return
@@ -343,42 +324,35 @@ def modes(spec: ExperimentSpec) -> list[Mode]:
 
 
 def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> None:
-    for ending in ("rewarded", "cancelled", "expired"):
-        with contextlib.suppress(Refused, ValueError):
-            prepared = decide(journal.experiment, f"{id} {ending}", request, 0)
-            journal.record(prepared, 0)
-            journal.record(
-                end(
-                    ending,
-                    prepared.event.decision,
-                    prepared.event.arm,
-                    prepared.event.name,
-                    journal,
-                ),
-                0,
-            )
-
-
-def end(
-    ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal
-) -> Event:
-    if ending == "cancelled":
-        return Cancelled(id)
-    if ending == "expired":
-        return Expired(id, journal.experiment.spec.default_reward)
     least = (journal.experiment.reward_range or (0.0, 1.0))[0]
-    return Rewarded(id, least if isinstance(arm, int) else dict.fromkeys(names, least))
+    for ending in range(3):
+        with contextlib.suppress(Refused, ValueError):
+            event = decide(journal.experiment, f"{id} {ending}", request, 0)
+            journal.record(event, 0)
+            ends = (
+                rewarded(event, least),
+                Cancelled(event.decision),
+                Expired(event.decision, journal.experiment.spec.default_reward),
+            )
+            journal.record(ends[ending], 0)
+
+
+def rewarded(event: Decided, value: float) -> Rewarded:
+    one = isinstance(event.arm, int)
+    return Rewarded(event.decision, value if one else dict.fromkeys(event.name, value))
 
 
 def look(journal: ExperimentJournal) -> None:
-    session = journal.experiment.session
-    with contextlib.suppress(ValueError):
-        journal.experiment.holdings()
-    with contextlib.suppress(ValueError):
-        session.view().explain()
-    if type(session.policy).TRAITS.stops:
+    experiment = journal.experiment
+    readings: list[Callable[[], object]] = [
+        experiment.holdings,
+        lambda: experiment.session.view().explain(),
+    ]
+    if type(experiment.session.policy).TRAITS.stops:
+        readings.append(lambda: experiment.session.view().recommend())
+    for reading in readings:
         with contextlib.suppress(ValueError):
-            session.view().recommend()
+            reading()
 
 
 def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
@@ -439,18 +413,13 @@ class Service:
             kind: concurrent.futures.ThreadPoolExecutor(number, kind)
             for kind, number in THREADS.items()
         }
-        self._refreshing: asyncio.Future[None] | None = (
-            None  # the reading of the keys that is under way
-        )
+        self._refreshing: asyncio.Future[None] | None = None  # the last reading of the keys
         self.histories = Histories(self.database)
         self.private_key = b""  # what certificates are signed with
         self.creating: dict[
             str, asyncio.Future[Any]
         ] = {}  # experiments that wait for their kernels, by spec
         self.closing = False
-        self.ending: Callable[[], bool] = lambda: (
-            self.closing
-        )  # whether answers that never end must end
 
     def open(self) -> None:
         """Make the tables, read the keys, start the writer. Raises ValueError where another process
@@ -509,15 +478,11 @@ class Service:
     async def refresh_keys(self, known: bool) -> None:
         """Read the keys again, once at a time; a request whose key is known does not wait for the
         reading that another began."""
-        if self._refreshing is None:
+        if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.ensure_future(self.in_thread("keys", self.keys.refresh))
-            self._refreshing.add_done_callback(self._refreshed)
         elif known:
             return
         await asyncio.shield(self._refreshing)
-
-    def _refreshed(self, _: object) -> None:
-        self._refreshing = None
 
     def ask_now(
         self,

@@ -24,7 +24,7 @@ from .errors import timestamp
 from .events import Cancelled, Decided, Expired, Rewarded
 from .experiment import Experiment
 from .log import START, LogEntry, chained, events, experiments, secrets_table, snapshots
-from .recovery import erased_rounds, rebuild, replay, restored, verify
+from .recovery import Snapshot, erased_rounds, rebuild, replay, restored, verify
 from .requests import Shown
 from .rounds import is_one_row, lacks_baseline, longest_row
 from .spec import Numbers, is_raw_row, numbers_of
@@ -32,30 +32,11 @@ from .spec import Numbers, is_raw_row, numbers_of
 S = snapshots.c
 
 
-class ExportedSnapshot(NamedTuple):
-    """A snapshot in an exported log: the state behind an erasure, which no replay can compute
-    again."""
-
-    seq: int
-    fingerprint: bytes
-    rest: str
-    session: bytes
-
-
 class ExportedEnd(NamedTuple):
     """The last line of an exported log: how many events it has, and the digest of the last."""
 
     events: int
     digest: bytes
-
-
-class Imported(NamedTuple):
-    """The log that `read_log` imported. snapshot: the event whose snapshot came along; None: none
-    was needed."""
-
-    experiment: str
-    events: int
-    snapshot: int | None
 
 
 def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -> int:
@@ -110,40 +91,35 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
 
 def read_lines(
     path: pathlib.Path,
-) -> Iterator[tuple[str, LogEntry | ExportedSnapshot | ExportedEnd]]:
+) -> Iterator[tuple[str, LogEntry | Snapshot | ExportedEnd]]:
     """Experiment, and event, snapshot or end, of every line. Raises ValueError naming the first
     line that is neither."""
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
                 line = json.loads(text)
+                item: LogEntry | Snapshot | ExportedEnd
                 if "end" in line:
-                    yield (
-                        str(line["experiment"]),
-                        ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"])),
-                    )
-                    continue
-                if "snapshot" in line:
-                    session = base64.b64decode(line["session"], validate=True)
-                    snapshot = ExportedSnapshot(
+                    item = ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"]))
+                elif "snapshot" in line:
+                    item = Snapshot(
                         int(line["snapshot"]),
                         bytes.fromhex(line["fingerprint"]),
                         line["rest"],
-                        session,
+                        base64.b64decode(line["session"], validate=True),
                     )
-                    yield str(line["experiment"]), snapshot
-                    continue
-                digests = bytes.fromhex(line["body_digest"]), bytes.fromhex(line["digest"])
-                entry = LogEntry(
-                    line["seq"],
-                    line["kind"],
-                    line["time"],
-                    line["key"],
-                    line["subject"],
-                    line["body"].encode(),
-                    *digests,
-                )
-                yield str(line["experiment"]), entry
+                else:
+                    item = LogEntry(
+                        line["seq"],
+                        line["kind"],
+                        line["time"],
+                        line["key"],
+                        line["subject"],
+                        line["body"].encode(),
+                        bytes.fromhex(line["body_digest"]),
+                        bytes.fromhex(line["digest"]),
+                    )
+                yield str(line["experiment"]), item
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(
                     f"{path.name}, line {number}, is not an event of a log "
@@ -151,13 +127,14 @@ def read_lines(
                 ) from None
 
 
-def read_log(connection: Connection, path: pathlib.Path) -> Imported:
-    """Bring an exported log into a database that does not have its experiment. Raises ValueError
-    where the chain does not hold, a body is not the one that was sealed, or the log cannot be
-    replayed; the caller's transaction must then end without a commit."""
+def read_log(connection: Connection, path: pathlib.Path) -> tuple[str, int, int | None]:
+    """Bring an exported log into a database that does not have its experiment. Returns its name,
+    the number of its events, and the event whose snapshot came along, if one was needed. Raises
+    ValueError where the chain does not hold, a body is not the one that was sealed, or the log
+    cannot be replayed; the caller's transaction must then end without a commit."""
     name, digest, count, row = "", START, 0, 0
     page: list[LogEntry] = []
-    snapshot: ExportedSnapshot | None = None
+    snapshot: Snapshot | None = None
     end: ExportedEnd | None = None
     for experiment, item in read_lines(path):
         if end is not None:
@@ -172,13 +149,13 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
                     "or digest."
                 )
             continue
-        if isinstance(item, ExportedSnapshot) or snapshot is not None:
+        if isinstance(item, Snapshot) or snapshot is not None:
             if snapshot is not None or experiment != name:
                 raise ValueError(
                     f"{path.name}, line {count + 1}: a snapshot stands behind all events and is "
                     "of the same experiment."
                 )
-            assert isinstance(item, ExportedSnapshot)
+            assert isinstance(item, Snapshot)
             snapshot = item
             continue
         if not count:
@@ -232,7 +209,7 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
     errors = verify(connection, row, name).errors or replay(connection, row, name).errors
     if errors:
         raise ValueError(f"{path.name} is not what was exported: {errors[0]}")
-    return Imported(name, count, None if snapshot is None else snapshot.seq)
+    return (name, count, None if snapshot is None else snapshot.seq)
 
 
 # The decisions of a log as a table: for evaluation, and for other tools.
@@ -463,6 +440,7 @@ def write_table(
 
 # a row of the table of secrets: since when SQLite's file has unused bytes with what was erased
 OWED = "rewriting owed"
+FORGET = sa.delete(secrets_table).where(secrets_table.c.name == OWED)
 # of what was asked: what replays, certificates and results by segment need and no data of a person
 KEPT_FIELDS = ("deferred", "baseline", "baseline_mean", "segments")
 
@@ -524,32 +502,10 @@ def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
     connection.execute(this, [{"which": one.seq, "text": one.text} for one in blanked])
 
 
-def drop_snapshots(connection: Connection, row: int, first: int) -> None:
-    connection.execute(
-        sa.delete(snapshots).where(snapshots.c.experiment == row, snapshots.c.seq >= first)
-    )
-
-
 def owe(connection: Connection, now: int) -> None:
     """Note that SQLite's file is to be written anew: something was blanked in it."""
-    forget_owed(connection)
+    connection.execute(FORGET)
     connection.execute(sa.insert(secrets_table).values(name=OWED, value=str(now).encode()))
-
-
-def owed_since(connection: Connection) -> int | None:
-    """When something was blanked last for which the file was not written anew; None: it was."""
-    value = connection.execute(
-        sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
-    ).scalar_one_or_none()
-    return None if value is None else int(value)
-
-
-def forget_owed(connection: Connection, since: int | None = None) -> None:
-    """The file was written anew. since: what was owed then; None: whatever."""
-    this = sa.delete(secrets_table).where(secrets_table.c.name == OWED)
-    connection.execute(
-        this if since is None else this.where(secrets_table.c.value == str(since).encode())
-    )
 
 
 def rewrite_owed(
@@ -559,13 +515,14 @@ def rewrite_owed(
     that was done, and whether it is still owed; None where a failure or a reader is in the way, and
     it can be tried again."""
     with database.read() as connection:
-        since = owed_since(connection)
-    if since is None or since >= before:
-        return False, since is not None
+        owed = sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
+        value = connection.execute(owed).scalar_one_or_none()
+    if value is None or int(value) >= before:
+        return False, value is not None
     done = database.rewrite(most)
     if done is None or not database.scrub():  # the write-ahead log has copies too
         return None
     if done:
-        with database.write() as connection:
-            forget_owed(connection, since)
+        with database.write() as connection:  # what is owed since then stays
+            connection.execute(FORGET.where(secrets_table.c.value == value))
     return done, not done

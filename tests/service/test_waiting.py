@@ -36,7 +36,7 @@ def slowed(monkeypatch, seconds):
             time.sleep(seconds)
         return real(experiment, *given)
 
-    monkeypatch.setattr(commands, "prepare", slow)
+    monkeypatch.setattr(commands, "draw", slow)
 
 
 def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(
@@ -187,14 +187,14 @@ def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arm
     real, drawn = warm_up.decide, []
 
     def slow(experiment, *given):
-        prepared = real(experiment, *given)
-        if np.any(np.asarray(prepared.event.propensity_se) > 0.0) and len(experiment.numbers) > 3:
+        decided = real(experiment, *given)
+        if np.any(np.asarray(decided.propensity_se) > 0.0) and len(experiment.numbers) > 3:
             drawn.append(1)
             time.sleep(0.15)
-        return prepared
+        return decided
 
     monkeypatch.setattr(warm_up, "decide", slow)
-    monkeypatch.setattr(warm_up, "FEW_ARMS", 4)
+    monkeypatch.setattr(commands, "FEW_ARMS", 4)
     arms = [{"id": f"a{k}", "features": [0.5, 0.125 * k]} for k in range(5)]
     spec = {
         "name": "e",

@@ -25,7 +25,6 @@ from tightrope_service.board_view import sentence_of
 from tightrope_service.certificate import NOTICE_KINDS, Notice
 from tightrope_service.errors import Refused
 from tightrope_service.events import Decided
-from tightrope_service.experiment import Prepared
 from tightrope_service.requests import ModeChange
 from tightrope_service.service import Histories
 from tightrope_service.transfer import read_log, write_log
@@ -222,9 +221,7 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
 
             def decided(at, event=event):
                 at.experiment.rollout.least_budget = least
-                at._tell(
-                    Prepared(event, None), types.SimpleNamespace(seq=at.experiment.seq, time=at.now)
-                )
+                at._tell(event, types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
 
             ask(service, decided)
             assert [

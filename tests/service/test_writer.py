@@ -15,6 +15,7 @@ from tightrope_service import commands, keys, log, recovery, routes, writer
 from tightrope_service.app import create_app
 from tightrope_service.errors import Refused
 from tightrope_service.log import snapshots
+from tightrope_service.recovery import Snapshot
 
 SHADOW = PRICES | {
     "window": None,
@@ -105,10 +106,10 @@ def test_an_error_of_our_own_in_a_creation_is_answered_once(service, monkeypatch
 def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_ones_do(
     tmp_path, clock, monkeypatch
 ):
-    written, real = [], recovery.pack
+    written, real = [], Snapshot.of
     monkeypatch.setattr(
-        recovery,
-        "pack",
+        Snapshot,
+        "of",
         lambda journal: (
             written.append(len(journal.experiment.rollout.evidence.waiting)) or real(journal)
         ),
