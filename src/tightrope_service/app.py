@@ -114,9 +114,12 @@ async def _rewrite_daily(service: Service) -> None:
         with contextlib.suppress(
             Refused, sa.exc.SQLAlchemyError, OSError
         ):  # tried again with the next look
-            before = service.settings.clock() - DAY
             await service.in_thread(
-                "scrubbing", rewrite_owed, service.database, MOST_REWRITTEN, before
+                "scrubbing",
+                rewrite_owed,
+                service.database,
+                MOST_REWRITTEN,
+                service.settings.clock() - DAY,
             )
 
 
@@ -202,22 +205,23 @@ def serve(settings: Settings) -> None:
         ):  # uvicorn ends its requests first, then calls these
             signal.signal(number, lambda *_: None)
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
-        config = uvicorn.Config(
-            create_app(settings, service),
-            host=settings.host,
-            port=settings.port,
-            loop="uvloop",
-            http=LimitedProtocol,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=GRACE,
-            timeout_keep_alive=KEEP,
-            forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
-            server_header=False,
-            date_header=False,
-            backlog=4096,
-        )
-        uvicorn.Server(config).run()
+        uvicorn.Server(
+            uvicorn.Config(
+                create_app(settings, service),
+                host=settings.host,
+                port=settings.port,
+                loop="uvloop",
+                http=LimitedProtocol,
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=GRACE,
+                timeout_keep_alive=KEEP,
+                forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
+                server_header=False,
+                date_header=False,
+                backlog=4096,
+            )
+        ).run()
     finally:
         service.close()
         logger().info("stopped")

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote
 
 import jinja2
-import sqlalchemy as sa
+import yaml
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
@@ -24,8 +24,7 @@ from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
 from .history import History
-from .keys import SESSION_SECONDS, Key
-from .log import experiments as table
+from .keys import SESSION_SECONDS, Key, covered
 from .outbox import parts_of
 from .requests import ArmChange, ArmsRequest, ModeChange
 from .service import Service
@@ -102,55 +101,10 @@ def check_token(request: Request, form_token: str) -> None:
 M = TypeVar("M", bound=BaseModel)
 
 
-class Template(NamedTuple):
-    """A spec to begin with. question: that it answers. note: how it does."""
-
-    question: str
-    note: str
-    spec: JsonObject
-
-    @property
-    def text(self) -> str:
-        return json.dumps(self.spec, indent=2, ensure_ascii=False)
-
-
-ARMS = [{"id": "9.90"}, {"id": "11.90"}]
-WAITING = {"window": "7d", "default_reward": 0}
-TEMPLATES = {
-    "safe": Template(
-        "Which is best, safely?",
-        "Thompson sampling within a promise: of what the baseline would have earned, at most the "
-        "share alpha is lost, at any time.",
-        {"name": "", "policy": "BetaThompson", "arms": ARMS, "baseline": "9.90", "alpha": 0.05}
-        | WAITING,
-    ),
-    "whom": Template(
-        "Which is best for whom?",
-        "Every decision brings features of the visitor, and the arm follows from them.",
-        {
-            "name": "",
-            "policy": "LinTS",
-            "arms": [{"id": "sale"}, {"id": "news"}],
-            "features": {
-                "country": {"kind": "category", "levels": ["de", "fr"]},
-                "age": {"kind": "number", "range": [18, 80]},
-            },
-        }
-        | WAITING,
-    ),
-    "test": Template(
-        "I only want to test",
-        "A test that says when it knows the best arm (within epsilon, wrong with probability "
-        "delta at most), and then has an answer.",
-        {
-            "name": "",
-            "policy": {"policy": "UGapE", "epsilon": 0.02, "delta": 0.05},
-            "arms": ARMS,
-            "rewards": [0, 1],
-        }
-        | WAITING,
-    ),
-}
+# by name: the question that a spec answers, a note how it does, and the spec
+TEMPLATES: dict[str, JsonObject] = yaml.safe_load(
+    importlib.resources.files("tightrope_service").joinpath("templates.yaml").read_text("utf-8")
+)
 
 
 def spec_of(text: str) -> ExperimentSpec:
@@ -227,9 +181,10 @@ T = TypeVar("T")
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    loader = jinja2.PackageLoader("tightrope_service")
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("tightrope_service"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
         "short": short,
@@ -287,9 +242,10 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
 async def static(file: str) -> Response:
     if file not in STATIC:
         raise Refused(404, f"{file[:100]!r} is not a file of the board.")
-    content = (importlib.resources.files("tightrope_service") / "static" / file).read_bytes()
     return Response(
-        content, media_type=STATIC[file], headers=HEADERS | {"Cache-Control": "no-cache"}
+        (importlib.resources.files("tightrope_service") / "static" / file).read_bytes(),
+        media_type=STATIC[file],
+        headers=HEADERS | {"Cache-Control": "no-cache"},
     )
 
 
@@ -331,14 +287,9 @@ async def logout(request: Request) -> Response:
 async def all_experiments(request: Request) -> Response:
     """Every experiment that the key is for, in a line."""
     service = service_of(request)
-
-    def read() -> list[str]:
-        with service.database.read() as connection:
-            names = connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars()
-            return [name for name in names if request.state.key.covers(name)]
-
     listed, archived, with_archived = [], 0, "archived" in request.query_params
-    for name in await asyncio.to_thread(read):
+    for row in await asyncio.to_thread(covered, service.database, request.state.key):
+        name = str(row["name"])
         try:
             one = await service.ask(name, commands.describe_standing)
         except Refused as error:  # another process has it, or its log cannot be read
@@ -391,7 +342,8 @@ async def new_page(request: Request) -> Response:
         raise Refused(
             404, f"template = {chosen[:100]!r} is none of {', '.join(TEMPLATES)}.", "template"
         )
-    return spec_page(request, key, TEMPLATES[chosen].text, chosen)
+    typed = json.dumps(TEMPLATES[chosen]["spec"], indent=2, ensure_ascii=False)
+    return spec_page(request, key, typed, chosen)
 
 
 def spec_page(
@@ -443,9 +395,13 @@ async def experiment_page(
     """The page of an experiment. refused: why arms were not added; typed: those arms."""
     service = service_of(request)
     variables, status = await look(service, name, key), 200 if refused is None else refused.status
-    message = None if refused is None else refused.message
     return page(
-        "experiment.html", status, **variables, token=token(request), refused=message, typed=typed
+        "experiment.html",
+        status,
+        **variables,
+        token=token(request),
+        refused=None if refused is None else refused.message,
+        typed=typed,
     )
 
 
@@ -465,8 +421,7 @@ async def with_history(
     thread for reading."""
 
     def work() -> T:
-        lock, history = service.histories.until(name, standing["seq"])
-        with lock:
+        with service.histories.until(name, standing["seq"]) as history:
             return read(history)
 
     return await service.in_thread("reading", work)
@@ -489,8 +444,9 @@ async def parts(request: Request, name: str) -> Response:
             for part in SECTIONS
         }
 
-    answer = {"seq": variables["seq"], "parts": await asyncio.to_thread(rendered)}
-    return JSONResponse(answer, headers=HEADERS)
+    return JSONResponse(
+        {"seq": variables["seq"], "parts": await asyncio.to_thread(rendered)}, headers=HEADERS
+    )
 
 
 @router.get("/experiments/{name}/certificate")
@@ -510,8 +466,11 @@ async def certificate_file(request: Request, name: str) -> Response:
     service = service_of(request)
     await signed_in(service, request)
     text = json.dumps(await issue(service, name), indent=1, ensure_ascii=False)
-    said = {"Content-Disposition": 'attachment; filename="certificate.json"'}
-    return Response(text, media_type="application/json", headers=HEADERS | said)
+    return Response(
+        text,
+        media_type="application/json",
+        headers=HEADERS | {"Content-Disposition": 'attachment; filename="certificate.json"'},
+    )
 
 
 @router.get("/experiments/{name}/confirm")

@@ -779,8 +779,11 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
-    curves = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
-    return lines(curves, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
+    return lines(
+        [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")],
+        f"Mean reward over time; all so far {short(means[-1][1])}.",
+        marks=marks,
+    )
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
@@ -894,31 +897,28 @@ def difference_chart(estimate: JsonObject | None) -> Markup | None:
         return None
     low, high = estimate["difference"]
     gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
-    row = Interval("difference", low, high, gap, "c4")
     return draw_intervals(
-        [row],
+        [Interval("difference", low, high, gap, "c4")],
         f"Policy minus baseline: {short(low)} to {short(high)}.",
         "policy minus baseline, per decision",
         0.0,
     )
 
 
-def bounds_of_arms(standing: JsonObject, history: History) -> list[tuple[float, float]] | None:
-    """Bounds of the arms' means, in their order; None where they have no one mean."""
+def bounds_of_arms(standing: JsonObject, history: History) -> Bounds | None:
+    """Bounds of the arms' means; None where they have no one mean."""
     identified = standing.get("identified")
     if identified is None:
-        return history.intervals()
-    return [
-        (identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf))
+        intervals = history.intervals()
+        return None if intervals is None else dict(zip(history.arms, intervals, strict=True))
+    return {
+        id: (identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf))
         for id in history.arms
-    ]
+    }
 
 
 def sentence_of(standing: JsonObject, history: History) -> str:
-    bounds = bounds_of_arms(standing, history)
-    return answer_of(
-        standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True))
-    )
+    return answer_of(standing, history, bounds_of_arms(standing, history))
 
 
 def page_of(standing: JsonObject, history: History) -> JsonObject:
@@ -933,8 +933,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         if identified is None
         else "These are the bounds of the policy's stopping rule."
     )
-    by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))
-    rows = arm_rows(history, statuses, styles, by_arm)
+    rows = arm_rows(history, statuses, styles, bounds)
     shares, legend = share_chart(history, points, styles)
     rollout, holdings = standing["rollout"], standing["holdings"]
     marks = [
@@ -952,7 +951,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         "spec": spec,
         "rollout": rollout,
         "about": SERVED[rollout["mode"]],
-        "answer": answer_of(standing, history, by_arm),
+        "answer": answer_of(standing, history, bounds),
         "tiles": tiles(standing, history),
         "rows": rows,
         "lifts": any(row["lift"] for row in rows),

@@ -616,8 +616,10 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "public_key": fingerprint(public_key(key)),
     }
     text = canonical(body)
-    signed = Ed25519PrivateKey.from_private_bytes(key).sign(text).hex()
-    return body | {"sha256": hashlib.sha256(text).hexdigest(), "ed25519": signed}
+    return body | {
+        "sha256": hashlib.sha256(text).hexdigest(),
+        "ed25519": Ed25519PrivateKey.from_private_bytes(key).sign(text).hex(),
+    }
 
 
 def canonical(body: JsonObject) -> bytes:
@@ -802,8 +804,13 @@ def of_event(event: object, seq: int, time: int) -> Notice | None:
             f"The mode changed from {event.before} to {event.mode}, by "
             f"{event.by}{f': {why}' if why else ''}."
         )
-        data = {name: getattr(event, name) for name in ("mode", "before", "share", "by", "why")}
-        return Notice("mode.changed", seq, time, what, data)
+        return Notice(
+            "mode.changed",
+            seq,
+            time,
+            what,
+            {name: getattr(event, name) for name in ("mode", "before", "share", "by", "why")},
+        )
     if isinstance(event, events.Paused | events.Archived):
         return Notice("experiment.stopped", seq, time, STOPPED[event.kind], {"status": event.kind})
     return None
@@ -811,8 +818,9 @@ def of_event(event: object, seq: int, time: int) -> Notice | None:
 
 def of_bound(bound: float, least: float, seq: int, time: int) -> Notice:
     what = f"The lower bound of the budget, {bound:.4g}, fell below {least:g}."
-    data = {"because": "budget", "bound": bound, "least": least}
-    return Notice("promise.at_risk", seq, time, what, data)
+    return Notice(
+        "promise.at_risk", seq, time, what, {"because": "budget", "bound": bound, "least": least}
+    )
 
 
 def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
@@ -823,8 +831,13 @@ def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
         for one in assumptions(standing["holdings"], history, standing["rollout"]):
             if one.verdict == CONTRADICTED:
                 what = f"The log contradicts what the promise rests on: {one.says} {one.why}"
-                data = {"because": "assumption", "assumption": one.says, "why": one.why}
-                found[one.says] = Notice("promise.at_risk", history.seq, history.time, what, data)
+                found[one.says] = Notice(
+                    "promise.at_risk",
+                    history.seq,
+                    history.time,
+                    what,
+                    {"because": "assumption", "assumption": one.says, "why": one.why},
+                )
     return found
 
 

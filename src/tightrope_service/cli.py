@@ -212,37 +212,25 @@ def export_log(
     out: Annotated[
         pathlib.Path,
         typer.Argument(
-            help="A .jsonl file for the whole log; .parquet, .npz (obp) or .dsjson for its "
-            "decisions."
+            help="A .jsonl file for the whole log; .parquet or .dsjson for its decisions."
         ),
     ],
     experiment: One,
     db: Db = "tightrope.db",
-    rewards: Annotated[
-        str, typer.Option(help="Lowest and highest reward, for .npz and .dsjson.")
-    ] = "0,1",
 ) -> None:
     """Write the log, or the table of its decisions: arm, propensity, reward and features."""
-    kinds = {".jsonl": "log", ".parquet": "parquet", ".npz": "obp", ".dsjson": "dsjson"}
-    kind = kinds.get(out.suffix)
-    if kind is None:
-        raise ValueError(f"out = {str(out)!r} must end with one of {', '.join(kinds)}.")
-    try:
-        low, high = (float(word) for word in rewards.split(","))
-    except ValueError:
-        raise ValueError(
-            f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such "
-            "as 0,1."
-        ) from None
+    if out.suffix not in (".jsonl", ".parquet", ".dsjson"):
+        raise ValueError(f"out = {str(out)!r} must end with one of .jsonl, .parquet, .dsjson.")
     with reading(db) as connection:
         from .log import rows_and_names
-        from .transfer import write_log, write_table
+        from .transfer import write_dsjson, write_log, write_parquet
 
         ((row, name),) = rows_and_names(connection, experiment)
-        if kind == "log":
+        if out.suffix == ".jsonl":
             typer.echo(f"{write_log(connection, row, name, out)} events: {out}")
         else:
-            typer.echo(f"decisions: {write_table(connection, row, name, out, kind, (low, high))}")
+            write = write_parquet if out.suffix == ".parquet" else write_dsjson
+            typer.echo(f"decisions: {write(connection, row, name, out)}")
 
 
 @log.command("import")

@@ -106,7 +106,15 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
     transaction.experiment.check_alive()
     numbers = transaction.experiment.numbers
     for arm in request.arms:
-        (check_same if arm.id in numbers else check_point)(transaction.experiment, arm)
+        if arm.id in numbers:
+            check_same(transaction.experiment, arm)
+        elif arm.point is not None and transaction.experiment.session.arms.points is None:
+            raise Refused(  # where arms have positions, the session refuses any new arm
+                422,
+                f"arms has a point for {arm.id!r}, but the arms of experiment "
+                f"{transaction.experiment.name!r} have no positions; leave it out.",
+                "arms",
+            )
     fresh = [arm for arm in request.arms if arm.id not in numbers]
     if fresh and len(fresh) < len(request.arms):
         present = next(arm.id for arm in request.arms if arm.id in numbers)
@@ -140,18 +148,6 @@ def check_same(experiment: Experiment, arm: ArmSpec) -> None:
                 "again, or give the new arm a new id.",
                 "arms",
             )
-
-
-def check_point(experiment: Experiment, arm: ArmSpec) -> None:
-    """Refuse a position where arms have none; where they have some, the session refuses any new
-    arm."""
-    if arm.point is not None and experiment.session.arms.points is None:
-        raise Refused(
-            422,
-            f"arms has a point for {arm.id!r}, but the arms of experiment {experiment.name!r} "
-            "have no positions; leave it out.",
-            "arms",
-        )
 
 
 def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> JsonObject:
@@ -295,29 +291,22 @@ class Each(Generic[T]):
                 id for id, _ in chunk if id is not None and id not in transaction.experiment.open
             )
             for _, item in chunk:
-                results.append(self._one(transaction, item))
+                try:
+                    if isinstance(item, Refused):
+                        raise item
+                    results.append({"status": 200, "answer": self.do(transaction, item)})
+                except Refused as error:
+                    results.append({"status": error.status, **error.body()})
                 if transaction.over and len(results) < len(self.items):
                     return UNFINISHED
         return {"results": results}
 
-    def _one(self, transaction: Transaction, item: T | Refused) -> JsonObject:
-        try:
-            if isinstance(item, Refused):
-                raise item
-            return {"status": 200, "answer": self.do(transaction, item)}
-        except Refused as error:
-            return {"status": error.status, **error.body()}
-
     def failed(self, refused: Refused) -> JsonObject | Refused:
         if not self.written:
             return refused
+        other = {"status": refused.status, **refused.body()}
         left = len(self.items) - self.written
-        return {
-            "results": [
-                *self.results[: self.written],
-                *[{"status": refused.status, **refused.body()}] * left,
-            ]
-        }
+        return {"results": [*self.results[: self.written], *[other] * left]}
 
 
 def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
@@ -503,8 +492,11 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     _, said = experiment.assignments.totals.get(id, (0.0, 0.0))
     total, _ = experiment.in_range(said + value)
     assert isinstance(total, float)
-    part = events.Added(id, value, name, total)
-    return {"decision_id": id, "learned": True, "event": record(transaction, part).seq}
+    return {
+        "decision_id": id,
+        "learned": True,
+        "event": record(transaction, events.Added(id, value, name, total)).seq,
+    }
 
 
 def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | None:
@@ -696,8 +688,11 @@ class Erasure:
         """Let replays begin behind what is blanked. first: the first event that goes."""
         at = self.transaction
         at.flush()
-        gone = (snapshots.c.experiment == at.owned.row, snapshots.c.seq >= first)
-        at.connection.execute(sa.delete(snapshots).where(*gone))
+        at.connection.execute(
+            sa.delete(snapshots).where(
+                snapshots.c.experiment == at.owned.row, snapshots.c.seq >= first
+            )
+        )
         write_snapshot(at.connection, at.owned.row, snapshot)
         at.owned.saved = snapshot.seq
 
@@ -841,11 +836,13 @@ def session_view(transaction: Transaction) -> Session:
 def list_open(transaction: Transaction) -> JsonObject:
     waiting = transaction.experiment.open
     first = itertools.islice(waiting.items(), MOST_ITEMS)
-    listed = [
-        {"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred}
-        for id, each in first
-    ]
-    return {"open": listed, "total": len(waiting)}
+    return {
+        "open": [
+            {"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred}
+            for id, each in first
+        ],
+        "total": len(waiting),
+    }
 
 
 # Changes that are tried beside the writer before they are made: a new experiment, and arms that
@@ -934,12 +931,8 @@ async def issue(service: Service, name: str) -> JsonObject:
     standing = await service.ask(name, describe_standing)
 
     def work() -> JsonObject:
-        lock, history = service.histories.until(name, standing["seq"])
-        with lock:
-            if history.seq == standing["seq"]:
-                return certificate(standing, history, service.private_key, service.settings.clock())
-        history = service.histories.exactly(name, standing["seq"])
-        return certificate(standing, history, service.private_key, service.settings.clock())
+        with service.histories.until(name, standing["seq"], exactly=True) as history:
+            return certificate(standing, history, service.private_key, service.settings.clock())
 
     issued: JsonObject = await service.in_thread("reading", work)
     return issued

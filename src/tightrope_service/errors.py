@@ -65,8 +65,7 @@ def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
     by number, where it speaks of them."""
     message = with_names(str(error), names)
     match = _ARGUMENT.match(message)
-    field = match.group(1) if match else None
-    return Refused(422, message, field)
+    return Refused(422, message, match.group(1) if match else None)
 
 
 def about_one_row(message: str, one_row: bool, experiment: str) -> str:

@@ -7,7 +7,6 @@ a record once it is made; the classes are not frozen because a replay makes a mi
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
@@ -335,10 +334,6 @@ class OpenDecisions(OrderedDict[str, OpenDecision]):
                 heapq.heapify(self._deadlines)
             else:
                 heapq.heappush(self._deadlines, (decision.deadline, id))
-
-    def begin_all(self, packed: Iterable[list[Any]]) -> None:
-        for id, *fields in packed:
-            self.begin(id, OpenDecision(*fields))
 
     def first_due(self, now: int) -> str | None:
         """The decision whose window began first, if the window of any has closed."""

@@ -225,9 +225,8 @@ class Experiment(events.Fold):
         values = self.spec.promised_values
         if values is None:
             return round
-        context = Context() if round.context is None else round.context
         return round._replace(
-            context=context._replace(
+            context=(Context() if round.context is None else round.context)._replace(
                 segment=values.index(question["segments"][self.spec.promise_by])
             )
         )
@@ -333,13 +332,9 @@ class Experiment(events.Fold):
         """Take in the next event of the log. Raises ValueError, with nothing changed, for what the
         session refuses. A decision that `decide` has just drawn is in the session already; in a
         replay the session follows the event."""
-        if isinstance(event, events.Decided):
-            if self.session.known(event.decision) is None:
-                self._follow(event, seq)
-            self._on_decided(event, seq, time)
-            self.seq, self.time = seq, time
-        else:
-            self.step(event, seq, time)
+        if isinstance(event, Decided) and self.session.known(event.decision) is None:
+            self._follow(event, seq)
+        self.step(event, seq, time)
 
     def _follow(self, event: events.Decided, seq: int) -> None:
         """Let the session make a decision of the log again: it draws as it did then, and the arm of
@@ -378,7 +373,8 @@ class Experiment(events.Fold):
         )
         self.disagreements += not (same_draw and agreed)
 
-    def _on_decided(self, event: events.Decided, seq: int, time: int) -> None:
+    def _on_decided(self, event: Decided, time: int) -> None:
+        seq = self.seq + 1
         self.rollout.open(event)
         self.session.forget_round()
         budget = self.masked_budget

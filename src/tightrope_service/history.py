@@ -504,10 +504,9 @@ class MaskedBudget:
             each.append(
                 min(bound, self.bound(promise, last)) if self.used(promise, last) else bound
             )
-        segments = {"segments": each} if "segments" in report else {}
         return (
             report
-            | segments
+            | ({"segments": each} if "segments" in report else {})
             | {"budget_bound": min(each), "failure": report["failure"] + self.failure}
         )
 
@@ -518,10 +517,9 @@ class MaskedBudget:
             [[*mask], self.upper[mask], one.baseline.pack(), one.others.pack()]
             for mask, one in self.masks.items()
         ]
-        sums = [[one.baseline.pack(), one.others.pack()] for one in self.promises.values()]
         return {
             "masks": masks,
-            "sums": sums,
+            "sums": [[one.baseline.pack(), one.others.pack()] for one in self.promises.values()],
             "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()],
         }
 
@@ -779,7 +777,6 @@ class History(events.Fold):
         return [self.observed] if by is None else [self.observed, self.parts[line.segments[by]]]
 
     def point(self, time: int) -> Point:
-        plays = tuple(arm.plays for arm in self.arms.values())
         return Point(
             self.decisions,
             time,
@@ -787,7 +784,7 @@ class History(events.Fold):
             self.total,
             self.baseline_decisions,
             self.budget,
-            plays,
+            tuple(arm.plays for arm in self.arms.values()),
             self.regret(),
         )
 
@@ -962,12 +959,15 @@ class History(events.Fold):
         """Bounds on the mean reward of each cell, of an arm or of an arm in a segment, that hold at
         all times and for all cells at once, of which nothing need be known yet. What comes first
         may be what comes quickly, so open decisions count as whatever is worst."""
-        sequences = [
-            NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open)
-            for one in cells
-        ]
         return [
-            self.in_units(*shares) for shares in bounds_of(sequences, ERROR / max(len(cells), 1))
+            self.in_units(*shares)
+            for shares in bounds_of(
+                [
+                    NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open)
+                    for one in cells
+                ],
+                ERROR / max(len(cells), 1),
+            )
         ]
 
     def mean_interval(self) -> tuple[float, float]:
@@ -1042,62 +1042,52 @@ def promised_bounds(standing: JsonObject) -> list[JsonObject]:
     holdings, name = standing["holdings"], standing["spec"].get("promise_by")
     if holdings is None or "segments" not in holdings:
         return []
-    values = [*standing["spec"]["segments"][name], OTHER]
     return [
         {"segment": name, "value": value, "bound": bound}
-        for value, bound in zip(values, holdings["segments"], strict=True)
+        for value, bound in zip(
+            [*standing["spec"]["segments"][name], OTHER], holdings["segments"], strict=True
+        )
     ]
 
 
 def segment_report(history: History) -> JsonObject:
     """Counts of every segment, and of every arm in each of them with its mean, interval and
     difference from the baseline."""
-    counts: list[JsonObject] = []
-    places: list[tuple[str, str, str, ArmHistory | None]] = []
-    for name, values in history.segments.items():
-        for value, segment in values.items():
-            counts.append(
-                {
-                    "segment": name,
-                    "value": value,
-                    "decisions": segment.decisions,
-                    "rewards": segment.rewards,
-                    "open": segment.open,
-                    "cancelled": segment.cancelled,
-                }
-            )
-            places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
-    intervals = history.intervals_of([arm for *_, arm in places])
-    bounds = [
-        pair if history.comparable and arm is not None and arm.rewards else None
-        for (*_, arm), pair in zip(places, intervals, strict=True)
+    counts = [
+        {
+            "segment": name,
+            "value": value,
+            "decisions": segment.decisions,
+            "rewards": segment.rewards,
+            "open": segment.open,
+            "cancelled": segment.cancelled,
+        }
+        for name, values in history.segments.items()
+        for value, segment in values.items()
     ]
-    compared = history.telling_masks() is None
-    baseline = history.spec.baseline
     cells = {
-        (name, value, id): (arm, pair)
-        for (name, value, id, arm), pair in zip(places, bounds, strict=True)
+        (name, value, id): segment.arms.get(id)
+        for name, values in history.segments.items()
+        for value, segment in values.items()
+        for id in history.arms
     }
+    bounds = {
+        place: pair
+        for (place, arm), pair in zip(
+            cells.items(), history.intervals_of([*cells.values()]), strict=True
+        )
+        if history.comparable and arm is not None and arm.rewards
+    }
+    compared, baseline = history.telling_masks() is None, str(history.spec.baseline)
     rows = []
-    for (name, value, id), (arm, pair) in cells.items():
+    for place, arm in cells.items():
         if arm is None:
             continue
-        low, high = pair or (None, None)
-        base, base_pair = (
-            cells.get((name, value, str(baseline)), (None, None))
-            if id != baseline
-            else (None, None)
-        )
-        lift = None
-        if (
-            compared
-            and base is not None
-            and base.rewards
-            and arm.rewards
-            and pair is not None
-            and base_pair is not None
-        ):
-            gap = arm.total / arm.rewards - base.total / base.rewards
+        name, value, id = place
+        pair, base_place, lift = bounds.get(place), (name, value, baseline), None
+        base, base_pair = cells.get(base_place), bounds.get(base_place)
+        if compared and id != baseline and base is not None and pair and base_pair:
+            gap = mean_of(arm) - mean_of(base)
             lift = {"value": gap, "low": pair[0] - base_pair[1], "high": pair[1] - base_pair[0]}
         rows.append(
             {
@@ -1106,9 +1096,9 @@ def segment_report(history: History) -> JsonObject:
                 "arm": id,
                 "decisions": arm.plays,
                 "rewards": arm.rewards,
-                "mean": arm.total / arm.rewards if arm.rewards else None,
-                "low": low,
-                "high": high,
+                "mean": mean_of(arm) if arm.rewards else None,
+                "low": pair and pair[0],
+                "high": pair and pair[1],
                 "lift": lift,
             }
         )
@@ -1215,12 +1205,10 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
     baseline = spec.baseline
     if not isinstance(baseline, str) or baseline == arm or not history.arms[arm].rewards:
         return None
-    if spec.baseline_mean is not None:
+    known = spec.baseline_mean
+    if known is not None:
         low, high = bounds[arm]
-        baseline_mean = spec.baseline_mean
-        return BoundedDifference(
-            mean_of(history.arms[arm]) - baseline_mean, low - baseline_mean, high - baseline_mean
-        )
+        return BoundedDifference(mean_of(history.arms[arm]) - known, low - known, high - known)
     return difference(history, bounds, arm, baseline)
 
 
@@ -1244,19 +1232,14 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
     if not n or not isinstance(spec.baseline, str):
         return None
     least, most = history.mean_interval()
-    if spec.baseline_mean is not None:
-        baseline_mean = spec.baseline_mean
-        return BoundedDifference(
-            history.total - n * baseline_mean,
-            n * (least - baseline_mean),
-            n * (most - baseline_mean),
-        )
     arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
-    if not arm.rewards:
+    if spec.baseline_mean is not None:
+        mean = below = above = spec.baseline_mean
+    elif arm.rewards:
+        mean = mean_of(arm)
+    else:
         return None
-    return BoundedDifference(
-        history.total - n * mean_of(arm), n * (least - above), n * (most - below)
-    )
+    return BoundedDifference(history.total - n * mean, n * (least - above), n * (most - below))
 
 
 # Forecast -----------------------------------------------------------------------------------------

@@ -171,10 +171,12 @@ class Limits:
             if said.isdigit() and int(said) > self.most_bytes:
                 await refusal(too_large)(scope, receive, measured)
             elif "\0" in scope["path"]:
-                no_address = Refused(
-                    404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL."
-                )
-                await refusal(no_address)(scope, receive, measured)
+                await refusal(
+                    Refused(
+                        404,
+                        f"{scope['path'][:200]!r} is not an address of this service: it has a NUL.",
+                    )
+                )(scope, receive, measured)
             else:
                 await self.app(scope, limited, measured)
         finally:  # also where it ended with an error of the service, which is answered further out
@@ -282,10 +284,9 @@ class FastRoutes:
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
         self.app = app
-        fast = [route for route in routes if isinstance(route, FastRoute)]
         self.routes = [
             (route.path_regex, route.methods or set(), route, route.get_route_handler())
-            for route in fast
+            for route in [route for route in routes if isinstance(route, FastRoute)]
         ]
 
     def __call__(self, scope: Any, receive: Receive, send: Send) -> Awaitable[None]:
@@ -328,14 +329,12 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._head > MOST_HEAD:
                 self._refuse_head()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        if len(self.headers) > MOST_HEADERS:
-            self._refuse_head()
-            raise ValueError("The head is too large.")  # so that the parser ends
-
     def on_headers_complete(self) -> None:
         self._head = 0
+        head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if head > MOST_HEAD or len(self.headers) > MOST_HEADERS:
+            self._refuse_head()
+            raise ValueError("The head is too large.")  # so that the parser ends
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -353,11 +352,13 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._refused = True
-        message = (
-            f"The request has more than {MOST_HEAD} bytes of address and headers, or more than "
-            f"{MOST_HEADERS} headers; send fewer."
+        body = to_json(
+            Refused(
+                431,
+                f"The request has more than {MOST_HEAD} bytes of address and headers, or more than "
+                f"{MOST_HEADERS} headers; send fewer.",
+            ).body()
         )
-        body = to_json(Refused(431, message).body())
         head = (
             "HTTP/1.1 431 Request Header "
             "Fields Too "

@@ -76,7 +76,6 @@ class Leases:
         return Lease(row.id, row.fence + 1)
 
     def create(self, connection: Connection, name: str, spec: str) -> Lease:
-        until = self.database.now(connection) + self.seconds
         inserted = connection.execute(
             sa.insert(experiments).values(
                 name=name,
@@ -86,7 +85,7 @@ class Leases:
                 fence=1,
                 owner=self.owner,
                 address=self.address,
-                lease_until=until,
+                lease_until=self.database.now(connection) + self.seconds,
             )
         )
         assert inserted.inserted_primary_key is not None
@@ -104,9 +103,10 @@ class Leases:
         return [name for name, item in owned.items() if mine.get(item.row) != item.lease.fence]
 
     def extend(self, connection: Connection) -> None:
-        until = self.database.now(connection) + self.seconds
         connection.execute(
-            sa.update(experiments).where(X.owner == self.owner).values(lease_until=until)
+            sa.update(experiments)
+            .where(X.owner == self.owner)
+            .values(lease_until=self.database.now(connection) + self.seconds)
         )
 
     def start(self) -> None:
@@ -150,8 +150,11 @@ class Leases:
             if self.database.sqlite
             else sa.or_(mine, X.lease_until < self.database.now(connection))
         )
-        rows = connection.execute(sa.select(X.name).where(idle, last != "archived"))
-        return [row.name for row in rows if row.name not in names]
+        return [
+            row.name
+            for row in connection.execute(sa.select(X.name).where(idle, last != "archived"))
+            if row.name not in names
+        ]
 
     def give_up(self, connection: Connection) -> None:
         connection.execute(

@@ -350,20 +350,26 @@ def about(connection: Connection, experiment: int, decisions: Iterable[str]) -> 
     listed = list(decisions)
     for first in range(0, len(listed), AT_ONCE):
         part = listed[first : first + AT_ONCE]
-        query = sa.select(*COLUMNS).where(C.experiment == experiment, C.key.in_(part))
-        entries += [LogEntry(*row) for row in connection.execute(query)]
+        entries += [
+            LogEntry(*row)
+            for row in connection.execute(
+                sa.select(*COLUMNS).where(C.experiment == experiment, C.key.in_(part))
+            )
+        ]
     return sorted(entries, key=lambda entry: entry.seq)
 
 
 def row_of(connection: Connection, name: str) -> int | None:
-    query = sa.select(experiments.c.id).where(experiments.c.name == name)
-    return connection.execute(query).scalar_one_or_none()
+    return connection.execute(
+        sa.select(experiments.c.id).where(experiments.c.name == name)
+    ).scalar_one_or_none()
 
 
 def rows_and_names(connection: Connection, name: str | None = None) -> list[tuple[int, str]]:
     """Rows and names of all experiments, or of one. Raises ValueError where it does not exist."""
-    query = sa.select(experiments.c.id, experiments.c.name).order_by(experiments.c.name)
-    rows = connection.execute(query).all()
+    rows = connection.execute(
+        sa.select(experiments.c.id, experiments.c.name).order_by(experiments.c.name)
+    ).all()
     pairs = [(row.id, row.name) for row in rows if name in (None, row.name)]
     if name is not None and not pairs:
         raise ValueError(
@@ -375,8 +381,9 @@ def rows_and_names(connection: Connection, name: str | None = None) -> list[tupl
 
 def digest_at(connection: Connection, name: str, seq: int) -> str | None:
     """The digest of an entry, in hexadecimal; None where the log has no such entry."""
-    query = sa.select(C.digest).join(experiments).where(experiments.c.name == name, C.seq == seq)
-    digest = connection.execute(query).scalar_one_or_none()
+    digest = connection.execute(
+        sa.select(C.digest).join(experiments).where(experiments.c.name == name, C.seq == seq)
+    ).scalar_one_or_none()
     return None if digest is None else bytes(digest).hex()
 
 

@@ -75,8 +75,15 @@ def webhook_of(connection: Connection, id: int) -> Webhook | None:
 
 def _webhook(row: Any) -> Webhook:
     experiments = None if row.experiments is None else tuple(json.loads(row.experiments))
-    events = tuple(json.loads(row.events))
-    return Webhook(row.id, row.url, events, experiments, row.secret, row.note, row.created)
+    return Webhook(
+        row.id,
+        row.url,
+        tuple(json.loads(row.events)),
+        experiments,
+        row.secret,
+        row.note,
+        row.created,
+    )
 
 
 def create(
@@ -88,13 +95,12 @@ def create(
     note: str,
 ) -> Webhook:
     names = None if experiments is None else json.dumps(list(experiments))
-    secret = secrets.token_bytes(32)
     inserted = connection.execute(
         sa.insert(webhooks).values(
             url=url,
             events=json.dumps(list(events)),
             experiments=names,
-            secret=secret,
+            secret=secrets.token_bytes(32),
             note=note,
             created=now,
             busy_until=0,
@@ -150,21 +156,26 @@ def tell_lasting(
 def put(connection: Connection, now: int, hook: Webhook, experiment: str, notice: Notice) -> None:
     if notice.kind not in hook.events:
         return
-    data = {
-        "experiment": experiment,
-        "event": notice.seq,
-        "what": notice.what,
-        "board": None,
-        **notice.data,
-    }
-    body = {"type": notice.kind, "timestamp": timestamp(notice.time), "data": data}
     connection.execute(
         sa.insert(outbox).values(
             message="msg_" + secrets.token_hex(16),
             webhook=hook.id,
             experiment=experiment,
             event=notice.kind,
-            body=to_json(body, inf_nan_mode="null"),
+            body=to_json(
+                {
+                    "type": notice.kind,
+                    "timestamp": timestamp(notice.time),
+                    "data": {
+                        "experiment": experiment,
+                        "event": notice.seq,
+                        "what": notice.what,
+                        "board": None,
+                        **notice.data,
+                    },
+                },
+                inf_nan_mode="null",
+            ),
             created=now,
             due=now,
             until=now + RETRY_PERIOD,
@@ -185,8 +196,10 @@ def ready(connection: Connection, now: int) -> list[Delivery]:
         .where(M.status == WAITING_STATUS, M.due <= now, W.busy_until <= now)
         .group_by(M.webhook)
     )
-    query = sa.select(outbox).where(M.id.in_(first)).order_by(M.id)
-    return [Delivery(*row) for row in connection.execute(query)]
+    return [
+        Delivery(*row)
+        for row in connection.execute(sa.select(outbox).where(M.id.in_(first)).order_by(M.id))
+    ]
 
 
 def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> Webhook | None:
@@ -194,11 +207,14 @@ def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> W
     another one was there first."""
     free = sa.select(webhooks).where(W.id == delivery.webhook, W.busy_until <= now)
     row = connection.execute(free.with_for_update()).one_or_none()
-    where = sa.and_(
-        M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts
-    )
     attempt = (
-        sa.update(outbox).where(where).values(attempts=delivery.attempts + 1, body=delivery.body)
+        sa.update(outbox)
+        .where(
+            sa.and_(
+                M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts
+            )
+        )
+        .values(attempts=delivery.attempts + 1, body=delivery.body)
     )
     if row is None or connection.execute(attempt).rowcount != 1:
         return None
@@ -219,15 +235,19 @@ def settle(
     connection.execute(
         sa.update(outbox).where(M.id == delivery.id).values(status=status, due=due, error=error)
     )
-    mine = sa.and_(W.id == delivery.webhook, W.busy_until == claimed)
-    connection.execute(sa.update(webhooks).where(mine).values(busy_until=0))
+    connection.execute(
+        sa.update(webhooks)
+        .where(W.id == delivery.webhook, W.busy_until == claimed)
+        .values(busy_until=0)
+    )
 
 
 def retry(connection: Connection, webhook: int, now: int, until: int) -> int:
     """Let failed messages of a webhook wait for another attempt. Returns how many."""
-    where = sa.and_(M.webhook == webhook, M.status == FAILED_STATUS)
     return connection.execute(
-        sa.update(outbox).where(where).values(status=WAITING_STATUS, due=now, until=until)
+        sa.update(outbox)
+        .where(M.webhook == webhook, M.status == FAILED_STATUS)
+        .values(status=WAITING_STATUS, due=now, until=until)
     ).rowcount
 
 
@@ -236,15 +256,22 @@ def forget(connection: Connection, before: int) -> None:
 
 
 def last_deliveries(connection: Connection, webhook: int, limit: int) -> list[Delivery]:
-    query = sa.select(outbox).where(M.webhook == webhook).order_by(M.id.desc()).limit(limit)
-    return [Delivery(*row) for row in connection.execute(query)]
+    return [
+        Delivery(*row)
+        for row in connection.execute(
+            sa.select(outbox).where(M.webhook == webhook).order_by(M.id.desc()).limit(limit)
+        )
+    ]
 
 
 def last_error(connection: Connection, webhook: int) -> str | None:
     """Why the last message of a webhook that has not arrived did not; None where all have."""
-    troubled = sa.and_(M.webhook == webhook, M.status != DELIVERED_STATUS, M.error.is_not(None))
-    query = sa.select(M.error).where(troubled).order_by(M.id.desc()).limit(1)
-    return connection.execute(query).scalar_one_or_none()
+    return connection.execute(
+        sa.select(M.error)
+        .where(M.webhook == webhook, M.status != DELIVERED_STATUS, M.error.is_not(None))
+        .order_by(M.id.desc())
+        .limit(1)
+    ).scalar_one_or_none()
 
 
 def counts(connection: Connection) -> dict[int, dict[str, int]]:

@@ -3,10 +3,9 @@ webhooks."""
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import sqlalchemy as sa
 from fastapi import APIRouter, Path, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import AwareDatetime, BaseModel
@@ -14,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from tightrope.core.files import plain
 from tightrope.core.types import JsonObject
+from tightrope.session.session import Session
 
 from . import commands, log, outbox
 from .certificate import NOTICE_KINDS, public_key
@@ -35,9 +35,8 @@ from .http import (
     needs,
     replies,
 )
-from .keys import Key, check_pattern
+from .keys import Key, check_pattern, covered
 from .log import ExperimentJournal
-from .log import experiments as table
 from .outbox import (
     RETRY_PERIOD,
     WAITING_STATUS,
@@ -88,8 +87,11 @@ async def decide(name: Name, request: DecisionRequest, service: Served) -> Respo
     """Which arm to play. The same id and body again gets the same answer; another body is refused
     (409)."""
     id = request.id or new_id()
-    named = () if request.id is None else (id,)
-    return answer(await service.ask(name, lambda at: commands.decide(at, id, request), named))
+    return answer(
+        await service.ask(
+            name, lambda at: commands.decide(at, id, request), () if request.id is None else (id,)
+        )
+    )
 
 
 @decisions_router.post("/decisions:batch", responses=replies("BatchAnswer", 404))
@@ -170,11 +172,15 @@ async def create_experiment(
     created = await commands.create_soon(service, spec, who)
     if created is None:
         policy = spec.described_policy["policy"]
-        waiting = (
-            f"{policy} is being compiled, once on this machine, which may take two minutes; send "
-            "the same request again to know."
+        return answer(
+            {
+                "name": spec.name,
+                "status": "compiling",
+                "message": f"{policy} is being compiled, once on this machine, which may take two "
+                "minutes; send the same request again to know.",
+            },
+            202,
         )
-        return answer({"name": spec.name, "status": "compiling", "message": waiting}, 202)
     new, described = created
     return answer(described, 201 if new else 200)
 
@@ -182,15 +188,8 @@ async def create_experiment(
 @experiments_router.get("", dependencies=[needs("read")], responses=replies("ExperimentsAnswer"))
 async def list_experiments(request: Request, service: Served) -> Response:
     """All experiments that the key is for."""
-
-    def read() -> list[dict[str, object]]:
-        with service.database.read() as connection:
-            rows = connection.execute(
-                sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name)
-            )
-            return [dict(row._mapping) for row in rows if request.state.key.covers(row.name)]
-
-    return answer({"experiments": await asyncio.to_thread(read)})
+    listed = await asyncio.to_thread(covered, service.database, request.state.key)
+    return answer({"experiments": listed})
 
 
 @experiments_router.get(
@@ -304,6 +303,18 @@ async def read_beside(service: Service, name: str, read: Callable[[Connection, i
     return await service.in_thread("reading", work)
 
 
+async def of_session(
+    service: Service, name: str, read: Callable[[Session], T]
+) -> tuple[Sequence[str], T]:
+    """Names of an experiment's arms, and what a view of its session says. Raises Refused with the
+    library's sentence."""
+    view = await service.ask(name, commands.session_view)
+    try:
+        return view.names or (), await service.in_thread("reading", read, view)
+    except ValueError as error:
+        raise invalid(error) from None
+
+
 def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJournal:
     """The experiment after an event of the past."""
     journal = rebuild(connection, row, name, seq)
@@ -364,14 +375,10 @@ async def explain(
                 "to explain.",
                 "decision",
             )
-        view = await service.ask(name, commands.session_view)
-        try:
-            explanation = await service.in_thread("reading", view.explain)
-        except ValueError as error:
-            raise invalid(error) from None
+        names, explanation = await of_session(service, name, Session.explain)
         return answer(
             {
-                "arms": list(view.names or ()),
+                "arms": list(names),
                 "decision": None,
                 "event": None,
                 "explanation": plain(explanation),
@@ -389,12 +396,11 @@ async def explain(
         (experiment, entry), event = before, before[1].event
         assert isinstance(event, Decided)
         context, eligible, names = experiment.round(event.asked)
-        explanation = experiment.session.explain(context, eligible)
         return {
             "arms": list(names or experiment.session.names or ()),
             "decision": decision,
             "event": entry.seq,
-            "explanation": plain(explanation),
+            "explanation": plain(experiment.session.explain(context, eligible)),
         }
 
     return answer(await read_beside(service, name, read))
@@ -406,12 +412,8 @@ async def explain(
 async def recommend(name: Name, service: Served) -> Response:
     """The arm that an identification policy names as the best, how sure that is, and how many
     samples it still needs."""
-    view = await service.ask(name, commands.session_view)
-    try:
-        recommendation = await service.in_thread("reading", view.recommend)
-    except ValueError as error:
-        raise invalid(error) from None
-    return answer(plain(recommendation) | {"arm": (view.names or ())[recommendation["arm"]]})
+    names, recommendation = await of_session(service, name, Session.recommend)
+    return answer(plain(recommendation) | {"arm": names[recommendation["arm"]]})
 
 
 @reading_router.get("/log", dependencies=[needs("read")], responses=replies("LogAnswer", 404))
@@ -428,19 +430,21 @@ async def read_log(
 
     def read(connection: Connection, row: int) -> JsonObject:
         entries = list(log.read(connection, row, first - 1, first - 1 + limit))
-        lines = [
-            {
-                "seq": e.seq,
-                "kind": e.kind,
-                "time": timestamp(e.time),
-                "decision": e.decision,
-                "body": e.body,
-                "body_digest": e.body_digest.hex(),
-                "digest": e.digest.hex(),
-            }
-            for e in entries
-        ]
-        return {"events": lines, "next": entries[-1].seq + 1 if len(entries) == limit else None}
+        return {
+            "events": [
+                {
+                    "seq": e.seq,
+                    "kind": e.kind,
+                    "time": timestamp(e.time),
+                    "decision": e.decision,
+                    "body": e.body,
+                    "body_digest": e.body_digest.hex(),
+                    "digest": e.digest.hex(),
+                }
+                for e in entries
+            ],
+            "next": entries[-1].seq + 1 if len(entries) == limit else None,
+        }
 
     return answer(await read_beside(service, name, read))
 
@@ -589,8 +593,7 @@ async def read_segments(name: Name, service: Served) -> Response:
         )
 
     def work() -> JsonObject:
-        lock, history = service.histories.until(name, standing["seq"])
-        with lock:
+        with service.histories.until(name, standing["seq"]) as history:
             return {
                 "event": history.seq,
                 **segment_report(history),
@@ -633,12 +636,15 @@ async def read_audit(
     def work() -> list[JsonObject]:
         last = log.last_settled(service.database)
         with service.database.read() as connection:
-            rows = log.read_audit(
-                connection, first, experiment, None if since is None else microseconds(since), last
-            )
             covered_rows = (
                 row
-                for row in rows
+                for row in log.read_audit(
+                    connection,
+                    first,
+                    experiment,
+                    None if since is None else microseconds(since),
+                    last,
+                )
                 if key.experiments is None
                 or (row.experiment is not None and key.covers(row.experiment))
             )
@@ -718,11 +724,6 @@ def delivery_line(one: Delivery) -> JsonObject:
     }
 
 
-def check_webhook_key(key: Key, hook: Webhook) -> None:
-    """Refused with 403 where a webhook is told of experiments that the key is not for."""
-    key.check_scope(hook.experiments or ("*",))
-
-
 async def with_webhook(
     request: Request,
     service: Service,
@@ -743,7 +744,7 @@ async def with_webhook(
                 raise Refused(
                     404, f"webhook = {id} does not exist; GET /v1/webhooks lists all.", "webhook"
                 )
-            check_webhook_key(key, hook)
+            key.check_scope(hook.experiments or ("*",))  # all that it is told of
             return work(connection, hook)
 
     return await service.in_thread("names", within)
@@ -793,13 +794,19 @@ async def create_webhook(webhook: WebhookRequest, request: Request, service: Ser
                 scope,
                 webhook.note,
             )
-            details = {
-                "webhook": hook.id,
-                "host": host,
-                "events": list(hook.events),
-                "experiments": None if scope is None else list(scope),
-            }
-            log.note(connection, now, key.author, None, "create webhook", details)
+            log.note(
+                connection,
+                now,
+                key.author,
+                None,
+                "create webhook",
+                {
+                    "webhook": hook.id,
+                    "host": host,
+                    "events": list(hook.events),
+                    "experiments": None if scope is None else list(scope),
+                },
+            )
         return hook
 
     hook = await service.in_thread("names", work)
@@ -882,11 +889,14 @@ async def list_deliveries(
 async def retry_deliveries(webhook: Number, request: Request, service: Served) -> Response:
     """Try messages that have failed for another day."""
     now = service.settings.clock()
-    retried = await with_webhook(
-        request,
-        service,
-        webhook,
-        lambda at, hook: outbox.retry(at, hook.id, now, now + RETRY_PERIOD),
-        writes=True,
+    return answer(
+        {
+            "retried": await with_webhook(
+                request,
+                service,
+                webhook,
+                lambda at, hook: outbox.retry(at, hook.id, now, now + RETRY_PERIOD),
+                writes=True,
+            )
+        }
     )
-    return answer({"retried": retried})

@@ -53,22 +53,21 @@ class Histories:
         self._kept: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def until(self, name: str, seq: int) -> tuple[threading.Lock, History]:
-        """The history of an experiment up to an event at least; hold the lock while you read it."""
+    @contextlib.contextmanager
+    def until(self, name: str, seq: int, exactly: bool = False) -> Iterator[History]:
+        """The history of an experiment up to an event at least, or exactly, for one reader at a
+        time."""
         with self._lock:
             lock, history = self._kept.setdefault(name, (threading.Lock(), History()))
             self._kept.move_to_end(name)
             while self.most is not None and len(self._kept) > self.most:
                 self._kept.popitem(last=False)
         with lock:
+            if exactly and history.seq > seq:
+                history = History()
             if history.seq < seq:
                 self._read(history, name, seq)
-        return lock, history
-
-    def exactly(self, name: str, seq: int) -> History:
-        history = History()
-        self._read(history, name, seq)
-        return history
+            yield history
 
     def _read(self, history: History, name: str, seq: int) -> None:
         with self.database.read() as connection:
@@ -232,20 +231,22 @@ def warm_up(spec: ExperimentSpec) -> None:
         fits = spec.dimension is not None and spec.oracle is None and len(spec.arms or ()) > 1
         for mode in modes(spec):
             for one_row in (False, True) if fits else (False,):
-                journal = ExperimentJournal(spec.name)
-                journal.record(created(spec), 0)
-                if mode != journal.experiment.rollout.mode:
-                    journal.record(
-                        ModeChanged(
-                            mode, 0.5, False, "command", "", journal.experiment.rollout.mode
-                        ),
-                        0,
-                    )
+                journal = journal_of(spec, mode)
                 for number, request in enumerate(sample_requests(spec, one_row)):
                     rehearse(journal, request, str(number))
                 look(journal)
                 check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
+
+
+def journal_of(spec: ExperimentSpec, mode: Mode) -> ExperimentJournal:
+    """A new experiment that nobody sees, in a mode."""
+    journal = ExperimentJournal(spec.name)
+    journal.record(created(spec), 0)
+    before = journal.experiment.rollout.mode
+    if mode != before:
+        journal.record(ModeChanged(mode, 0.5, False, "command", "", before), 0)
+    return journal
 
 
 def common_specs() -> list[ExperimentSpec]:
@@ -258,16 +259,13 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
     arms = len(spec.arms or ()) + len(more)
     spec = spec.in_numbers()
     with _one_at_a_time:
-        journal = ExperimentJournal(spec.name)
-        journal.record(created(spec), 0)
+        journal = journal_of(spec, "full")
         check_size(spec, journal.experiment.session.policy, arms)
-        if journal.experiment.rollout.mode != "full":
-            journal.record(
-                ModeChanged("full", 0.5, False, "command", "", journal.experiment.rollout.mode), 0
-            )
         journal.record(ArmsAdded([arm.model_dump(exclude_none=True) for arm in more]), 0)
-        grown = spec if spec.arms is None else spec.model_copy(update={"arms": [*spec.arms, *more]})
-        check_seconds(journal, grown)
+        check_seconds(
+            journal,
+            spec if spec.arms is None else spec.model_copy(update={"arms": [*spec.arms, *more]}),
+        )
 
 
 def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: bool = False) -> None:
@@ -329,12 +327,16 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
         with contextlib.suppress(Refused, ValueError):
             event = decide(journal.experiment, f"{id} {ending}", request, 0)
             journal.record(event, 0)
-            ends = (
-                rewarded(event, least),
-                Cancelled(event.decision),
-                Expired(event.decision, journal.experiment.spec.default_reward),
+            journal.record(
+                (
+                    (
+                        rewarded(event, least),
+                        Cancelled(event.decision),
+                        Expired(event.decision, journal.experiment.spec.default_reward),
+                    )
+                )[ending],
+                0,
             )
-            journal.record(ends[ending], 0)
 
 
 def rewarded(event: Decided, value: float) -> Rewarded:

@@ -49,18 +49,22 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
     count, digest = 0, START
     with files.atomically(path, private=True) as file:
         for entry in log.read(connection, row):
-            line = {
-                "experiment": name,
-                "seq": entry.seq,
-                "kind": entry.kind,
-                "time": entry.time,
-                "key": entry.decision,
-                "subject": entry.subject,
-                "body": entry.text.decode(),
-                "body_digest": entry.body_digest.hex(),
-                "digest": entry.digest.hex(),
-            }
-            file.write(json.dumps(line).encode() + b"\n")
+            file.write(
+                json.dumps(
+                    {
+                        "experiment": name,
+                        "seq": entry.seq,
+                        "kind": entry.kind,
+                        "time": entry.time,
+                        "key": entry.decision,
+                        "subject": entry.subject,
+                        "body": entry.text.decode(),
+                        "body_digest": entry.body_digest.hex(),
+                        "digest": entry.digest.hex(),
+                    }
+                ).encode()
+                + b"\n"
+            )
             count, digest = count + 1, entry.digest
         erased = erased_rounds(connection, row)
         if erased:
@@ -75,14 +79,18 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
                     f"event {max(erased)} of {name!r} was erased, and there is no snapshot behind "
                     "it; restore a backup."
                 )
-            snapshot = {
-                "experiment": name,
-                "snapshot": behind.seq,
-                "fingerprint": behind.fingerprint.hex(),
-                "rest": behind.rest,
-                "session": base64.b64encode(behind.session).decode(),
-            }
-            file.write(json.dumps(snapshot).encode() + b"\n")
+            file.write(
+                json.dumps(
+                    {
+                        "experiment": name,
+                        "snapshot": behind.seq,
+                        "fingerprint": behind.fingerprint.hex(),
+                        "rest": behind.rest,
+                        "session": base64.b64encode(behind.session).decode(),
+                    }
+                ).encode()
+                + b"\n"
+            )
         file.write(
             json.dumps({"experiment": name, "end": count, "digest": digest.hex()}).encode() + b"\n"
         )
@@ -290,12 +298,14 @@ def as_matrix(context: Any, arms: list[str], d: int) -> list[list[float]] | None
         return None
     if is_one_row(context):
         return [context] * len(arms)
-    rows = (
-        [context.get(arm) for arm in arms]
-        if isinstance(context, dict)
-        else [*context, *[None] * (len(arms) - len(context))]
-    )
-    return [[0.0] * d if one is None else one for one in rows]
+    return [
+        [0.0] * d if one is None else one
+        for one in (
+            [context.get(arm) for arm in arms]
+            if isinstance(context, dict)
+            else [*context, *[None] * (len(arms) - len(context))]
+        )
+    ]
 
 
 def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, float]) -> logs.Log:
@@ -324,7 +334,6 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
     if "features" in data and all(item is not None for item in data["features"]):
         features = np.array(data["features"], dtype=np.float64)
     arms = [arm["id"] for arm in experiment.arms()]
-    floor = experiment.spec.floor or None
     return logs.from_frame(
         frame,
         features=features,
@@ -332,7 +341,7 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
         time="time",
         arms=arms,
         rewards=rewards,
-        floor=floor,
+        floor=experiment.spec.floor or None,
         round="round" if sets else None,
     )
 
@@ -387,12 +396,14 @@ def split(
         return {}, {}
     if is_raw_row(context) or is_one_row(context):
         return by_name(context, columns), {}
-    rows = (
-        context
-        if isinstance(context, dict)
-        else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
-    )
-    return {}, {arm: by_name(one, columns) for arm, one in rows.items()}
+    return {}, {
+        arm: by_name(one, columns)
+        for arm, one in (
+            context
+            if isinstance(context, dict)
+            else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
+        ).items()
+    }
 
 
 def by_name(features: object, columns: list[str]) -> JsonObject:
@@ -403,27 +414,8 @@ def by_name(features: object, columns: list[str]) -> JsonObject:
     )
 
 
-def write_table(
-    connection: Connection,
-    row: int,
-    name: str,
-    path: pathlib.Path,
-    kind: str,
-    rewards: tuple[float, float],
-) -> pathlib.Path:
-    """Write the decisions as a table: "parquet" (all of them), "obp" (an npz of the Open Bandit
-    Pipeline's dict) or "dsjson"."""
-    if kind == "dsjson":
-        return write_dsjson(connection, row, name, path)
-    if kind == "obp":
-        columns = {
-            key: np.asarray(value)
-            for key, value in logs.to_obp(as_log(connection, row, name, rewards)).items()
-            if value is not None
-        }
-        with files.atomically(path) as file:
-            np.savez_compressed(file, **columns)  # type: ignore[arg-type]
-        return path
+def write_parquet(connection: Connection, row: int, name: str, path: pathlib.Path) -> pathlib.Path:
+    """Write all decisions as a table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -462,19 +454,24 @@ class Blanked(NamedTuple):
 
 def decisions_of_subject(connection: Connection, row: int, subject: str, after: int) -> list[int]:
     """Numbers of the decisions of a subject behind an event that were not erased yet."""
-    query = sa.select(log.C.seq).where(log.C.experiment == row, log.C.subject == subject)
     return sorted(
-        seq for seq in connection.execute(query).scalars() if seq > after
+        seq
+        for seq in connection.execute(
+            sa.select(log.C.seq).where(log.C.experiment == row, log.C.subject == subject)
+        ).scalars()
+        if seq > after
     )  # here, as in `store.about`
 
 
 def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[LogEntry]:
-    query = (
-        sa.select(*log.COLUMNS)
-        .where(log.C.experiment == row, log.C.seq.in_(seqs))
-        .order_by(log.C.seq)
-    )
-    return [LogEntry(*item) for item in connection.execute(query)]
+    return [
+        LogEntry(*item)
+        for item in connection.execute(
+            sa.select(*log.COLUMNS)
+            .where(log.C.experiment == row, log.C.seq.in_(seqs))
+            .order_by(log.C.seq)
+        )
+    ]
 
 
 def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
@@ -494,12 +491,12 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
 
 
 def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
-    this = (
+    connection.execute(
         sa.update(events)
         .where(log.C.experiment == row, log.C.seq == sa.bindparam("which"))
-        .values(body=sa.bindparam("text"), subject=None)
+        .values(body=sa.bindparam("text"), subject=None),
+        [{"which": one.seq, "text": one.text} for one in blanked],
     )
-    connection.execute(this, [{"which": one.seq, "text": one.text} for one in blanked])
 
 
 def owe(connection: Connection, now: int) -> None:
@@ -515,8 +512,9 @@ def rewrite_owed(
     that was done, and whether it is still owed; None where a failure or a reader is in the way, and
     it can be tried again."""
     with database.read() as connection:
-        owed = sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
-        value = connection.execute(owed).scalar_one_or_none()
+        value = connection.execute(
+            sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
+        ).scalar_one_or_none()
     if value is None or int(value) >= before:
         return False, value is not None
     done = database.rewrite(most)

@@ -21,7 +21,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -57,12 +57,11 @@ Done = Callable[[Sequence[Answered]], None]  # of every command of a part
 Act = Callable[["Transaction"], Answer]
 
 
-class Unfinished:
+class Unfinished(NamedTuple):
     """The answer of an act whose time is over: it is called again in a later part. until: not
     before this is done; None: at once."""
 
-    def __init__(self, until: "Future[Snapshot] | None" = None) -> None:
-        self.until = until
+    until: "Future[Snapshot] | None" = None
 
 
 UNFINISHED = Unfinished()

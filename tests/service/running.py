@@ -22,7 +22,7 @@ from tightrope_service import commands
 from tightrope_service.client import Client
 from tightrope_service.extras import new_id
 from tightrope_service.requests import DecisionRequest, RewardRequest
-from tightrope_service.service import Service
+from tightrope_service.service import Histories, Service
 from tightrope_service.settings import Settings
 from tightrope_service.spec import ExperimentSpec
 
@@ -149,6 +149,12 @@ def state(service, name="price"):
     from tightrope_service.routes import state_answer
 
     return service.ask_now(name, lambda transaction: state_answer(transaction.owned.journal))
+
+
+def history_of(service, name, seq):
+    """What the log of an experiment tells up to an event."""
+    with Histories(service.database).until(name, seq, exactly=True) as found:
+        return found
 
 
 def error(answer, status):

@@ -187,7 +187,7 @@ def test_openapi_lists_examples_and_every_error(served):
 def test_logs_hold_neither_keys_nor_contexts(served, capsys):
     start_logs()
     served("POST", "/v1/experiments", PRICES)
-    served.service.writer._append = lambda connection: 1 / 0
+    served.service.writer.append = lambda connection, owned: 1 / 0
     assert (
         error(served("POST", "/v1/experiments/price/decisions", {"subject": "somebody"}), 500)[
             "code"

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from running import ask, create, decide, place, reward, service_at, state
+from running import ask, create, decide, history_of, place, reward, service_at, state
 
 from tightrope_service import commands
 from tightrope_service.board_view import page_of
@@ -26,12 +26,9 @@ OWN = {"baseline": "base", "baseline_mean": 0.3}
 def issued(service, name, fresh=True):
     """The certificate of an experiment, its history read anew or as far as it was kept."""
     standing = ask(service, commands.describe_standing, name=name)
-    history = (
-        Histories(service.database).exactly(name, standing["seq"])
-        if fresh
-        else service.histories.until(name, standing["seq"])[1]
-    )
-    return certificate(standing, history, b"k" * 32, 0)
+    histories = Histories(service.database) if fresh else service.histories
+    with histories.until(name, standing["seq"]) as history:
+        return certificate(standing, history, b"k" * 32, 0)
 
 
 def assumption(given, begin):
@@ -210,12 +207,7 @@ def test_cancelled_decisions_are_charged_with_the_mean_of_their_own_round(servic
     assert cancelled > 5 and said <= truth + 1e-9
     ask(service, commands.Erasure("u"), name="c")
     assert issued(service, "c")["budget"]["bound_if_cancelled_were_shown"] == said
-    assert (
-        bound_if_shown(
-            {"budget_bound": 0.0, "alpha": 0.1}, Histories(service.database).exactly("c", 1)
-        )
-        == 0.0
-    )
+    assert bound_if_shown({"budget_bound": 0.0, "alpha": 0.1}, history_of(service, "c", 1)) == 0.0
 
 
 @pytest.mark.parametrize("window", [None, 7200.0])
@@ -415,7 +407,7 @@ def test_masks_that_depend_on_the_visitor(service, more, means):
     verdict, why = assumption(told, "Which arms may be played")
     leads = page_of(
         ask(service, commands.describe_standing, name="m"),
-        Histories(service.database).exactly("m", told["log"]["events"]),
+        history_of(service, "m", told["log"]["events"]),
     )
     if means["base"][0] > 0.5:
         assert (

@@ -403,7 +403,7 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
                 rows[event.decision] = [event.body["name"], event.body["propensity"], None]
             elif event.kind == "rewarded":
                 rows[event.decision][2] = event.body["value"]
-    for ending in ("parquet", "npz", "dsjson"):
+    for ending in ("parquet", "dsjson"):
         assert (
             run(
                 "log",
@@ -423,9 +423,6 @@ def test_the_decisions_as_tables_for_other_tools(written, tmp_path):
         tuple(row) for row in rows.values()
     ]
     rewarded = [row for row in rows.values() if row[2] is not None]
-    obp = np.load(tmp_path / "d.npz")
-    np.testing.assert_array_equal(obp["reward"], [row[2] for row in rewarded])
-    np.testing.assert_array_equal(obp["pscore"], [row[1] for row in rewarded])
     again = tr.logs.from_dsjson(tmp_path / "d.dsjson", arms=3)
     assert again.n == len(rewarded)
     value = tr.evaluate(tr.logs.from_frame(tmp_path / "d.parquet"), "mid", estimator="ips").value

@@ -104,12 +104,8 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         assert state(service, "e")["open"] == 1999
         monkeypatch.setattr(writer, "PART", 0.01)
         parts = []
-        real = writer.Writer._append
-        monkeypatch.setattr(
-            writer.Writer,
-            "_append",
-            lambda self, connection: parts.append(1) or real(self, connection),
-        )
+        real = log.append
+        monkeypatch.setattr(log, "append", lambda *entries: parts.append(1) or real(*entries))
         service.writer._ticked = 0.0  # the clock's turn
         end = time.monotonic() + 30.0
         while state(service, "e")["open"]:

@@ -16,7 +16,19 @@ import time
 import types
 
 import pytest
-from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at
+from running import (
+    PRICES,
+    Process,
+    ask,
+    crash,
+    create,
+    decide,
+    error,
+    history_of,
+    place,
+    reward,
+    service_at,
+)
 from test_scopes import two
 
 from tightrope_service import commands, outbox
@@ -180,7 +192,7 @@ def test_a_winner_is_told_when_the_board_says_that_it_is_known(service, clock, r
         if n % 50 == 49:
             watched(service)
             standing = ask(service, commands.describe_standing)
-            sentence = sentence_of(standing, service.histories.until("price", standing["seq"])[1])
+            sentence = sentence_of(standing, history_of(service, "price", standing["seq"]))
             known.append(("known now" in sentence, len(rows(service))))
     assert known[0] == (False, 0) and known[-1] == (True, 1)
     assert all(says == bool(number) for says, number in known)
