@@ -18,6 +18,7 @@ import yaml
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 
 from tightrope.core.types import JsonObject
@@ -57,8 +58,7 @@ class Application(FastAPI):
     def openapi(self) -> JsonObject:
         if self.openapi_schema is None:
             answers = importlib.resources.files("tightrope_service") / "answers.yaml"
-            schemas = super().openapi()["components"]["schemas"]
-            schemas.update(yaml.safe_load(answers.read_text("utf-8")))
+            super().openapi()["components"]["schemas"] |= yaml.safe_load(answers.read_text("utf-8"))
         return super().openapi()
 
 
@@ -91,18 +91,22 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         description="Decisions by structured bandits, with a log that is the truth.",
+        exception_handlers={
+            Refused: _answer_refused,
+            RequestValidationError: _not_valid,
+            HTTPException: _http,
+            sa.exc.SQLAlchemyError: _outage,
+            Exception: _internal,
+        },
+        middleware=[
+            Middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log),
+            Middleware(FastRoutes, routes=routes.decisions_router.routes),
+        ],
     )
     app.state.service = served
     for router in ROUTERS:
         app.include_router(router)
     app.add_api_route("/", _home, include_in_schema=False)
-    app.add_exception_handler(Refused, _answer_refused)
-    app.add_exception_handler(RequestValidationError, _not_valid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
-    app.add_exception_handler(Exception, _internal)
-    app.add_middleware(FastRoutes, routes=routes.decisions_router.routes)
-    app.add_middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log)
     return app
 
 
@@ -127,20 +131,17 @@ async def _home() -> Response:
     return RedirectResponse(PATH, 307)
 
 
-async def _answer_refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+async def _answer_refused(request: Request, error: Refused) -> Response:
     return refusal(error)
 
 
-async def _not_valid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
+async def _not_valid(request: Request, error: RequestValidationError) -> Response:
     return refusal(
         not_valid([item | {"loc": item["loc"][1:] or item["loc"]} for item in error.errors()])
     )
 
 
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+async def _http(request: Request, error: HTTPException) -> Response:
     if isinstance(
         error.__cause__, Refused
     ):  # by `Limits`, while the body was read: FastAPI calls that a bad request

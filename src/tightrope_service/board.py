@@ -318,18 +318,9 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
         counts, lines = outbox.counts(connection), []
         for hook in outbox.all_webhooks(connection):
             if key.covers_all(hook.experiments):
-                mine, troubled = counts.get(hook.id, {}), outbox.last_error(connection, hook.id)
-                lines.append(
-                    {
-                        "host": parts_of(hook.url)[1],
-                        "note": hook.note,
-                        "events": hook.events,
-                        "experiments": hook.experiments,
-                        "waiting": mine.get(outbox.WAITING_STATUS, 0),
-                        "failed": mine.get(outbox.FAILED_STATUS, 0),
-                        "error": troubled,
-                    }
-                )
+                troubled = outbox.last_error(connection, hook.id)
+                host = {"host": parts_of(hook.url)[1], "error": troubled}
+                lines.append(outbox.described(hook, counts) | host)
     return lines
 
 
@@ -503,11 +494,14 @@ def change_of(action: str, texts: dict[str, str]) -> Change:
             lambda at: commands.change_mode(at, mode, texts.get("seen")),
         )
     if action == "arm":
-        arm, status = texts.get("arm", ""), arm_change(texts)
+        try:
+            status = ArmChange.model_validate({"status": texts.get("status")})
+        except ValueError:
+            raise Refused(422, "status must be active, masked or retired.", "status") from None
         return Change(
             status,
-            lambda at: commands.check_arm_change(at, arm, status),
-            lambda at: commands.change_arm(at, arm, status),
+            lambda at: commands.check_arm_change(at, texts.get("arm", ""), status),
+            lambda at: commands.change_arm(at, texts.get("arm", ""), status),
         )
     if action in commands.STATUS_CHANGES:
         return Change(
@@ -585,14 +579,6 @@ async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Respo
     except Refused as error:
         return await experiment_page(request, name, key, error, typed)
     return to_experiment(name)
-
-
-def arm_change(texts: dict[str, str]) -> ArmChange:
-    """The status of an arm from the form's fields. Refused with 422 where it is not one."""
-    try:
-        return ArmChange.model_validate({"status": texts.get("status")})
-    except ValueError:
-        raise Refused(422, "status must be active, masked or retired.", "status") from None
 
 
 def mode_change(texts: dict[str, str]) -> ModeChange:

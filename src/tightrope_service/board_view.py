@@ -942,9 +942,6 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         if one["time"] >= (history.first or math.inf)
     ]
     spec = standing["spec"]
-    warnings = [
-        one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
-    ]
     return {
         "name": standing["name"],
         "status": standing["status"],
@@ -971,7 +968,9 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         "segments": segment_groups(history, standing),
         "segments_note": note_of(history.spec),
         "promise_by": standing["spec"].get("promise_by"),
-        "warnings": warnings,
+        "warnings": [
+            one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
+        ],
         "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings,
         "charged": charge(holdings),

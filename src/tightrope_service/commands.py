@@ -601,9 +601,11 @@ class Erasure:
         for chunk in self._decisions():
             at = self.transaction
             if light and not blanked:
-                self._check(
-                    Snapshot.of(at.owned.journal)
-                )  # before anything is blanked, which cannot be taken back alone
+                # before anything is blanked, which cannot be taken back alone
+                try:
+                    Snapshot.of(at.owned.journal).check(at.experiment.name)
+                except ValueError as error:
+                    raise self._unsaveable(error) from None
             for entry in transfer.entries_at(at.connection, at.owned.row, chunk):
                 one = transfer.without_subject(entry, at.experiment)
                 blanked.append((one.seq, one.digest, one.round))
@@ -668,12 +670,6 @@ class Erasure:
             last = listed[-1]
             for first in range(0, len(listed), CHUNK):
                 yield listed[first : first + CHUNK]
-
-    def _check(self, snapshot: Snapshot) -> None:
-        try:
-            snapshot.check(self.transaction.experiment.name)
-        except ValueError as error:
-            raise self._unsaveable(error) from None
 
     def _unsaveable(self, error: ValueError) -> Refused:
         return Refused(

@@ -359,7 +359,6 @@ class Experiment(events.Fold):
         p, se = event.propensity, event.propensity_se
         if isinstance(p, list):
             p, se = np.array(p), np.array(se)
-        wanted = None if choice is None else choice.wanted
         same_draw = session.follow(
             event.arm,
             event.decision,
@@ -368,7 +367,7 @@ class Experiment(events.Fold):
             round.names,
             p,
             se,
-            wanted,
+            None if choice is None else choice.wanted,
             event.draws,
         )
         self.disagreements += not (same_draw and agreed)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 from fastapi import Depends, Path, Request, Response, params
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.requests import ClientDisconnect
@@ -37,9 +37,9 @@ Replies = dict[int | str, JsonObject]
 
 def described(answer: str, description: str | None = None) -> JsonObject:
     """A reply in OpenAPI, by the name of its answer in answers.yaml."""
-    schema = {"$ref": f"#/components/schemas/{answer}"}
-    content: JsonObject = {"content": {"application/json": {"schema": schema}}}
-    return content if description is None else content | {"description": description}
+    schema = {"schema": {"$ref": f"#/components/schemas/{answer}"}}
+    about = {} if description is None else {"description": description}
+    return about | {"content": {"application/json": schema}}
 
 
 def replies(answer: str | None, *statuses: int, success: int = 200) -> Replies:
@@ -87,18 +87,17 @@ Who = Annotated[Author, Depends(author)]
 def needs(role: Role) -> params.Depends:
     """A dependency: the request's key may do this, with the experiment that the path names."""
 
-    async def check(
-        request: Request,
-        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    ) -> None:
-        await check_key(request, None if credentials is None else credentials.credentials, role)
+    async def check(request: Request, _: Annotated[object, Depends(bearer)]) -> None:
+        await check_key(request, role)
 
     return Depends(check)
 
 
-async def check_key(request: Request, key: str | None, role: Role) -> Key:
+async def check_key(request: Request, role: Role) -> Key:
     """The key, if it may do what the role says with the experiment that the path names; else
     Refused. Routes that name one elsewhere ask the key in request.state.key about it."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    key = text if scheme.lower() == "bearer" else None
     served: Service = request.app.state.service
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
@@ -250,10 +249,7 @@ class FastRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             try:
-                scheme, _, key = request.headers.get("authorization", "").partition(" ")
-                checked_key = await check_key(
-                    request, key if scheme.lower() == "bearer" else None, "decide"
-                )
+                checked_key = await check_key(request, "decide")
                 arguments: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     arguments[name] = read(await request.body())

@@ -14,6 +14,8 @@ import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
+from tightrope.core.types import JsonObject
+
 from .certificate import Notice
 from .errors import MICROSECONDS, Refused, timestamp
 from .log import outbox, webhook_told, webhooks
@@ -62,6 +64,21 @@ class Delivery(NamedTuple):
 
 def all_webhooks(connection: Connection) -> list[Webhook]:
     return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(W.id))]
+
+
+def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
+    """A webhook as the API answers it. counts: of all webhooks' messages, by status."""
+    mine = counts.get(hook.id, {})
+    return {
+        "id": hook.id,
+        "url": hook.url,
+        "events": list(hook.events),
+        "experiments": None if hook.experiments is None else list(hook.experiments),
+        "note": hook.note,
+        "created": timestamp(hook.created),
+        "waiting": mine.get(WAITING_STATUS, 0),
+        "failed": mine.get(FAILED_STATUS, 0),
+    }
 
 
 def covering(connection: Connection, experiment: str) -> list[Webhook]:

@@ -39,8 +39,6 @@ from .keys import Key, check_pattern, covered
 from .log import ExperimentJournal
 from .outbox import (
     RETRY_PERIOD,
-    WAITING_STATUS,
-    Delivery,
     Webhook,
     checked_addresses,
     networks_of,
@@ -697,33 +695,6 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the webh
 MOST_WEBHOOKS = 100
 
 
-def webhook_answer(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
-    mine = counts.get(hook.id, {})
-    return {
-        "id": hook.id,
-        "url": hook.url,
-        "events": list(hook.events),
-        "experiments": None if hook.experiments is None else list(hook.experiments),
-        "note": hook.note,
-        "created": timestamp(hook.created),
-        "waiting": mine.get(outbox.WAITING_STATUS, 0),
-        "failed": mine.get(outbox.FAILED_STATUS, 0),
-    }
-
-
-def delivery_line(one: Delivery) -> JsonObject:
-    return {
-        "id": one.message,
-        "experiment": one.experiment,
-        "type": one.event,
-        "created": timestamp(one.created),
-        "status": one.status,
-        "attempts": one.attempts,
-        "next_attempt": timestamp(one.due) if one.status == WAITING_STATUS else None,
-        "error": one.error,
-    }
-
-
 async def with_webhook(
     request: Request,
     service: Service,
@@ -810,7 +781,7 @@ async def create_webhook(webhook: WebhookRequest, request: Request, service: Ser
         return hook
 
     hook = await service.in_thread("names", work)
-    return answer(webhook_answer(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
+    return answer(outbox.described(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
 
 
 @webhooks_router.get("", dependencies=[needs("admin")], responses=replies("WebhooksAnswer"))
@@ -821,7 +792,7 @@ async def list_webhooks(request: Request, service: Served) -> Response:
         with service.database.read() as connection:
             counts = outbox.counts(connection)
             return [
-                webhook_answer(hook, counts)
+                outbox.described(hook, counts)
                 for hook in outbox.all_webhooks(connection)
                 if request.state.key.covers_all(hook.experiments)
             ]
@@ -836,7 +807,7 @@ async def read_webhook(webhook: Number, request: Request, service: Served) -> Re
     """One webhook."""
     return answer(
         await with_webhook(
-            request, service, webhook, lambda at, hook: webhook_answer(hook, outbox.counts(at))
+            request, service, webhook, lambda at, hook: outbox.described(hook, outbox.counts(at))
         )
     )
 
@@ -880,7 +851,20 @@ async def list_deliveries(
     listed = await with_webhook(
         request, service, webhook, lambda at, hook: outbox.last_deliveries(at, hook.id, limit)
     )
-    return answer({"deliveries": [delivery_line(one) for one in listed]})
+    lines = [
+        {
+            "id": one.message,
+            "experiment": one.experiment,
+            "type": one.event,
+            "created": timestamp(one.created),
+            "status": one.status,
+            "attempts": one.attempts,
+            "next_attempt": timestamp(one.due) if one.status == outbox.WAITING_STATUS else None,
+            "error": one.error,
+        }
+        for one in listed
+    ]
+    return answer({"deliveries": lines})
 
 
 @webhooks_router.post(

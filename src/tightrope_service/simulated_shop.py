@@ -167,14 +167,9 @@ def drive(
 
 def deliver(client: "Client", waiting: list[tuple[float, str, float]], now: float) -> int:
     due: dict[str, float] = {}
-    count = 0
     while waiting and waiting[0][0] <= now:
         _, id, value = heapq.heappop(waiting)
         due[id] = value
-        count += 1
-        if len(due) == 5000:
-            client.reward_many(due)
-            due = {}
     if due:
         client.reward_many(due)
-    return count
+    return len(due)
