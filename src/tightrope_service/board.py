@@ -38,41 +38,6 @@ from .writer import Transaction
 COOKIE, PATH = "tightrope_board", "/board"
 
 
-def address_of(request: Request) -> str:
-    """Where a request comes from, as far as a trusted proxy or the connection says it."""
-    return "unknown" if request.client is None else request.client.host
-
-
-async def key_of_form(service: Service, request: Request, text: str) -> Key:
-    """The key that somebody signs in with. Refused where it is not known, which the audit trail
-    notes, or after too many of those."""
-    service.keys.check_tries(address_of(request))
-    await service.in_thread("keys", service.keys.refresh)
-    try:
-        return service.keys.check(text, "read")
-    except Refused as error:
-        if error.status == 401:
-            await service.in_thread("keys", service.keys.fail_to_sign_in, address_of(request))
-        raise
-
-
-async def sign_in(service: Service, request: Request, response: Response, key: Key) -> None:
-    cookie, secure = (
-        await service.in_thread("keys", service.keys.sign_in, key),
-        request.url.scheme == "https",
-    )
-    response.set_cookie(
-        COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict"
-    )
-    if not secure and request.headers.get("x-forwarded-proto") == "https":
-        remedy = f"start with --proxy {address_of(request)} if that is your proxy"
-        logger().warning(
-            "cookie not secure: X-Forwarded-Proto is not of a trusted proxy",
-            address=address_of(request),
-            remedy=remedy,
-        )
-
-
 async def signed_in(service: Service, request: Request, role: str = "read") -> Key:
     """The key of a browser. Refused with 401 where it has not signed in, or not lately, and with
     403 where its key may not do this, or not with the experiment of the page."""
@@ -258,12 +223,28 @@ async def login_page(request: Request) -> Response:
 async def login(request: Request) -> Response:
     service, fields = service_of(request), await form(request)
     goal = onward(fields.get("next", ""))
+    # as far as a trusted proxy or the connection says it
+    address = "unknown" if request.client is None else request.client.host
     try:
-        key = await key_of_form(service, request, fields.get("key", "").strip())
+        service.keys.check_tries(address)
+        await service.in_thread("keys", service.keys.refresh)
+        key = service.keys.check(fields.get("key", "").strip(), "read")
     except Refused as error:
+        if error.status == 401:  # which the audit trail notes
+            await service.in_thread("keys", service.keys.fail_to_sign_in, address)
         return page("login.html", error.status, wrong=error.message, next=goal)
+    cookie = await service.in_thread("keys", service.keys.sign_in, key)
+    secure = request.url.scheme == "https"
+    if not secure and request.headers.get("x-forwarded-proto") == "https":
+        logger().warning(
+            "cookie not secure: X-Forwarded-Proto is not of a trusted proxy",
+            address=address,
+            remedy=f"start with --proxy {address} if that is your proxy",
+        )
     answer = RedirectResponse(goal, 303, HEADERS)
-    await sign_in(service, request, answer, key)
+    answer.set_cookie(
+        COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict"
+    )
     return answer
 
 

@@ -965,7 +965,9 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "segments": segment_groups(history, standing),
+        "segments": [*history.segments],
+        "segment_rows": segment_report(history)["arms"] if history.segments else [],
+        "promises": promised_bounds(standing),
         "segments_note": note_of(history.spec),
         "promise_by": standing["spec"].get("promise_by"),
         "warnings": [
@@ -976,12 +978,13 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         "charged": charge(holdings),
         "open": standing["open"],
         "rewarded": history.rewarded,
-        "why_no_bounds": why_no_bounds(history),
+        "comparable": history.comparable,
+        "outside": history.outside,
         "expired": history.expired,
         "late": history.late,
         "cancelled": history.cancelled,
         "last": [
-            (line, history.outcomes.get(line.id, ""), clock(line.time))
+            (line, history.outcomes.get(line.id, ""), timestamp(line.time))
             for line in reversed(history.last)
         ],
         "modes": [one | {"time": timestamp(one["time"])} for one in history.modes],
@@ -989,39 +992,6 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         "digest": standing["digest"],
         "time": timestamp(history.time),
     }
-
-
-def segment_groups(history: History, standing: JsonObject) -> list[JsonObject]:
-    """The tables by segment: a name, its lines, and the bound of each promise where its values have
-    one."""
-    if not history.segments:
-        return []
-    rows = segment_report(history)["arms"]
-    promises = promised_bounds(standing)
-    return [
-        {
-            "name": name,
-            "rows": [row for row in rows if row["segment"] == name],
-            "promises": [one for one in promises if one["segment"] == name],
-        }
-        for name in history.segments
-    ]
-
-
-def clock(microseconds: int) -> str:
-    return str(timestamp(microseconds))[:19].replace("T", " ")
-
-
-def why_no_bounds(history: History) -> str:
-    """Why arms have no bounds on the page; empty where they have."""
-    if history.comparable:
-        return ""
-    why = (
-        "rewards are outside the declared range"
-        if history.outside
-        else "what an arm earns depends on the round"
-    )
-    return f"No bounds of arms are shown, nor regret: {why}."
 
 
 def baseline_level(history: History) -> float | None:

@@ -206,7 +206,7 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
 
 def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
     if request.id is not None:  # ids that the service makes are new
-        entry_before = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
+        entry_before = decision_entry(transaction.entries(id))
         if entry_before is not None:
             event = entry_before.event
             assert isinstance(event, events.Decided)

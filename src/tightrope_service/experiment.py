@@ -298,12 +298,9 @@ class Experiment(events.Fold):
             return {arm: min(max(one, low), high) for arm, one in reward.items()}, reward
         return min(max(reward, low), high), reward
 
-    def due(self, now: int) -> str | None:
-        return self.open.first_due(now)
-
     def closing(self, now: int) -> events.Cancelled | events.Rewarded | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
-        id = self.due(now)
+        id = self.open.first_due(now)
         return None if id is None else self.close(id)
 
     def close(self, id: str) -> events.Cancelled | events.Rewarded | events.Expired:

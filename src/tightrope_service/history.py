@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from tightrope.core.types import JsonObject
 from tightrope.evaluation.estimators import ConfidenceSequence, bounds_of
@@ -327,24 +329,18 @@ def left_out(question: JsonObject, arms: Collection[str]) -> list[str]:
     )
 
 
-class RoundSums:
+class RoundSums(Struct):
     """Sums over rounds of the baseline, or of other arms. total: of the rewards that came, in [0,
     1]."""
 
-    __slots__ = ("decided", "rewarded", "total")
-
-    def __init__(self, decided: int = 0, rewarded: int = 0, total: float = 0.0) -> None:
-        self.decided, self.rewarded, self.total = decided, rewarded, total
+    decided: int = 0
+    rewarded: int = 0
+    total: float = 0.0
 
     def add(self, decided: int, rewarded: int, total: float) -> None:
-        self.decided, self.rewarded, self.total = (
-            self.decided + decided,
-            self.rewarded + rewarded,
-            self.total + total,
-        )
-
-    def pack(self) -> list[float]:
-        return [self.decided, self.rewarded, self.total]
+        self.decided += decided
+        self.rewarded += rewarded
+        self.total += total
 
     def lower(self, level: float, more: int = 0) -> float:
         """Lower bound of the sum of their means. more: rounds without a reward."""
@@ -367,10 +363,8 @@ class RoundSums:
 
 
 class MaskRounds(NamedTuple):
-    """The rounds with one mask. baseline, others: by the arm that was played. promise: what they
-    count for."""
+    """The rounds with one mask, or of one promise, by the arm that was played."""
 
-    promise: str
     baseline: RoundSums
     others: RoundSums
 
@@ -395,7 +389,7 @@ class MaskedBudget:
         self.low, high = spec.reward_range or (0.0, 1.0)
         self.span = high - self.low
         self.promises = {
-            promise: MaskRounds(promise, RoundSums(), RoundSums())
+            promise: MaskRounds(RoundSums(), RoundSums())
             for promise in spec.promised_values or [OTHER]
         }
         self.means = spec.baseline_means or (
@@ -422,7 +416,7 @@ class MaskedBudget:
     def decide(self, decision: str, arm: str, mask: Mask) -> None:
         if mask not in self.masks:
             self.masks[mask], self.upper[mask] = (
-                MaskRounds(mask[0], RoundSums(), RoundSums()),
+                MaskRounds(RoundSums(), RoundSums()),
                 self.upper_at_first(mask),
             )
         self.open[decision] = mask, arm == self.baseline
@@ -479,7 +473,7 @@ class MaskedBudget:
         charged = [
             one.others.decided * (self.low + self.span * self.upper[mask])
             for mask, one in self.masks.items()
-            if one.promise == promise
+            if mask[0] == promise
         ]
         if more is not None and not more.baseline:
             charged.append(
@@ -514,21 +508,23 @@ class MaskedBudget:
 
     def pack(self) -> JsonObject:
         masks = [
-            [[*mask], self.upper[mask], one.baseline.pack(), one.others.pack()]
+            [[*mask], self.upper[mask], astuple(one.baseline), astuple(one.others)]
             for mask, one in self.masks.items()
         ]
         return {
             "masks": masks,
-            "sums": [[one.baseline.pack(), one.others.pack()] for one in self.promises.values()],
+            "sums": [
+                [astuple(one.baseline), astuple(one.others)] for one in self.promises.values()
+            ],
             "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()],
         }
 
     def unpack(self, packed: JsonObject) -> None:
         for mask, upper, own, others in packed["masks"]:
-            self.masks[tuple(mask)] = MaskRounds(mask[0], RoundSums(*own), RoundSums(*others))
+            self.masks[tuple(mask)] = MaskRounds(RoundSums(*own), RoundSums(*others))
             self.upper[tuple(mask)] = upper
         for promise, (own, others) in zip(self.promises, packed["sums"], strict=True):
-            self.promises[promise] = MaskRounds(promise, RoundSums(*own), RoundSums(*others))
+            self.promises[promise] = MaskRounds(RoundSums(*own), RoundSums(*others))
         self.open = {id: (tuple(mask), baseline) for id, mask, baseline in packed["open"]}
 
 

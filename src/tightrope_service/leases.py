@@ -36,7 +36,8 @@ class Leases:
     def __init__(self, database: Database, seconds: float, address: str | None = None) -> None:
         self.database, self.seconds, self.address = database, seconds, address
         self.owner = uuid.uuid4().hex
-        self._ended, self._seen = threading.Event(), time.monotonic()
+        self._ended = threading.Event()
+        self.seen = time.monotonic()  # when the writer was known to go on
         self._thread: threading.Thread | None = None
 
     def take(self, connection: Connection, name: str) -> Lease | None:
@@ -121,12 +122,9 @@ class Leases:
         if self._thread is not None:
             self._thread.join()
 
-    def mark_alive(self) -> None:
-        self._seen = time.monotonic()
-
     def _beat(self) -> None:
         while not self._ended.wait(self.seconds / 3):
-            if time.monotonic() - self._seen < STUCK:
+            if time.monotonic() - self.seen < STUCK:
                 with (
                     contextlib.suppress(sa.exc.SQLAlchemyError, OSError),
                     self.database.write() as connection,

@@ -168,9 +168,6 @@ class Transaction:
             for entry in [*store.about(self.connection, self.owned.row, ids_to_read), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
 
-    def may_know(self, id: str) -> bool:
-        return id in self.experiment.open or id not in self.looked_up or bool(self.looked_up[id])
-
     def entries(self, id: str) -> list[LogEntry]:
         self.look_up((id,))
         return self.looked_up[id]
@@ -237,7 +234,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Serve until `stop`, and then until nobody waits any more."""
         while not self._ending or self.lines:
-            self.leases.mark_alive()
+            self.leases.seen = time.monotonic()
             self._line_up()
             if self.lines:
                 self._serve()
@@ -548,7 +545,7 @@ class Writer(threading.Thread):
         last = max((owned.experiment.time for owned in self.owned.values()), default=0)
         metrics().behind.set(max(last - now, 0) / MICROSECONDS)
         for name, owned in list(self.owned.items()):
-            if owned.experiment.due(now) is not None and not owned.closing:
+            if owned.experiment.open.first_due(now) is not None and not owned.closing:
                 owned.closing = True
                 self.lines.setdefault(name, deque()).append(Command(name, close_windows))
             if self.look is not None and owned.worth_a_look(LOOK_SECONDS):

@@ -80,7 +80,9 @@ class Driver:
         """Let time pass, and the writer close what is due."""
         self.clock.now += microseconds
         end = time.monotonic() + 20.0
-        while self.do(lambda transaction: transaction.experiment.due(self.clock.now)) is not None:
+        while (
+            self.do(lambda transaction: transaction.experiment.closing(self.clock.now)) is not None
+        ):
             assert time.monotonic() < end
             time.sleep(0.01)
 

@@ -355,7 +355,7 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
         elif n % 9 == 0:
             ask(service, commands.cancel, f"d{n}")
     page = shown(service)
-    segments = [row for group in page["segments"] for row in group["rows"]]
+    segments = page["segment_rows"]
     assert {row["id"] for row in page["rows"]} == {"sale", "news"} and len(segments) == 4
     for row in (*page["rows"], *segments):
         assert row["low"] <= 0.1 <= row["high"], row

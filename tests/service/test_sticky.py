@@ -38,7 +38,7 @@ def kinds(service):
 def close_windows(service, clock, microseconds):
     clock.now += microseconds
     end = time.monotonic() + 20.0
-    while ask(service, lambda transaction: transaction.experiment.due(clock.now)) is not None:
+    while ask(service, lambda transaction: transaction.experiment.closing(clock.now)) is not None:
         assert time.monotonic() < end
         time.sleep(0.01)
 
