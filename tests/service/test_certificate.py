@@ -7,6 +7,7 @@ import math
 
 import pytest
 import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from running import PRICES, ask, create, decide, history_of, place, reward, service_at
 from typer.testing import CliRunner
 
@@ -18,7 +19,6 @@ from tightrope_service.certificate import (
     check,
     fingerprint,
     public_key,
-    sign,
 )
 from tightrope_service.commands import issue
 from tightrope_service.database import Database
@@ -307,7 +307,7 @@ def test_who_signs_with_a_key_of_their_own_is_found(certified):
         body["public_key"] = named
         forged = body | {
             "sha256": hashlib.sha256(canonical(body)).hexdigest(),
-            "ed25519": sign(own, canonical(body)),
+            "ed25519": Ed25519PrivateKey.from_private_bytes(own).sign(canonical(body)).hex(),
         }
         assert check(forged, public)
 

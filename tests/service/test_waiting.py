@@ -102,7 +102,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         with pytest.raises(Refused, match="waited for its reward until"):
             reward(service, "1999", 1.0, "e")
         assert state(service, "e")["open"] == 1999
-        monkeypatch.setattr(writer, "PART", 0.01)
+        monkeypatch.setattr(writer, "PART", 0.002)
         parts = []
         real = log.append
         monkeypatch.setattr(log, "append", lambda *entries: parts.append(1) or real(*entries))
