@@ -24,6 +24,7 @@ from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
 from .history import History
+from .http import service_of
 from .keys import SESSION_SECONDS, Key, covered
 from .outbox import parts_of
 from .requests import ArmChange, ArmsRequest, ModeChange
@@ -166,11 +167,6 @@ def page(template: str, status: int = 200, /, **variables: object) -> Response:
     )
 
 
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
 async def form(request: Request) -> dict[str, str]:
     try:
         fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
@@ -280,14 +276,13 @@ async def all_experiments(request: Request) -> Response:
         if with_archived == (one.get("status") == "archived"):
             listed.append(one)
     may = request.state.key.role == "admin"
-    hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
     return page(
         "experiments.html",
         experiments=listed,
         archived=archived,
         asked=with_archived,
         may=may,
-        hooks=hooks,
+        hooks=await asyncio.to_thread(webhook_lines, service, request.state.key) if may else [],
         token=token(request),
     )
 
@@ -314,8 +309,9 @@ async def new_page(request: Request) -> Response:
         raise Refused(
             404, f"template = {chosen[:100]!r} is none of {', '.join(TEMPLATES)}.", "template"
         )
-    typed = json.dumps(TEMPLATES[chosen]["spec"], indent=2, ensure_ascii=False)
-    return spec_page(request, key, typed, chosen)
+    return spec_page(
+        request, key, json.dumps(TEMPLATES[chosen]["spec"], indent=2, ensure_ascii=False), chosen
+    )
 
 
 def spec_page(
@@ -437,9 +433,8 @@ async def certificate_page(request: Request, name: str) -> Response:
 async def certificate_file(request: Request, name: str) -> Response:
     service = service_of(request)
     await signed_in(service, request)
-    text = json.dumps(await issue(service, name), indent=1, ensure_ascii=False)
     return Response(
-        text,
+        json.dumps(await issue(service, name), indent=1, ensure_ascii=False),
         media_type="application/json",
         headers=HEADERS | {"Content-Disposition": 'attachment; filename="certificate.json"'},
     )

@@ -800,15 +800,12 @@ class Notice(NamedTuple):
 def of_event(event: object, seq: int, time: int) -> Notice | None:
     if isinstance(event, events.ModeChanged):
         why = event.why.rstrip(".")
-        what = (
-            f"The mode changed from {event.before} to {event.mode}, by "
-            f"{event.by}{f': {why}' if why else ''}."
-        )
         return Notice(
             "mode.changed",
             seq,
             time,
-            what,
+            f"The mode changed from {event.before} to {event.mode}, by "
+            f"{event.by}{f': {why}' if why else ''}.",
             {name: getattr(event, name) for name in ("mode", "before", "share", "by", "why")},
         )
     if isinstance(event, events.Paused | events.Archived):
@@ -817,9 +814,12 @@ def of_event(event: object, seq: int, time: int) -> Notice | None:
 
 
 def of_bound(bound: float, least: float, seq: int, time: int) -> Notice:
-    what = f"The lower bound of the budget, {bound:.4g}, fell below {least:g}."
     return Notice(
-        "promise.at_risk", seq, time, what, {"because": "budget", "bound": bound, "least": least}
+        "promise.at_risk",
+        seq,
+        time,
+        f"The lower bound of the budget, {bound:.4g}, fell below {least:g}.",
+        {"because": "budget", "bound": bound, "least": least},
     )
 
 
@@ -830,12 +830,11 @@ def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
     if standing["holdings"] is not None:
         for one in assumptions(standing["holdings"], history, standing["rollout"]):
             if one.verdict == CONTRADICTED:
-                what = f"The log contradicts what the promise rests on: {one.says} {one.why}"
                 found[one.says] = Notice(
                     "promise.at_risk",
                     history.seq,
                     history.time,
-                    what,
+                    f"The log contradicts what the promise rests on: {one.says} {one.why}",
                     {"because": "assumption", "assumption": one.says, "why": one.why},
                 )
     return found
@@ -852,5 +851,12 @@ def known_winner(standing: JsonObject, history: History) -> dict[str, Notice]:
     if arm is None:
         return {}
     assuming = f", {ASSUMING}" if history.observed.limited else ""
-    what = f"It is known that {arm} is the best arm{assuming}."
-    return {arm: Notice("winner.known", history.seq, history.time, what, {"arm": arm})}
+    return {
+        arm: Notice(
+            "winner.known",
+            history.seq,
+            history.time,
+            f"It is known that {arm} is the best arm{assuming}.",
+            {"arm": arm},
+        )
+    }

@@ -14,8 +14,6 @@ from .extras import require
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-    from tightrope.core.types import JsonObject
-
     from .database import Database
 
 Db = Annotated[
@@ -363,25 +361,18 @@ def check_certificate(
                 f"public_key = {str(public_key)!r} cannot be read ({error.strerror}); save GET "
                 "/v1/public-key there."
             ) from None
-        tell_of_certificate(
-            certificate,
-            check(certificate, public),
-            f"the key with the fingerprint {fingerprint(public)}",
-        )
-        return
-    with opened(db) as database, database.write() as connection:
-        errors = check(certificate, public_of(secret(connection, CERTIFYING)))
-        if (
-            not errors
-            and digest_at(connection, certificate["experiment"], certificate["log"]["events"])
-            != certificate["log"]["digest"]
-        ):
-            errors.append(f"The log's event {certificate['log']['events']} is another one now.")
-    tell_of_certificate(certificate, errors, "this service")
-
-
-def tell_of_certificate(certificate: "JsonObject", errors: list[str], signer: str) -> None:
-    """Print what is wrong with a certificate, or who signed it."""
+        signer = f"the key with the fingerprint {fingerprint(public)}"
+        errors = check(certificate, public)
+    else:
+        signer = "this service"
+        with opened(db) as database, database.write() as connection:
+            errors = check(certificate, public_of(secret(connection, CERTIFYING)))
+            if (
+                not errors
+                and digest_at(connection, certificate["experiment"], certificate["log"]["events"])
+                != certificate["log"]["digest"]
+            ):
+                errors.append(f"The log's event {certificate['log']['events']} is another one now.")
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")
     if errors:

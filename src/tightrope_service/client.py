@@ -177,13 +177,16 @@ class Client:
         "promise.at_risk", "winner.known" and "experiment.stopped"; None: all. experiments: names
         and patterns such as "shop-*"; None: all that the key is for. The `secret` of the answer,
         which messages are signed with, is shown only this once."""
-        fields = given(
-            url=url,
-            events=None if events is None else list(events),
-            experiments=None if experiments is None else list(experiments),
-            note=note,
+        return self._send(
+            "POST",
+            "/v1/webhooks",
+            given(
+                url=url,
+                events=None if events is None else list(events),
+                experiments=None if experiments is None else list(experiments),
+                note=note,
+            ),
         )
-        return self._send("POST", "/v1/webhooks", fields)
 
     def webhooks(self) -> list[JsonObject]:
         """All webhooks that the key is for, with how many of their messages wait and have
@@ -311,7 +314,6 @@ class Client:
         )
 
     def _ids(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
-        """Ids of a mask."""
         if isinstance(eligible, np.ndarray) and eligible.dtype == np.bool_:
             if self._arms is None or len(self._arms) != len(eligible):
                 self._arms = self.names
@@ -497,7 +499,6 @@ def read(answer: httpx.Response) -> JsonObject:
 
 
 def given(**fields: object) -> JsonObject:
-    """Those fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -506,7 +507,6 @@ def plain(reward: float | Mapping[str, float]) -> object:
 
 
 def quoted(part: str) -> str:
-    """A part of a path."""
     return quote(part, safe="")
 
 
@@ -544,13 +544,11 @@ def arrays(value: object) -> object:
 
 
 def rejected(status: int, body: JsonObject) -> Rejected:
-    """The error of an answer."""
     error = body.get("error") or {}
     return Rejected(status, str(error.get("code")), str(error.get("message")), error.get("field"))
 
 
 def taken(result: JsonObject) -> JsonObject:
-    """The answer of a batch's item, or its error."""
     if result["status"] != 200:
         raise rejected(result["status"], result)
     answer: JsonObject = result["answer"]

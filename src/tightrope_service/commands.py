@@ -47,8 +47,7 @@ def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonOb
             f"experiment = {spec.name!r} exists with another spec; choose another name.",
             "name",
         )
-    new = any(entry.kind == "created" for entry in transaction.owned.new)
-    return new, describe(transaction)
+    return any(entry.kind == "created" for entry in transaction.owned.new), describe(transaction)
 
 
 def describe(transaction: Transaction) -> JsonObject:
@@ -781,14 +780,13 @@ def describe_rollout(transaction: Transaction) -> JsonObject:
 def describe_standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.experiment
-    facts = {
+    return describe(transaction) | {
         "holdings": experiment.holdings(),
         "rollout": experiment.rollout.report(),
         "share": experiment.rollout.share,
         "clock_behind": max(experiment.time - transaction.now, 0) / MICROSECONDS,
         "identified": identification(experiment.session),
     }
-    return describe(transaction) | facts
 
 
 def identification(session: Session) -> JsonObject | None:

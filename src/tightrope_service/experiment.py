@@ -394,9 +394,14 @@ class Experiment(events.Fold):
         if sticky is not None:
             self.assignments.drop_old(clock_time)
             if event.subject is not None:
-                until = clock_time + int(sticky.lasts * MICROSECONDS)
                 self.assignments.begin(
-                    event.subject, KeptDecision(event.decision, seq, str(event.name), until)
+                    event.subject,
+                    KeptDecision(
+                        event.decision,
+                        seq,
+                        str(event.name),
+                        clock_time + int(sticky.lasts * MICROSECONDS),
+                    ),
                 )
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:

@@ -507,12 +507,11 @@ class MaskedBudget:
     # Snapshots ------------------------------------------------------------------------------------
 
     def pack(self) -> JsonObject:
-        masks = [
-            [[*mask], self.upper[mask], astuple(one.baseline), astuple(one.others)]
-            for mask, one in self.masks.items()
-        ]
         return {
-            "masks": masks,
+            "masks": [
+                [[*mask], self.upper[mask], astuple(one.baseline), astuple(one.others)]
+                for mask, one in self.masks.items()
+            ],
             "sums": [
                 [astuple(one.baseline), astuple(one.others)] for one in self.promises.values()
             ],

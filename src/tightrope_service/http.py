@@ -67,9 +67,13 @@ def replies(answer: str | None, *statuses: int, success: int = 200) -> Replies:
     return responses | {status: described("ErrorAnswer", meanings[status]) for status in every}
 
 
-async def service(request: Request) -> Service:
-    instance: Service = request.app.state.service
-    return instance
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def service(request: Request) -> Service:  # not in a thread, as FastAPI asks others
+    return service_of(request)
 
 
 Served = Annotated[Service, Depends(service)]
@@ -98,7 +102,7 @@ async def check_key(request: Request, role: Role) -> Key:
     Refused. Routes that name one elsewhere ask the key in request.state.key about it."""
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     key = text if scheme.lower() == "bearer" else None
-    served: Service = request.app.state.service
+    served = service_of(request)
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
     checked_key: Key = served.keys.check(key, role, request.path_params.get("name"))
@@ -184,7 +188,19 @@ class Limits:
             seconds = time.perf_counter() - began
             metrics().seconds.labels(route).observe(seconds)
             if self.access_log:
-                note(scope, route, status, seconds)
+                # the route and the experiment, and no ids, features or subjects
+                key, client = scope.get("state", {}).get("key"), scope.get("client")
+                who = {} if key is None else {"key": key.id, "note": key.note}
+                logger().info(
+                    "request",
+                    method=scope["method"],
+                    route=route,
+                    experiment=scope.get("path_params", {}).get("name"),
+                    status=status,
+                    milliseconds=round(1000.0 * seconds, 3),
+                    client=client[0] if client else None,
+                    **who,
+                )
 
 
 async def check_names(pieces: list[bytes]) -> None:
@@ -203,23 +219,6 @@ async def check_names(pieces: list[bytes]) -> None:
         raise Refused(422, str(error)) from None
     except (ValueError, RecursionError):
         pass
-
-
-def note(scope: Scope, route: str, status: int, seconds: float) -> None:
-    """Write who asked for what: the route and the experiment, and no ids, features or subjects."""
-    key = scope.get("state", {}).get("key")
-    who = {} if key is None else {"key": key.id, "note": key.note}
-    client = scope.get("client")
-    logger().info(
-        "request",
-        method=scope["method"],
-        route=route,
-        experiment=scope.get("path_params", {}).get("name"),
-        status=status,
-        milliseconds=round(1000.0 * seconds, 3),
-        client=client[0] if client else None,
-        **who,
-    )
 
 
 # Routes that answer thousands of requests a second: FastAPI documents them, they are read and

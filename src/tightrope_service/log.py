@@ -228,8 +228,16 @@ def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) ->
     text, decision = to_json(event.body), getattr(event, "decision", None)
     subject = event.subject if isinstance(event, Decided) else None
     body_digest = hashlib.sha256(text).digest()
-    digest = chained(experiment, before, seq, event.kind, time, decision, body_digest)
-    return LogEntry(seq, event.kind, time, decision, subject, text, body_digest, digest)
+    return LogEntry(
+        seq,
+        event.kind,
+        time,
+        decision,
+        subject,
+        text,
+        body_digest,
+        chained(experiment, before, seq, event.kind, time, decision, body_digest),
+    )
 
 
 def chained(

@@ -91,12 +91,11 @@ def webhook_of(connection: Connection, id: int) -> Webhook | None:
 
 
 def _webhook(row: Any) -> Webhook:
-    experiments = None if row.experiments is None else tuple(json.loads(row.experiments))
     return Webhook(
         row.id,
         row.url,
         tuple(json.loads(row.events)),
-        experiments,
+        None if row.experiments is None else tuple(json.loads(row.experiments)),
         row.secret,
         row.note,
         row.created,
@@ -111,12 +110,11 @@ def create(
     experiments: Sequence[str] | None,
     note: str,
 ) -> Webhook:
-    names = None if experiments is None else json.dumps(list(experiments))
     inserted = connection.execute(
         sa.insert(webhooks).values(
             url=url,
             events=json.dumps(list(events)),
-            experiments=names,
+            experiments=None if experiments is None else json.dumps(list(experiments)),
             secret=secrets.token_bytes(32),
             note=note,
             created=now,
@@ -334,10 +332,6 @@ def networks_of(texts: Sequence[str], option: str = "webhook_network") -> list[N
     return networks
 
 
-def is_inside(address: Address, networks: Sequence[Network]) -> bool:
-    return any(address.version == one.version and address in one for one in networks)
-
-
 def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
@@ -384,7 +378,7 @@ def checked_addresses(
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for *_, place in addresses:
         address = ipaddress.ip_address(str(place[0]).partition("%")[0])
-        if is_inside(address, networks):
+        if any(address.version == one.version and address in one for one in networks):
             continue
         if not is_public(address):
             raise Refused(

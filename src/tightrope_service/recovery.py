@@ -229,11 +229,10 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, journal: ExperimentJournal) -> Self:
-        rest = to_json(rest_of(journal) | {"written": written()}).decode()
         return cls(
             journal.experiment.seq,
             fingerprint(journal),
-            rest,
+            to_json(rest_of(journal) | {"written": written()}).decode(),
             journal.experiment.session.to_bytes(),
         )
 

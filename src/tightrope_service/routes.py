@@ -186,8 +186,9 @@ async def create_experiment(
 @experiments_router.get("", dependencies=[needs("read")], responses=replies("ExperimentsAnswer"))
 async def list_experiments(request: Request, service: Served) -> Response:
     """All experiments that the key is for."""
-    listed = await asyncio.to_thread(covered, service.database, request.state.key)
-    return answer({"experiments": listed})
+    return answer(
+        {"experiments": await asyncio.to_thread(covered, service.database, request.state.key)}
+    )
 
 
 @experiments_router.get(
@@ -500,8 +501,9 @@ def log_to_judge(
     from .transfer import as_log
 
     spec = rebuild(connection, row, name, 1).experiment.spec
-    baseline = query.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
-    return as_log(connection, row, name, (query.lowest, query.highest)), baseline
+    return as_log(connection, row, name, (query.lowest, query.highest)), (
+        query.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
+    )
 
 
 @reading_router.post(
@@ -851,20 +853,25 @@ async def list_deliveries(
     listed = await with_webhook(
         request, service, webhook, lambda at, hook: outbox.last_deliveries(at, hook.id, limit)
     )
-    lines = [
+    return answer(
         {
-            "id": one.message,
-            "experiment": one.experiment,
-            "type": one.event,
-            "created": timestamp(one.created),
-            "status": one.status,
-            "attempts": one.attempts,
-            "next_attempt": timestamp(one.due) if one.status == outbox.WAITING_STATUS else None,
-            "error": one.error,
+            "deliveries": [
+                {
+                    "id": one.message,
+                    "experiment": one.experiment,
+                    "type": one.event,
+                    "created": timestamp(one.created),
+                    "status": one.status,
+                    "attempts": one.attempts,
+                    "next_attempt": timestamp(one.due)
+                    if one.status == outbox.WAITING_STATUS
+                    else None,
+                    "error": one.error,
+                }
+                for one in listed
+            ]
         }
-        for one in listed
-    ]
-    return answer({"deliveries": lines})
+    )
 
 
 @webhooks_router.post(

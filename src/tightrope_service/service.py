@@ -340,8 +340,9 @@ def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> N
 
 
 def rewarded(event: Decided, value: float) -> Rewarded:
-    one = isinstance(event.arm, int)
-    return Rewarded(event.decision, value if one else dict.fromkeys(event.name, value))
+    return Rewarded(
+        event.decision, value if isinstance(event.arm, int) else dict.fromkeys(event.name, value)
+    )
 
 
 def look(journal: ExperimentJournal) -> None:

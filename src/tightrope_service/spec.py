@@ -1109,13 +1109,13 @@ def made_oracle(spec: ExperimentSpec) -> Oracle | None:
             "oracle = 'Promotions' plays pairs of users and promotions, which have no ids; use "
             "TopK, Partition or Knapsack."
         )
-    arrays = {
-        f"oracle.{name}": np.asarray(value)
-        for name, value in spec.oracle.items()
-        if isinstance(value, list)
-    }
     return build_oracle(
-        {name: value for name, value in spec.oracle.items() if not isinstance(value, list)}, arrays
+        {name: value for name, value in spec.oracle.items() if not isinstance(value, list)},
+        {
+            f"oracle.{name}": np.asarray(value)
+            for name, value in spec.oracle.items()
+            if isinstance(value, list)
+        },
     )
 
 

@@ -231,28 +231,23 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
     is still open. Features of rounds stand in `features`, (K, d) a row, where every decision
     brought its own.
     """
-    columns: dict[str, list[object]] = {
-        name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")
-    }
-    segments: dict[str, list[object]] = {name: [] for name in experiment.spec.segments or ()}
+    segments = [*(experiment.spec.segments or ())]
+    rows: list[tuple[object, ...]] = []
     features: list[Numbers | None] = []
     for number, time, event, outcome, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
         names, chances = (
             (event.name, event.propensity) if several else ([event.name], [event.propensity])
         )
+        own = [event.asked["segments"][segment] for segment in segments]
+        context = numbers_of(experiment.reader, event.asked.get("context"), experiment.name)
         for name, chance in zip(names, chances, strict=True):
             reward = outcome.get(name, default) if isinstance(outcome, dict) else outcome
-            for column, value in zip(
-                columns.values(), (event.decision, number, time, name, chance, reward), strict=True
-            ):
-                column.append(value)
-            for segment, values in segments.items():
-                values.append(event.asked["segments"][segment])
-            features.append(
-                numbers_of(experiment.reader, event.asked.get("context"), experiment.name)
-            )
-    columns |= {f"segment_{segment}": values for segment, values in segments.items()}
+            rows.append((event.decision, number, time, name, chance, reward, *own))
+            features.append(context)
+    heads = ["decision", "round", "time", "arm", "propensity", "reward"]
+    heads += [f"segment_{segment}" for segment in segments]
+    columns: JsonObject = {head: [row[k] for row in rows] for k, head in enumerate(heads)}
     if any(item is not None for item in features) and not experiment.session.catalogue:
         order = [arm["id"] for arm in experiment.arms()]
         columns["features"] = [
@@ -333,13 +328,12 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
     features = None
     if "features" in data and all(item is not None for item in data["features"]):
         features = np.array(data["features"], dtype=np.float64)
-    arms = [arm["id"] for arm in experiment.arms()]
     return logs.from_frame(
         frame,
         features=features,
         arm_features=session.arms.features,
         time="time",
-        arms=arms,
+        arms=[arm["id"] for arm in experiment.arms()],
         rewards=rewards,
         floor=experiment.spec.floor or None,
         round="round" if sets else None,
@@ -368,8 +362,7 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
         for _, time, event, reward, _ in decisions_of(connection, row):
             if not isinstance(reward, float) or event.asked.get("erased"):
                 continue
-            context = event.asked.get("context")
-            shared, own = split(context, arms, columns)
+            shared, own = split(event.asked.get("context"), arms, columns)
             names = list(own) if arms is None else arms
             actions = [
                 formats.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None))
@@ -486,8 +479,12 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
             question, experiment.spec.baseline, ()
         ):  # what a certificate counts outlives the body
             body["without_baseline"] = True
-    context = numbers_of(experiment.reader, question.get("context"), experiment.name)
-    return Blanked(entry.seq, to_json(body), gone, longest_row(context or ()))
+    return Blanked(
+        entry.seq,
+        to_json(body),
+        gone,
+        longest_row(numbers_of(experiment.reader, question.get("context"), experiment.name) or ()),
+    )
 
 
 def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:

@@ -248,8 +248,11 @@ def headers_of(
     """The headers of an attempt, by which a receiver knows who sent it
     (https://www.standardwebhooks.com)."""
     time = str(now // MICROSECONDS)
-    signed = b".".join((message.encode(), time.encode(), body))
-    signature = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+    signature = base64.b64encode(
+        hmac.new(
+            secret, b".".join((message.encode(), time.encode(), body)), hashlib.sha256
+        ).digest()
+    ).decode()
     return {
         "Content-Type": "application/json",
         "User-Agent": "tightrope",
