@@ -361,8 +361,8 @@ async def experiment_page(
     request: Request, name: str, key: Key, refused: Refused | None = None, typed: str = ""
 ) -> Response:
     """The page of an experiment. refused: why arms were not added; typed: those arms."""
-    service = service_of(request)
-    variables, status = await look(service, name, key), 200 if refused is None else refused.status
+    status = 200 if refused is None else refused.status
+    variables = await look(service_of(request), name, key)
     return page(
         "experiment.html",
         status,

@@ -184,16 +184,12 @@ class Experiment(events.Fold):
     def holdings(self, drawn: NextRound | None = None) -> JsonObject | None:
         """The lower bound of the budget and what it rests on; None where the policy keeps none.
         drawn: a round that the session has drawn, and `apply` has not taken in."""
-        report = (
-            holdings(self.session.policy, copied(self.session.state)) if self.promises else None
-        )
+        if ledger_of(self.session.state) is None:
+            return None
+        report = holdings(self.session.policy, copied(self.session.state))
         if report is None or self.masked_budget is None:
             return report
         return self.masked_budget.corrected(report, drawn)
-
-    @property
-    def promises(self) -> bool:
-        return ledger_of(self.session.state) is not None
 
     def check_alive(self) -> None:
         if self.status == "archived":
@@ -559,11 +555,12 @@ def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
     spec, name = experiment.spec, experiment.name
     field = "baseline" if "baseline" in question else "baseline_mean"
     if spec.baseline is not None:
-        message = (
+        raise Refused(
+            422,
             f"{field} was given, but experiment {name!r} has the baseline {spec.baseline!r} in "
-            "every round; leave it out."
+            "every round; leave it out.",
+            field,
         )
-        raise Refused(422, message, field)
     if spec.rollout is not None and spec.rollout.production is not None:
         raise Refused(
             422,
@@ -580,11 +577,12 @@ def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
         )
     if spec.baseline_mean is not None and "baseline_mean" not in question:
         arm = question["baseline"]
-        message = (
+        raise Refused(
+            422,
             f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what "
-            f"{arm!r} earns on average."
+            f"{arm!r} earns on average.",
+            "baseline_mean",
         )
-        raise Refused(422, message, "baseline_mean")
 
 
 def decide_beside(

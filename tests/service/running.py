@@ -145,6 +145,14 @@ def probed(service):
         thread.join(20)
 
 
+def until(true, seconds=20.0):
+    """Wait for something to be so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def state(service, name="price"):
     from tightrope_service.routes import state_answer
 

@@ -1,12 +1,11 @@
 """HTTP: shapes, keys, limits, and that nothing undocumented is ever answered."""
 
 import asyncio
-import time
 
 import httpx
 import pytest
 import structlog
-from running import PRICES, error, service_at
+from running import PRICES, error, service_at, until
 
 from tightrope_service import keys
 from tightrope_service.app import create_app
@@ -108,10 +107,8 @@ def test_keys(served):
         keys.revoke(connection, decide)
         stored = [bytes(key.digest) for key in keys.all_keys(connection)]
     assert all(made.encode() not in b"".join(stored) for made in served.keys.values())
-    end = time.monotonic() + 5
-    while served("POST", "/v1/experiments/price/decisions", {}, "decide").status_code != 401:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    asked = ("POST", "/v1/experiments/price/decisions", {}, "decide")
+    until(lambda: served(*asked).status_code == 401, 5)
 
 
 @pytest.mark.parametrize(

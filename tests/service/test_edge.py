@@ -8,7 +8,7 @@ import time
 import httpx
 import pytest
 import sqlalchemy as sa
-from running import PRICES, conforms, error
+from running import PRICES, conforms, error, until
 
 from tightrope_service import keys, log, writer
 from tightrope_service.client import Client, Rejected, Unavailable
@@ -448,7 +448,5 @@ def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
     assert served("GET", "/readyz").status_code == 503  # with nobody who asks
     monkeypatch.undo()
     assert log.append is real
-    end = time.monotonic() + 10
-    while served("GET", "/readyz").status_code != 200:
-        assert time.monotonic() < end
+    until(lambda: served("GET", "/readyz").status_code == 200, 10)
     assert served("POST", f"{EXPERIMENT}/decisions", {}).status_code == 200

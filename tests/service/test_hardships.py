@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 import structlog
 import uvicorn
-from running import PRICES, create, decide, error, service_at, state
+from running import PRICES, create, decide, error, service_at, state, until
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
@@ -57,10 +57,7 @@ def test_it_is_not_ready_before_all_logs_are_read(tmp_path, clock, monkeypatch):
             and get(application, "/healthz").status_code == 200
         )
         go.set()
-        end = time.monotonic() + 10
-        while get(application, "/readyz").status_code != 200:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        until(lambda: get(application, "/readyz").status_code == 200, 10)
 
 
 def test_a_full_disk_still_answers_reads(service, monkeypatch):

@@ -17,6 +17,7 @@ from running import (
     reward,
     service_at,
     state,
+    until,
 )
 
 from tightrope_service import commands, leases, log
@@ -37,10 +38,7 @@ def kinds(service):
 
 def close_windows(service, clock, microseconds):
     clock.now += microseconds
-    end = time.monotonic() + 20.0
-    while ask(service, lambda transaction: transaction.experiment.closing(clock.now)) is not None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    until(lambda: ask(service, lambda at: at.experiment.closing(clock.now)) is None)
 
 
 def check_replay(service):

@@ -6,7 +6,19 @@ import time
 
 import numpy as np
 import pytest
-from running import HOUR, Process, ask, batch, create, decide, probed, reward, service_at, state
+from running import (
+    HOUR,
+    Process,
+    ask,
+    batch,
+    create,
+    decide,
+    probed,
+    reward,
+    service_at,
+    state,
+    until,
+)
 
 from tightrope_service import commands, leases, log, writer
 from tightrope_service import experiment as deciding
@@ -107,9 +119,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         real = log.append
         monkeypatch.setattr(log, "append", lambda *entries: parts.append(1) or real(*entries))
         service.writer._ticked = 0.0  # the clock's turn
-        end = time.monotonic() + 30.0
-        while state(service, "e")["open"]:
-            assert time.monotonic() < end
+        until(lambda: not state(service, "e")["open"], 30.0)
         assert len(parts) > 3
         told = state(service, "e")
         with service.database.read() as connection:

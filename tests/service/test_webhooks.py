@@ -28,6 +28,7 @@ from running import (
     place,
     reward,
     service_at,
+    until,
 )
 from test_scopes import two
 
@@ -458,8 +459,7 @@ def test_two_senders_send_one_message_of_a_webhook_at_a_time_in_order(path, cloc
             ask(service, commands.change_status, what)
         receiver.seconds = 1.0
         first = Sender(service).begin()
-        while not receiver.got:
-            time.sleep(0.01)
+        until(lambda: receiver.got)
         assert Sender(service).begin() == []
         for one in first:
             one.result(30)
@@ -503,9 +503,7 @@ def test_a_process_tells_and_after_kill_9_tells_the_rest(tmp_path, receiver):
         made = client.create_webhook(receiver.url, ["experiment.stopped"])
         client.create(PRICES)
         client.pause()
-        end = time.monotonic() + 20
-        while not receiver.got and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: receiver.got)
         assert [one["type"] for one in receiver.told] == ["experiment.stopped"]
         assert genuine(made["secret"], receiver.got[0][1], receiver.got[0][2])
         client.resume()
@@ -513,13 +511,9 @@ def test_a_process_tells_and_after_kill_9_tells_the_rest(tmp_path, receiver):
         process.kill()
     process.start()
     with process.client() as client:
-        end = time.monotonic() + 20
-        while len(receiver.got) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: len(receiver.got) >= 2)
         assert [one["data"]["status"] for one in receiver.told] == ["paused", "archived"]
-        end = time.monotonic() + 5
-        while client.webhooks()[0]["waiting"] and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: not client.webhooks()[0]["waiting"], 5)
         assert [one["status"] for one in client.deliveries(made["id"])] == ["delivered"] * 2
         client.remove_webhook(made["id"])
         assert client.webhooks() == []

@@ -4,12 +4,11 @@ slow reads."""
 import asyncio
 import errno
 import threading
-import time
 
 import httpx
 import pytest
 import sqlalchemy as sa
-from running import PRICES, crash, create, decide, reward, service_at, state
+from running import PRICES, crash, create, decide, reward, service_at, state, until
 
 from tightrope_service import commands, keys, log, recovery, routes, writer
 from tightrope_service.app import create_app
@@ -22,13 +21,6 @@ SHADOW = PRICES | {
     "baseline": "low",
     "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]},
 }
-
-
-def wait_for(found, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def saved(service):
@@ -53,7 +45,7 @@ def test_the_writer_is_well_again_without_a_request_once_it_can_write(service, m
         assert error.status == 503
     assert service.writer.failing == "OSError"
     monkeypatch.setattr(log, "append", real)
-    wait_for(lambda: service.writer.failing is None)
+    until(lambda: service.writer.failing is None)
     assert decide(service, "a")["event"] == 2
 
 
@@ -66,7 +58,7 @@ def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_pa
                 decide(service, f"d{start}-{n}")
                 reward(service, f"d{start}-{n}", 0.5)
             if start:
-                wait_for(lambda service=service: saved(service))
+                until(lambda service=service: saved(service))
             told = state(service)
             crash(service)
     with service_at(tmp_path / "a.db", clock) as service:
@@ -84,7 +76,7 @@ def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for
             reward(service, f"d{n}", 0.5)
         crash(service)
     with service_at(tmp_path / "a.db", clock, snapshot_every=10) as service:
-        wait_for(lambda: saved(service) == [61])
+        until(lambda: saved(service) == [61])
         crash(service)
 
 
@@ -173,7 +165,7 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(
             assert 1 <= len(at_once) <= 2
             try:
                 for n in range(5):
-                    made = await asyncio.wait_for(
+                    made = await asyncio.until(
                         c.post("/v1/experiments/price/decisions", json={"id": f"d{n}"}), 5
                     )
                     assert made.status_code == 200
@@ -230,7 +222,7 @@ def test_requests_with_a_new_key_wait_for_the_reading_that_another_began_and_tho
 
             waiting = [asyncio.create_task(send(new, f"n{n}")) for n in range(3)]
             await asyncio.sleep(0.1)
-            assert (await asyncio.wait_for(send(old, "o"), 5)).status_code == 200
+            assert (await asyncio.until(send(old, "o"), 5)).status_code == 200
             released.set()
             return [answer.status_code for answer in await asyncio.gather(*waiting)]
 
