@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 from sqlalchemy import (
@@ -217,7 +218,7 @@ class LogEntry(NamedTuple):
         fields or kinds."""
         try:
             return TYPES[self.kind].read(from_json(self.text), self.decision)
-        except (KeyError, ValueError):
+        except (KeyError, msgspec.ValidationError):
             raise ValueError(
                 f"event {self.seq} ({self.kind}) has not the fields that this version of "
                 "tightrope reads."
