@@ -21,6 +21,8 @@ from postgres import server
 from tightrope_service import commands
 from tightrope_service.client import Client
 from tightrope_service.extras import new_id
+from tightrope_service.log import rows_and_names
+from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.requests import DecisionRequest, RewardRequest
 from tightrope_service.service import Histories, Service
 from tightrope_service.settings import Settings
@@ -157,6 +159,17 @@ def state(service, name="price"):
     from tightrope_service.routes import state_answer
 
     return service.ask_now(name, lambda transaction: state_answer(transaction.owned.journal))
+
+
+def check_replay(service, name="price"):
+    """The log is what was written, and leads to the same state alone, bit for bit."""
+    told = state(service, name)["fingerprint"]
+    with service.database.read() as connection:
+        ((row, _),) = rows_and_names(connection, name)
+        again = replay(connection, row, name)
+        assert verify(connection, row, name).errors == () == again.errors
+        assert check_snapshots(connection, row, name) == ([], [])
+    assert (again.fingerprint, again.disagreements) == (told, 0)
 
 
 def history_of(service, name, seq):

@@ -5,14 +5,24 @@ import math
 
 import numpy as np
 import pytest
-from running import ask, create, decide, history_of, place, reward, service_at, state, until
+from running import (
+    ask,
+    check_replay,
+    create,
+    decide,
+    history_of,
+    place,
+    reward,
+    service_at,
+    until,
+)
 
 from tightrope_service import commands
 from tightrope_service.board_view import page_of
 from tightrope_service.certificate import bound_if_shown, certificate
 from tightrope_service.database import Database
 from tightrope_service.errors import Refused
-from tightrope_service.recovery import check_snapshots, replay, verify
+from tightrope_service.recovery import replay, verify
 from tightrope_service.requests import ArmChange
 from tightrope_service.service import Histories
 from tightrope_service.writer import close_windows
@@ -422,10 +432,7 @@ def test_masks_that_depend_on_the_visitor(service, more, means):
         assert (
             "if which arms may be played does not depend on what they would earn" in leads["answer"]
         )
-    now = state(service, "m")
-    with service.database.read() as connection:
-        assert replay(connection, 1, "m").fingerprint == now["fingerprint"]
-        assert check_snapshots(connection, 1, "m") == ([], [])
+    check_replay(service, "m")
 
 
 def test_a_mask_that_is_always_the_same_changes_nothing(service):

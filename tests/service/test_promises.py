@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from running import PRICES, ask, create, decide, history_of, reward, state
+from running import PRICES, ask, check_replay, create, decide, history_of, reward, state
 
 from tightrope_service import commands
 from tightrope_service.board_view import page_of
 from tightrope_service.commands import issue
 from tightrope_service.errors import Refused
-from tightrope_service.recovery import replay
 from tightrope_service.requests import ArmsRequest
 
 GUARD = PRICES | {
@@ -330,8 +329,7 @@ def test_new_arms_come_under_a_promise_and_the_log_replays(service, clock):
     found, now = certified(service), state(service)
     assert found["budget"]["bound"] >= 0.0 and "do not rely" not in found["promise"]
     assert history_of(service, "price", now["seq"]).arms["bold"].plays > 0
-    with service.database.read() as connection:
-        assert replay(connection, 1, "price").fingerprint == now["fingerprint"]
+    check_replay(service)
 
 
 def test_sentences_call_arms_by_their_ids(service):

@@ -11,6 +11,7 @@ from running import (
     Process,
     ask,
     batch,
+    check_replay,
     create,
     decide,
     probed,
@@ -121,10 +122,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         service.writer._ticked = 0.0  # the clock's turn
         until(lambda: not state(service, "e")["open"], 30.0)
         assert len(parts) > 3
-        told = state(service, "e")
-        with service.database.read() as connection:
-            rows = {name: row for row, name in log.rows_and_names(connection)}
-            assert replay(connection, rows["e"], "e").fingerprint == told["fingerprint"]
+        check_replay(service, "e")
 
 
 @pytest.mark.parametrize("heavy", [False, True])
