@@ -32,7 +32,7 @@ LIMITS = {
     "solvers": (881, 28, 54, 3),
     "top": (311, 43, 30, 4),
 }
-TESTS = 22_496
+TESTS = 22_488
 
 
 def counts(path):

@@ -165,7 +165,7 @@ def test_decisions_do_not_wait_for_slow_work_however_much_of_it_there_is(
             assert 1 <= len(at_once) <= 2
             try:
                 for n in range(5):
-                    made = await asyncio.until(
+                    made = await asyncio.wait_for(
                         c.post("/v1/experiments/price/decisions", json={"id": f"d{n}"}), 5
                     )
                     assert made.status_code == 200
@@ -222,7 +222,7 @@ def test_requests_with_a_new_key_wait_for_the_reading_that_another_began_and_tho
 
             waiting = [asyncio.create_task(send(new, f"n{n}")) for n in range(3)]
             await asyncio.sleep(0.1)
-            assert (await asyncio.until(send(old, "o"), 5)).status_code == 200
+            assert (await asyncio.wait_for(send(old, "o"), 5)).status_code == 200
             released.set()
             return [answer.status_code for answer in await asyncio.gather(*waiting)]
 
