@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import importlib.resources
 import os
 import signal
 import sys
@@ -13,13 +14,16 @@ from importlib.metadata import version
 
 import sqlalchemy as sa
 import uvicorn
+import yaml
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.responses import RedirectResponse
 
+from tightrope.core.types import JsonObject
+
 from . import keys, routes
-from . import routes as webhook_routes
 from .board import PATH
 from .board import router as board
 from .commands import compile_common
@@ -42,10 +46,20 @@ ROUTERS = (
     routes.rollout_router,
     routes.public_router,
     routes.audit_router,
-    webhook_routes.webhooks_router,
+    routes.webhooks_router,
     routes.health_router,
     board,
 )
+
+
+class Application(FastAPI):
+    """The application, whose answers OpenAPI shows as answers.yaml has them."""
+
+    def openapi(self) -> JsonObject:
+        if self.openapi_schema is None:
+            answers = importlib.resources.files("tightrope_service") / "answers.yaml"
+            super().openapi()["components"]["schemas"] |= yaml.safe_load(answers.read_text("utf-8"))
+        return super().openapi()
 
 
 def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
@@ -70,25 +84,29 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
         if service is None:
             served.close()
 
-    app = FastAPI(
+    app = Application(
         title="tightrope",
         version=version("tightrope"),
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         description="Decisions by structured bandits, with a log that is the truth.",
+        exception_handlers={
+            Refused: _answer_refused,
+            RequestValidationError: _not_valid,
+            HTTPException: _http,
+            sa.exc.SQLAlchemyError: _outage,
+            Exception: _internal,
+        },
+        middleware=[
+            Middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log),
+            Middleware(FastRoutes, routes=routes.decisions_router.routes),
+        ],
     )
     app.state.service = served
     for router in ROUTERS:
         app.include_router(router)
     app.add_api_route("/", _home, include_in_schema=False)
-    app.add_exception_handler(Refused, _answer_refused)
-    app.add_exception_handler(RequestValidationError, _not_valid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(sa.exc.SQLAlchemyError, _outage)
-    app.add_exception_handler(Exception, _internal)
-    app.add_middleware(FastRoutes, routes=routes.decisions_router.routes)
-    app.add_middleware(Limits, most_bytes=settings.most_bytes, access_log=settings.access_log)
     return app
 
 
@@ -100,9 +118,12 @@ async def _rewrite_daily(service: Service) -> None:
         with contextlib.suppress(
             Refused, sa.exc.SQLAlchemyError, OSError
         ):  # tried again with the next look
-            before = service.settings.clock() - DAY
             await service.in_thread(
-                "scrubbing", rewrite_owed, service.database, MOST_REWRITTEN, before
+                "scrubbing",
+                rewrite_owed,
+                service.database,
+                MOST_REWRITTEN,
+                service.settings.clock() - DAY,
             )
 
 
@@ -110,20 +131,17 @@ async def _home() -> Response:
     return RedirectResponse(PATH, 307)
 
 
-async def _answer_refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+async def _answer_refused(request: Request, error: Refused) -> Response:
     return refusal(error)
 
 
-async def _not_valid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
+async def _not_valid(request: Request, error: RequestValidationError) -> Response:
     return refusal(
         not_valid([item | {"loc": item["loc"][1:] or item["loc"]} for item in error.errors()])
     )
 
 
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+async def _http(request: Request, error: HTTPException) -> Response:
     if isinstance(
         error.__cause__, Refused
     ):  # by `Limits`, while the body was read: FastAPI calls that a bad request
@@ -188,24 +206,23 @@ def serve(settings: Settings) -> None:
         ):  # uvicorn ends its requests first, then calls these
             signal.signal(number, lambda *_: None)
         sys.setswitchinterval(0.001)  # between the writer's thread and the one that answers
-        config = uvicorn.Config(
-            create_app(settings, service),
-            host=settings.host,
-            port=settings.port,
-            loop="uvloop",
-            http=LimitedProtocol,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=GRACE,
-            timeout_keep_alive=KEEP,
-            forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
-            server_header=False,
-            date_header=False,
-            backlog=4096,
-        )
-        server = uvicorn.Server(config)
-        service.ending = lambda: server.should_exit
-        server.run()
+        uvicorn.Server(
+            uvicorn.Config(
+                create_app(settings, service),
+                host=settings.host,
+                port=settings.port,
+                loop="uvloop",
+                http=LimitedProtocol,
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=GRACE,
+                timeout_keep_alive=KEEP,
+                forwarded_allow_ips=[*LOOPBACK, *settings.proxies],
+                server_header=False,
+                date_header=False,
+                backlog=4096,
+            )
+        ).run()
     finally:
         service.close()
         logger().info("stopped")

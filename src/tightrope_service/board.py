@@ -7,17 +7,15 @@ import hashlib
 import hmac
 import importlib.resources
 import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote
 
 import jinja2
-import sqlalchemy as sa
+import yaml
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
-from starlette.types import Receive, Scope, Send
 
 from tightrope.core.types import JsonObject
 
@@ -26,8 +24,8 @@ from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
 from .history import History
-from .keys import SESSION_SECONDS, Key
-from .log import experiments as table
+from .http import service_of
+from .keys import SESSION_SECONDS, Key, covered
 from .outbox import parts_of
 from .requests import ArmChange, ArmsRequest, ModeChange
 from .service import Service
@@ -39,41 +37,6 @@ from .writer import Transaction
 
 
 COOKIE, PATH = "tightrope_board", "/board"
-
-
-def address_of(request: Request) -> str:
-    """Where a request comes from, as far as a trusted proxy or the connection says it."""
-    return "unknown" if request.client is None else request.client.host
-
-
-async def key_of_form(service: Service, request: Request, text: str) -> Key:
-    """The key that somebody signs in with. Refused where it is not known, which the audit trail
-    notes, or after too many of those."""
-    service.keys.check_tries(address_of(request))
-    await service.in_thread("keys", service.keys.refresh)
-    try:
-        return service.keys.check(text, "read")
-    except Refused as error:
-        if error.status == 401:
-            await service.in_thread("keys", service.keys.fail_to_sign_in, address_of(request))
-        raise
-
-
-async def sign_in(service: Service, request: Request, response: Response, key: Key) -> None:
-    cookie, secure = (
-        await service.in_thread("keys", service.keys.sign_in, key),
-        request.url.scheme == "https",
-    )
-    response.set_cookie(
-        COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict"
-    )
-    if not secure and request.headers.get("x-forwarded-proto") == "https":
-        remedy = f"start with --proxy {address_of(request)} if that is your proxy"
-        logger().warning(
-            "cookie not secure: X-Forwarded-Proto is not of a trusted proxy",
-            address=address_of(request),
-            remedy=remedy,
-        )
 
 
 async def signed_in(service: Service, request: Request, role: str = "read") -> Key:
@@ -104,55 +67,10 @@ def check_token(request: Request, form_token: str) -> None:
 M = TypeVar("M", bound=BaseModel)
 
 
-class Template(NamedTuple):
-    """A spec to begin with. question: that it answers. note: how it does."""
-
-    question: str
-    note: str
-    spec: JsonObject
-
-    @property
-    def text(self) -> str:
-        return json.dumps(self.spec, indent=2, ensure_ascii=False)
-
-
-ARMS = [{"id": "9.90"}, {"id": "11.90"}]
-WAITING = {"window": "7d", "default_reward": 0}
-TEMPLATES = {
-    "safe": Template(
-        "Which is best, safely?",
-        "Thompson sampling within a promise: of what the baseline would have earned, at most the "
-        "share alpha is lost, at any time.",
-        {"name": "", "policy": "BetaThompson", "arms": ARMS, "baseline": "9.90", "alpha": 0.05}
-        | WAITING,
-    ),
-    "whom": Template(
-        "Which is best for whom?",
-        "Every decision brings features of the visitor, and the arm follows from them.",
-        {
-            "name": "",
-            "policy": "LinTS",
-            "arms": [{"id": "sale"}, {"id": "news"}],
-            "features": {
-                "country": {"kind": "category", "levels": ["de", "fr"]},
-                "age": {"kind": "number", "range": [18, 80]},
-            },
-        }
-        | WAITING,
-    ),
-    "test": Template(
-        "I only want to test",
-        "A test that says when it knows the best arm (within epsilon, wrong with probability "
-        "delta at most), and then has an answer.",
-        {
-            "name": "",
-            "policy": {"policy": "UGapE", "epsilon": 0.02, "delta": 0.05},
-            "arms": ARMS,
-            "rewards": [0, 1],
-        }
-        | WAITING,
-    ),
-}
+# by name: the question that a spec answers, a note how it does, and the spec
+TEMPLATES: dict[str, JsonObject] = yaml.safe_load(
+    importlib.resources.files("tightrope_service").joinpath("templates.yaml").read_text("utf-8")
+)
 
 
 def spec_of(text: str) -> ExperimentSpec:
@@ -201,9 +119,6 @@ def read_as(model: type[M], value: JsonObject) -> M:
 
 router = APIRouter(prefix=PATH, include_in_schema=False)
 
-BEAT = 1.0  # seconds between two looks at an experiment that is watched
-QUIET = 15.0  # seconds after which a stream says that it lives
-STREAMS = 100  # at once
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src "
     "'self'; "
@@ -225,18 +140,17 @@ SECTIONS = (
     "segments",
     "decisions",
     "rollout",
-)  # parts of the page that the stream keeps up to date
+)  # parts of the page that are kept up to date
 
 T = TypeVar("T")
-
-_streams: set[int] = set()
 
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    loader = jinja2.PackageLoader("tightrope_service")
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("tightrope_service"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
         "short": short,
@@ -253,11 +167,6 @@ def page(template: str, status: int = 200, /, **variables: object) -> Response:
     )
 
 
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
 async def form(request: Request) -> dict[str, str]:
     try:
         fields = parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=20)
@@ -266,11 +175,6 @@ async def form(request: Request) -> dict[str, str]:
             413, "The form has more fields than any of this service; send its own."
         ) from None
     return {name: values[0] for name, values in fields.items()}
-
-
-def to_login(request: Request) -> Response:
-    """Sign in first, then come back."""
-    return RedirectResponse(f"{PATH}/login?next={quote(request.url.path, safe='')}", 303, HEADERS)
 
 
 def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
@@ -284,7 +188,8 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
             request.state.key = await signed_in(service, request)
         except Refused as error:
             if error.status != 403:
-                return to_login(request)
+                goal = quote(request.url.path, safe="")
+                return RedirectResponse(f"{PATH}/login?next={goal}", 303, HEADERS)
             return page("message.html", error.status, message=error.message, token=token(request))
         try:
             return await show(request=request, **arguments)
@@ -298,9 +203,10 @@ def behind_login(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awai
 async def static(file: str) -> Response:
     if file not in STATIC:
         raise Refused(404, f"{file[:100]!r} is not a file of the board.")
-    content = (importlib.resources.files("tightrope_service") / "static" / file).read_bytes()
     return Response(
-        content, media_type=STATIC[file], headers=HEADERS | {"Cache-Control": "no-cache"}
+        (importlib.resources.files("tightrope_service") / "static" / file).read_bytes(),
+        media_type=STATIC[file],
+        headers=HEADERS | {"Cache-Control": "no-cache"},
     )
 
 
@@ -313,12 +219,28 @@ async def login_page(request: Request) -> Response:
 async def login(request: Request) -> Response:
     service, fields = service_of(request), await form(request)
     goal = onward(fields.get("next", ""))
+    # as far as a trusted proxy or the connection says it
+    address = "unknown" if request.client is None else request.client.host
     try:
-        key = await key_of_form(service, request, fields.get("key", "").strip())
+        service.keys.check_tries(address)
+        await service.in_thread("keys", service.keys.refresh)
+        key = service.keys.check(fields.get("key", "").strip(), "read")
     except Refused as error:
+        if error.status == 401:  # which the audit trail notes
+            await service.in_thread("keys", service.keys.fail_to_sign_in, address)
         return page("login.html", error.status, wrong=error.message, next=goal)
+    cookie = await service.in_thread("keys", service.keys.sign_in, key)
+    secure = request.url.scheme == "https"
+    if not secure and request.headers.get("x-forwarded-proto") == "https":
+        logger().warning(
+            "cookie not secure: X-Forwarded-Proto is not of a trusted proxy",
+            address=address,
+            remedy=f"start with --proxy {address} if that is your proxy",
+        )
     answer = RedirectResponse(goal, 303, HEADERS)
-    await sign_in(service, request, answer, key)
+    answer.set_cookie(
+        COOKIE, cookie, SESSION_SECONDS, path=PATH, secure=secure, httponly=True, samesite="strict"
+    )
     return answer
 
 
@@ -342,14 +264,9 @@ async def logout(request: Request) -> Response:
 async def all_experiments(request: Request) -> Response:
     """Every experiment that the key is for, in a line."""
     service = service_of(request)
-
-    def read() -> list[str]:
-        with service.database.read() as connection:
-            names = connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars()
-            return [name for name in names if request.state.key.covers(name)]
-
     listed, archived, with_archived = [], 0, "archived" in request.query_params
-    for name in await asyncio.to_thread(read):
+    for row in await asyncio.to_thread(covered, service.database, request.state.key):
+        name = str(row["name"])
         try:
             one = await service.ask(name, commands.describe_standing)
         except Refused as error:  # another process has it, or its log cannot be read
@@ -359,14 +276,13 @@ async def all_experiments(request: Request) -> Response:
         if with_archived == (one.get("status") == "archived"):
             listed.append(one)
     may = request.state.key.role == "admin"
-    hooks = await asyncio.to_thread(webhook_lines, service, request.state.key) if may else []
     return page(
         "experiments.html",
         experiments=listed,
         archived=archived,
         asked=with_archived,
         may=may,
-        hooks=hooks,
+        hooks=await asyncio.to_thread(webhook_lines, service, request.state.key) if may else [],
         token=token(request),
     )
 
@@ -378,18 +294,9 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
         counts, lines = outbox.counts(connection), []
         for hook in outbox.all_webhooks(connection):
             if key.covers_all(hook.experiments):
-                mine, troubled = counts.get(hook.id, {}), outbox.last_error(connection, hook.id)
-                lines.append(
-                    {
-                        "host": parts_of(hook.url)[1],
-                        "note": hook.note,
-                        "events": hook.events,
-                        "experiments": hook.experiments,
-                        "waiting": mine.get(outbox.WAITING_STATUS, 0),
-                        "failed": mine.get(outbox.FAILED_STATUS, 0),
-                        "error": troubled,
-                    }
-                )
+                troubled = outbox.last_error(connection, hook.id)
+                host = {"host": parts_of(hook.url)[1], "error": troubled}
+                lines.append(outbox.described(hook, counts) | host)
     return lines
 
 
@@ -402,7 +309,9 @@ async def new_page(request: Request) -> Response:
         raise Refused(
             404, f"template = {chosen[:100]!r} is none of {', '.join(TEMPLATES)}.", "template"
         )
-    return spec_page(request, key, TEMPLATES[chosen].text, chosen)
+    return spec_page(
+        request, key, json.dumps(TEMPLATES[chosen]["spec"], indent=2, ensure_ascii=False), chosen
+    )
 
 
 def spec_page(
@@ -452,11 +361,15 @@ async def experiment_page(
     request: Request, name: str, key: Key, refused: Refused | None = None, typed: str = ""
 ) -> Response:
     """The page of an experiment. refused: why arms were not added; typed: those arms."""
-    service = service_of(request)
-    variables, status = await look(service, name, key), 200 if refused is None else refused.status
-    message = None if refused is None else refused.message
+    status = 200 if refused is None else refused.status
+    variables = await look(service_of(request), name, key)
     return page(
-        "experiment.html", status, **variables, token=token(request), refused=message, typed=typed
+        "experiment.html",
+        status,
+        **variables,
+        token=token(request),
+        refused=None if refused is None else refused.message,
+        typed=typed,
     )
 
 
@@ -476,86 +389,38 @@ async def with_history(
     thread for reading."""
 
     def work() -> T:
-        lock, history = service.histories.until(name, standing["seq"])
-        with lock:
+        with service.histories.until(name, standing["seq"]) as history:
             return read(history)
 
     return await service.in_thread("reading", work)
 
 
-@router.get("/experiments/{name}/stream")
-async def stream(request: Request, name: str) -> Response:
-    """Server-sent events: the parts of the page that have changed."""
+@router.get("/experiments/{name}/parts")
+async def parts(request: Request, name: str) -> Response:
+    """The parts of the page that change, for a page that shows the event `seq`; 204 where nothing
+    is new."""
     service = service_of(request)
     key = await signed_in(service, request)
-    if len(_streams) >= STREAMS:
-        raise Refused(
-            503,
-            f"{STREAMS} pages are being kept up to date already; load this one again from time to "
-            "time.",
-            retry_after=60,
-        )
-    mark = id(request)
-    _streams.add(mark)  # before anything is awaited, so that the limit holds
-    try:
-        first = await look(service, name, key)
-    except BaseException:
-        _streams.discard(mark)
-        raise
+    owned = service.writer.owned.get(name)
+    if owned is not None and str(owned.experiment.seq) == request.query_params.get("seq"):
+        return Response(status_code=204, headers=HEADERS)
+    variables = await look(service, name, key)
 
-    async def changes() -> AsyncIterator[str]:
-        seq, spoke, parts = first["seq"], time.monotonic(), rendered(first)
-        yield "retry: 2000\n\n"
-        while not service.ending() and not await request.is_disconnected():
-            owned = service.writer.owned.get(name)
-            if owned is None or owned.experiment.seq != seq:
-                try:
-                    page_now = await look(service, name, await signed_in(service, request))
-                except Refused:
-                    return
-                seq = page_now["seq"]
-                fresh = await asyncio.to_thread(rendered, page_now)
-                new = {part: html for part, html in fresh.items() if html != parts.get(part)}
-                parts = fresh
-                if new:
-                    spoke = time.monotonic()
-                    yield f"data: {json.dumps(new)}\n\n"
-            elif time.monotonic() - spoke > QUIET:
-                spoke = time.monotonic()
-                yield ": still here\n\n"
-            await asyncio.sleep(BEAT)
+    def rendered() -> JsonObject:
+        return {
+            part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables)
+            for part in SECTIONS
+        }
 
-    return CountedStream(changes(), mark)
-
-
-class CountedStream(StreamingResponse):
-    """A stream that counts until its connection ends, in whatever way."""
-
-    def __init__(self, changes: AsyncIterator[str], mark: int) -> None:
-        super().__init__(
-            changes, media_type="text/event-stream", headers=HEADERS | {"X-Accel-Buffering": "no"}
-        )
-        self.mark = mark
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            _streams.discard(self.mark)
-
-
-def rendered(variables: JsonObject) -> dict[str, str]:
-    return {
-        part: templates().get_template(f"part_{part}.html").render(path=PATH, **variables)
-        for part in SECTIONS
-    }
+    return JSONResponse(
+        {"seq": variables["seq"], "parts": await asyncio.to_thread(rendered)}, headers=HEADERS
+    )
 
 
 @router.get("/experiments/{name}/certificate")
 @behind_login
 async def certificate_page(request: Request, name: str) -> Response:
-    service = service_of(request)
-    certificate = await issue(service, name)
+    certificate = await issue(service_of(request), name)
     return page(
         "certificate.html",
         certificate=certificate,
@@ -568,9 +433,11 @@ async def certificate_page(request: Request, name: str) -> Response:
 async def certificate_file(request: Request, name: str) -> Response:
     service = service_of(request)
     await signed_in(service, request)
-    text = json.dumps(await issue(service, name), indent=1, ensure_ascii=False)
-    said = {"Content-Disposition": 'attachment; filename="certificate.json"'}
-    return Response(text, media_type="application/json", headers=HEADERS | said)
+    return Response(
+        json.dumps(await issue(service, name), indent=1, ensure_ascii=False),
+        media_type="application/json",
+        headers=HEADERS | {"Content-Disposition": 'attachment; filename="certificate.json"'},
+    )
 
 
 @router.get("/experiments/{name}/confirm")
@@ -584,54 +451,75 @@ async def confirm(request: Request, name: str) -> Response:
     )
 
 
+class Change(NamedTuple):
+    """Something that the board can do with an experiment. asked: the new mode, or status of an arm.
+    check: whether it would change anything; Refused where it may not be. make: does it."""
+
+    asked: ModeChange | ArmChange | None
+    check: Callable[[Transaction], bool]
+    make: Callable[[Transaction], JsonObject]
+
+
+def change_of(action: str, texts: dict[str, str]) -> Change:
+    """A change from the fields of a form. Raises Refused where they say none."""
+    if action == "mode":
+        mode = mode_change(texts)
+        return Change(
+            mode,
+            lambda at: commands.check_mode_change(at, mode),
+            lambda at: commands.change_mode(at, mode, texts.get("seen")),
+        )
+    if action == "arm":
+        try:
+            status = ArmChange.model_validate({"status": texts.get("status")})
+        except ValueError:
+            raise Refused(422, "status must be active, masked or retired.", "status") from None
+        return Change(
+            status,
+            lambda at: commands.check_arm_change(at, texts.get("arm", ""), status),
+            lambda at: commands.change_arm(at, texts.get("arm", ""), status),
+        )
+    if action in commands.STATUS_CHANGES:
+        return Change(
+            None,
+            lambda at: commands.check_status_change(at, action),
+            lambda at: commands.change_status(at, action),
+        )
+    raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+
+
 async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonObject:
     """The question that a change is: what it will do, and the form that does it. Raises Refused
     where it may not be."""
-    action = query.get("action", "")
-    if action == "mode":
-        change, changes_it, standing = await service.ask(
-            name, functools.partial(mode_as_of_now, change=mode_change(query))
-        )
-        fields = {"mode": change.mode, "why": change.why, "seen": standing["rollout"]["mode"]}
-        if change.share is not None:
-            fields["share"] = f"{100 * change.share:.10g}"
-        question, button, sentences = (
-            f"Go to mode {change.mode}?",
-            f"Go to {change.mode}",
-            board_view.of_mode(change, standing),
-        )
-    elif action == "arm":
-        arm, arm_to = query.get("arm", ""), arm_change(query)
-        ask_arm = lambda at: (  # noqa: E731
-            commands.check_arm_change(at, arm, arm_to),
-            commands.describe_standing(at),
-        )
-        changes_it, standing = await service.ask(name, ask_arm)
-        verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[arm_to.status]
-        fields, question, button = (
-            {"arm": arm, "status": arm_to.status},
-            f"{verb} the arm {arm}?",
-            f"{verb} the arm",
-        )
+    action, fields = query.get("action", ""), {}
+    change = change_of(action, query)
+    changes_it, standing = await service.ask(
+        name, lambda at: (change.check(at), commands.describe_standing(at))
+    )
+    if isinstance(change.asked, ModeChange):
+        mode = change.asked
+        if mode.mode == "capped" and mode.share is None:
+            mode = mode.model_copy(update={"share": standing["share"]})
+        fields = {"mode": mode.mode, "why": mode.why, "seen": standing["rollout"]["mode"]}
+        if mode.share is not None:
+            fields["share"] = f"{100 * mode.share:.10g}"
+        question, button = f"Go to mode {mode.mode}?", f"Go to {mode.mode}"
+        sentences = board_view.of_mode(mode, standing)
+    elif isinstance(change.asked, ArmChange):
+        arm, status = query.get("arm", ""), change.asked
+        fields = {"arm": arm, "status": status.status}
+        verb = {"active": "Restore", "masked": "Mask", "retired": "Retire"}[status.status]
+        question, button = f"{verb} the arm {arm}?", f"{verb} the arm"
         sentences = await with_history(
             service,
             name,
             standing,
-            lambda history: board_view.of_arm(arm, arm_to, standing, history),
-        )
-    elif action in commands.STATUS_CHANGES:
-        ask_status = lambda at: (  # noqa: E731
-            commands.check_status_change(at, action),
-            commands.describe_standing(at),
-        )
-        changes_it, standing = await service.ask(name, ask_status)
-        fields, question = {}, f"{action.capitalize()} the experiment {name}?"
-        button, sentences = (
-            f"{action.capitalize()} the experiment",
-            board_view.of_status(action, standing),
+            lambda history: board_view.of_arm(arm, status, standing, history),
         )
     else:
-        raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+        verb = action.capitalize()
+        question, button = f"{verb} the experiment {name}?", f"{verb} the experiment"
+        sentences = board_view.of_status(action, standing)
     return {
         "action": action,
         "fields": fields,
@@ -642,20 +530,6 @@ async def proposal(service: Service, name: str, query: dict[str, str]) -> JsonOb
     }
 
 
-def mode_as_of_now(
-    transaction: Transaction, change: ModeChange
-) -> tuple[ModeChange, bool, JsonObject]:
-    """A change of the mode with the share that it would have, whether it changes anything, and how
-    things stand."""
-    if change.mode == "capped" and change.share is None:
-        change = change.model_copy(update={"share": transaction.experiment.rollout.share})
-    return (
-        change,
-        commands.check_mode_change(transaction, change),
-        commands.describe_standing(transaction),
-    )
-
-
 @router.post("/experiments/{name}/{action}")
 async def act(request: Request, name: str, action: str) -> Response:
     """Change the mode or an arm, add arms, pause, resume or archive: for keys that may admin, from
@@ -664,26 +538,9 @@ async def act(request: Request, name: str, action: str) -> Response:
     try:
         who = (await signed_in(service, request, "admin")).author
         check_token(request, fields.get("token", ""))
-        if action == "mode":
-            change = mode_change(fields)
-            await service.ask(
-                name,
-                lambda transaction: commands.change_mode(transaction, change, fields.get("seen")),
-                author=who,
-            )
-        elif action == "arm":
-            arm, arm_to = fields.get("arm", ""), arm_change(fields)
-            await service.ask(
-                name, lambda transaction: commands.change_arm(transaction, arm, arm_to), author=who
-            )
-        elif action == "arms":
+        if action == "arms":
             return await new_arms(request, name, fields)
-        elif action in commands.STATUS_CHANGES:
-            await service.ask(
-                name, lambda transaction: commands.change_status(transaction, action), author=who
-            )
-        else:
-            raise Refused(404, f"{action[:100]!r} is not something the board can do.")
+        await service.ask(name, change_of(action, fields).make, author=who)
     except Refused as error:
         return page("message.html", error.status, message=error.message, token=token(request))
     return to_experiment(name)
@@ -698,14 +555,6 @@ async def new_arms(request: Request, name: str, fields: dict[str, str]) -> Respo
     except Refused as error:
         return await experiment_page(request, name, key, error, typed)
     return to_experiment(name)
-
-
-def arm_change(texts: dict[str, str]) -> ArmChange:
-    """The status of an arm from the form's fields. Refused with 422 where it is not one."""
-    try:
-        return ArmChange.model_validate({"status": texts.get("status")})
-    except ValueError:
-        raise Refused(422, "status must be active, masked or retired.", "status") from None
 
 
 def mode_change(texts: dict[str, str]) -> ModeChange:

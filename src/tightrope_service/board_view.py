@@ -447,7 +447,7 @@ def no_leader(history: History) -> str:
         return "it cannot be said yet which arm leads: no reward has come"
     if history.outside:
         return "it cannot be said which arm leads: rewards are outside the declared range"
-    if history.spec is not None and history.spec.oracle is not None:
+    if history.spec.oracle is not None:
         return "decisions play sets of arms, so no single arm leads"
     contrast = history.telling_masks()
     if contrast is not None:
@@ -486,7 +486,7 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
         serves = "" if mode in PLAYED else f", and mode {mode} serves production only"
         whose = "no arm that is played" if only is None else f"only {only}"
         return [f"it cannot be said yet which arm leads: {whose} has rewards{serves}"]
-    arm, baseline = leader.arm, history.spec.baseline if history.spec is not None else None
+    arm, baseline = leader.arm, history.spec.baseline
     gap = lead.against_baseline(history, bounds, arm)
     than = f"the baseline {baseline}"
     if gap is None:
@@ -558,7 +558,7 @@ def cost(history: History, bounds: Bounds) -> str:
             f"{most}: no more would the best arm alone have earned in {n} decisions, with "
             "probability 90 %"
         )
-    has_mean = history.spec is not None and history.spec.baseline_mean is not None
+    has_mean = history.spec.baseline_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = (
         f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, "
@@ -779,8 +779,11 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     means = [(float(p.time), p.total / p.rewards) for p in points if p.rewards]
     if not means:
         return None
-    curves = [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")]
-    return lines(curves, f"Mean reward over time; all so far {short(means[-1][1])}.", marks=marks)
+    return lines(
+        [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")],
+        f"Mean reward over time; all so far {short(means[-1][1])}.",
+        marks=marks,
+    )
 
 
 def regret_chart(points: list[Point]) -> Markup | None:
@@ -894,31 +897,28 @@ def difference_chart(estimate: JsonObject | None) -> Markup | None:
         return None
     low, high = estimate["difference"]
     gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
-    row = Interval("difference", low, high, gap, "c4")
     return draw_intervals(
-        [row],
+        [Interval("difference", low, high, gap, "c4")],
         f"Policy minus baseline: {short(low)} to {short(high)}.",
         "policy minus baseline, per decision",
         0.0,
     )
 
 
-def bounds_of_arms(standing: JsonObject, history: History) -> list[tuple[float, float]] | None:
-    """Bounds of the arms' means, in their order; None where they have no one mean."""
+def bounds_of_arms(standing: JsonObject, history: History) -> Bounds | None:
+    """Bounds of the arms' means; None where they have no one mean."""
     identified = standing.get("identified")
     if identified is None:
-        return history.intervals()
-    return [
-        (identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf))
+        intervals = history.intervals()
+        return None if intervals is None else dict(zip(history.arms, intervals, strict=True))
+    return {
+        id: (identified["lower"].get(id, -math.inf), identified["upper"].get(id, math.inf))
         for id in history.arms
-    ]
+    }
 
 
 def sentence_of(standing: JsonObject, history: History) -> str:
-    bounds = bounds_of_arms(standing, history)
-    return answer_of(
-        standing, history, None if bounds is None else dict(zip(history.arms, bounds, strict=True))
-    )
+    return answer_of(standing, history, bounds_of_arms(standing, history))
 
 
 def page_of(standing: JsonObject, history: History) -> JsonObject:
@@ -933,8 +933,7 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         if identified is None
         else "These are the bounds of the policy's stopping rule."
     )
-    by_arm = None if bounds is None else dict(zip(history.arms, bounds, strict=True))
-    rows = arm_rows(history, statuses, styles, by_arm)
+    rows = arm_rows(history, statuses, styles, bounds)
     shares, legend = share_chart(history, points, styles)
     rollout, holdings = standing["rollout"], standing["holdings"]
     marks = [
@@ -943,16 +942,13 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
         if one["time"] >= (history.first or math.inf)
     ]
     spec = standing["spec"]
-    warnings = [
-        one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
-    ]
     return {
         "name": standing["name"],
         "status": standing["status"],
         "spec": spec,
         "rollout": rollout,
         "about": SERVED[rollout["mode"]],
-        "answer": answer_of(standing, history, by_arm),
+        "answer": answer_of(standing, history, bounds),
         "tiles": tiles(standing, history),
         "rows": rows,
         "lifts": any(row["lift"] for row in rows),
@@ -969,21 +965,26 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
             "delays": delay_chart(history.observed.delays),
             "difference": difference_chart(rollout["estimate"]),
         },
-        "segments": segment_groups(history, standing),
+        "segments": [*history.segments],
+        "segment_rows": segment_report(history)["arms"] if history.segments else [],
+        "promises": promised_bounds(standing),
         "segments_note": note_of(history.spec),
         "promise_by": standing["spec"].get("promise_by"),
-        "warnings": warnings,
+        "warnings": [
+            one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
+        ],
         "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings,
         "charged": charge(holdings),
         "open": standing["open"],
         "rewarded": history.rewarded,
-        "why_no_bounds": why_no_bounds(history),
+        "comparable": history.comparable,
+        "outside": history.outside,
         "expired": history.expired,
         "late": history.late,
         "cancelled": history.cancelled,
         "last": [
-            (line, history.outcomes.get(line.id, ""), clock(line.time))
+            (line, history.outcomes.get(line.id, ""), timestamp(line.time))
             for line in reversed(history.last)
         ],
         "modes": [one | {"time": timestamp(one["time"])} for one in history.modes],
@@ -993,43 +994,10 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
     }
 
 
-def segment_groups(history: History, standing: JsonObject) -> list[JsonObject]:
-    """The tables by segment: a name, its lines, and the bound of each promise where its values have
-    one."""
-    if not history.segments:
-        return []
-    rows = segment_report(history)["arms"]
-    promises = promised_bounds(standing)
-    return [
-        {
-            "name": name,
-            "rows": [row for row in rows if row["segment"] == name],
-            "promises": [one for one in promises if one["segment"] == name],
-        }
-        for name in history.segments
-    ]
-
-
-def clock(microseconds: int) -> str:
-    return str(timestamp(microseconds))[:19].replace("T", " ")
-
-
-def why_no_bounds(history: History) -> str:
-    """Why arms have no bounds on the page; empty where they have."""
-    if history.comparable:
-        return ""
-    why = (
-        "rewards are outside the declared range"
-        if history.outside
-        else "what an arm earns depends on the round"
-    )
-    return f"No bounds of arms are shown, nor regret: {why}."
-
-
 def baseline_level(history: History) -> float | None:
     """The baseline's mean reward, known or observed so far."""
     spec = history.spec
-    if spec is None or not isinstance(spec.baseline, str):
+    if not isinstance(spec.baseline, str):
         return None
     arm = history.arms.get(spec.baseline)
     mean = arm.total / arm.rewards if arm is not None and arm.rewards else None
@@ -1039,7 +1007,7 @@ def baseline_level(history: History) -> float | None:
 def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     """The numbers on top: name, value, what it is."""
     rewards = history.rewards
-    sets = history.spec is not None and history.spec.oracle is not None
+    sets = history.spec.oracle is not None
     of_what = f"of {rewards:,} rewards of single arms" if sets else f"of {rewards:,} rewards"
     came = f"{history.rewarded:,} rewards came, {history.defaulted:,} are the default"
     numbers = [

@@ -2,7 +2,6 @@
 head of the log by a signature."""
 
 import hashlib
-import hmac
 import json
 import math
 from typing import Literal, NamedTuple, get_args
@@ -55,12 +54,12 @@ def assumptions(
     holdings: JsonObject | None, history: History, rollout: JsonObject
 ) -> list[Assumption]:
     spec, observations = history.spec, history.observed
-    assert spec is not None
     premises = [] if holdings is None else guarantees(holdings, spec, history)
     if rollout["estimate"] is not None:
+        ranged = in_range(spec, history)
         premises += [
-            *([] if in_range(spec, history) in premises else [in_range(spec, history)]),
-            every_reward_comes(spec, history),
+            *([] if ranged in premises else [ranged]),
+            whether_it_comes("A decision without a reward is as good as one with it.", history),
             Assumption(
                 "The difference between policy and baseline is bounded at all times at once, "
                 f"each side with error {rollout['estimate']['error']:.3g}.",
@@ -118,9 +117,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
             premises.append(deviations(most - least, spec, history))
         if not holdings["sets"]:
             premises.append(means_in_range(least, most, spec, history))
-    if not holdings["estimates"]:
-        pass  # the bound asks nothing of the arms
-    elif holdings["norms"] is None:
+    if holdings["estimates"] and holdings["norms"] is None:
         where = "" if spec.promise_by is None else f" in a {spec.promise_by}"
         premises.append(
             steady(
@@ -130,7 +127,7 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         )
         if holdings["learned"] and not holdings["bernoulli"]:
             premises.append(at_most(most, spec, history))
-    else:
+    elif holdings["estimates"]:  # else the bound asks nothing of the arms
         coefficients, longest = holdings["norms"]
         premises.append(linear(coefficients, longest, history))
     if holdings["lower"] or (holdings["norms"] is not None and spec.apply != "in order"):
@@ -139,14 +136,12 @@ def guarantees(holdings: JsonObject, spec: ExperimentSpec, history: History) -> 
         premises.append(
             whether_it_comes("Whether a reward arrives does not depend on what it is.", history)
         )
-    premises.append(masks(history))
-    premises.append(baseline_is_there(history))
-    premises.append(
+    mean = (
         baseline_mean(holdings, spec, history)
         if spec.promise_by is None
         else means_by_segment(spec, history)
     )
-    return premises
+    return [*premises, masks(history), baseline_is_there(history), mean]
 
 
 def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
@@ -160,9 +155,9 @@ def mean_bounds(history: History) -> dict[str, tuple[float, float]]:
 
 
 def seen_range(history: History) -> str:
-    observations = history.observed
     if not history.rewards:
         return "There is no reward yet."
+    observations = history.observed
     return (
         f"The {plural(history.rewards, 'reward')} of the log are from {observations.lowest:.6g} "
         f"to {observations.highest:.6g}."
@@ -360,10 +355,6 @@ def default_is_earned(
     )
 
 
-def every_reward_comes(spec: ExperimentSpec, history: History) -> Assumption:
-    return whether_it_comes("A decision without a reward is as good as one with it.", history)
-
-
 def cancellations(history: History) -> Assumption:
     one = history.cancelled == 1
     says = (
@@ -406,7 +397,6 @@ def linear(coefficients: float, longest: float, history: History) -> Assumption:
         f"(theta_bound), that of features at most {longest:.6g} (arm_bound)."
     )
     spec = history.spec
-    assert spec is not None
     fixed = (math.hypot(*arm.features) for arm in spec.arms or () if arm.features is not None)
     norm = max(history.observed.longest, *fixed, 0.0)
     if norm > longest * ROUNDING:
@@ -525,18 +515,7 @@ def open_mean_bounds(segment: SegmentHistory, arm: str, error: float) -> tuple[f
     return bounds_of([at_worst(arm_history.mean, arm_history.open)], error)[0]
 
 
-# Signatures: of cookies and forms with a secret of the service, which checks them itself; of
-# certificates with a private key, so that others check them with the public one.
-
-
-def signature(key: bytes, text: bytes) -> str:
-    """HMAC-SHA256 in hexadecimal."""
-    return hmac.new(key, text, hashlib.sha256).hexdigest()
-
-
-def agrees(key: bytes, text: bytes, candidate: str) -> bool:
-    """Whether a signature is that of the text, compared in constant time."""
-    return hmac.compare_digest(signature(key, text).encode(), candidate.encode())
+# Signatures by a private key, so that others check them with the public one.
 
 
 def public_key(private: bytes) -> bytes:
@@ -545,22 +524,6 @@ def public_key(private: bytes) -> bytes:
         .public_key()
         .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
-
-
-def sign(private: bytes, text: bytes) -> str:
-    """The Ed25519 signature of a text, in hexadecimal."""
-    return Ed25519PrivateKey.from_private_bytes(private).sign(text).hex()
-
-
-def signed_with(public: bytes, text: bytes, candidate: str) -> bool:
-    """Whether a signature is that of the text by the private key that belongs to a public one.
-    Raises ValueError where that is none."""
-    key = read_public(public)
-    try:
-        key.verify(bytes.fromhex(candidate), text)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 def fingerprint(public: bytes) -> str:
@@ -653,7 +616,10 @@ def certificate(standing: JsonObject, history: History, key: bytes, issued: int)
         "public_key": fingerprint(public_key(key)),
     }
     text = canonical(body)
-    return body | {"sha256": hashlib.sha256(text).hexdigest(), "ed25519": sign(key, text)}
+    return body | {
+        "sha256": hashlib.sha256(text).hexdigest(),
+        "ed25519": Ed25519PrivateKey.from_private_bytes(key).sign(text).hex(),
+    }
 
 
 def canonical(body: JsonObject) -> bytes:
@@ -692,8 +658,13 @@ def check(certificate: JsonObject, public: bytes) -> list[str]:
             "It names another public key than this one, whose fingerprint is "
             f"{fingerprint(public)}."
         )
-    elif not signed_with(public, text, certificate["ed25519"]):
-        errors.append("Its signature is not by the private key that belongs to this public one.")
+    else:
+        try:
+            read_public(public).verify(bytes.fromhex(certificate["ed25519"]), text)
+        except (InvalidSignature, ValueError):
+            errors.append(
+                "Its signature is not by the private key that belongs to this public one."
+            )
     return errors
 
 
@@ -730,14 +701,10 @@ def charge(holdings: JsonObject | None) -> str:
 
 def bound_if_shown(holdings: JsonObject, history: History) -> float:
     """The lower bound of the budget if every cancelled decision was shown after all and earned
-    nothing."""
-    spec = history.spec
-    most = history.reward_range[1] * (
-        len(spec.baseline) if spec is not None and isinstance(spec.baseline, list) else 1
-    )
-    would_earn = (
-        history.cancelled_means + history.cancelled_unknown * most
-    )  # a baseline earns at most the most that there can be
+    nothing. A baseline whose mean is not known earns at most the most that there can be."""
+    baseline = history.spec.baseline
+    most = history.reward_range[1] * (len(baseline) if isinstance(baseline, list) else 1)
+    would_earn = history.cancelled_means + history.cancelled_unknown * most
     return float(holdings["budget_bound"] - (1.0 - holdings["alpha"]) * would_earn)
 
 
@@ -759,7 +726,9 @@ def promised(holdings: JsonObject | None, spec: JsonObject) -> str:
             "None: the policy keeps no budget. Create the experiment with a baseline and alpha "
             "for a promise."
         )
-    alpha, delta, others = holdings["alpha"], holdings["failure"], unguarded(spec)
+    alpha, delta = holdings["alpha"], holdings["failure"]
+    production = (spec.get("rollout") or {}).get("production") or {}
+    others = [arm for arm in production if arm != spec.get("baseline")]
     where = rounds(holdings["checkpoint"], holdings["min_gap"])
     if others:
         where = (
@@ -803,17 +772,18 @@ def rounds(checkpoint: list[int], min_gap: int) -> str:
     return f"at checkpoints, after {listed} decisions and always after the last of them,"
 
 
-def unguarded(spec: JsonObject) -> list[str]:
-    production = (spec.get("rollout") or {}).get("production") or {}
-    return [arm for arm in production if arm != spec.get("baseline")]
-
-
 # Notices: what webhooks tell of an experiment. Some follow from an event of the log, others from a
 # look at all of it.
 
 
 NoticeKind = Literal["mode.changed", "promise.at_risk", "winner.known", "experiment.stopped"]
 NOTICE_KINDS: tuple[str, ...] = get_args(NoticeKind)
+
+
+STOPPED = {
+    "paused": "It was paused: it decides no more until it is resumed.",
+    "archived": "It was archived: it has ended for good.",
+}
 
 
 class Notice(NamedTuple):
@@ -830,31 +800,27 @@ class Notice(NamedTuple):
 def of_event(event: object, seq: int, time: int) -> Notice | None:
     if isinstance(event, events.ModeChanged):
         why = event.why.rstrip(".")
-        what = (
+        return Notice(
+            "mode.changed",
+            seq,
+            time,
             f"The mode changed from {event.before} to {event.mode}, by "
-            f"{event.by}{f': {why}' if why else ''}."
+            f"{event.by}{f': {why}' if why else ''}.",
+            {name: getattr(event, name) for name in ("mode", "before", "share", "by", "why")},
         )
-        data = {
-            "mode": event.mode,
-            "before": event.before,
-            "share": event.share,
-            "by": event.by,
-            "why": event.why,
-        }
-        return Notice("mode.changed", seq, time, what, data)
-    if isinstance(event, events.Paused):
-        what = "It was paused: it decides no more until it is resumed."
-        return Notice("experiment.stopped", seq, time, what, {"status": "paused"})
-    if isinstance(event, events.Archived):
-        what = "It was archived: it has ended for good."
-        return Notice("experiment.stopped", seq, time, what, {"status": "archived"})
+    if isinstance(event, events.Paused | events.Archived):
+        return Notice("experiment.stopped", seq, time, STOPPED[event.kind], {"status": event.kind})
     return None
 
 
 def of_bound(bound: float, least: float, seq: int, time: int) -> Notice:
-    what = f"The lower bound of the budget, {bound:.4g}, fell below {least:g}."
-    data = {"because": "budget", "bound": bound, "least": least}
-    return Notice("promise.at_risk", seq, time, what, data)
+    return Notice(
+        "promise.at_risk",
+        seq,
+        time,
+        f"The lower bound of the budget, {bound:.4g}, fell below {least:g}.",
+        {"because": "budget", "bound": bound, "least": least},
+    )
 
 
 def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
@@ -864,9 +830,13 @@ def contradicted(standing: JsonObject, history: History) -> dict[str, Notice]:
     if standing["holdings"] is not None:
         for one in assumptions(standing["holdings"], history, standing["rollout"]):
             if one.verdict == CONTRADICTED:
-                what = f"The log contradicts what the promise rests on: {one.says} {one.why}"
-                data = {"because": "assumption", "assumption": one.says, "why": one.why}
-                found[one.says] = Notice("promise.at_risk", history.seq, history.time, what, data)
+                found[one.says] = Notice(
+                    "promise.at_risk",
+                    history.seq,
+                    history.time,
+                    f"The log contradicts what the promise rests on: {one.says} {one.why}",
+                    {"because": "assumption", "assumption": one.says, "why": one.why},
+                )
     return found
 
 
@@ -881,5 +851,12 @@ def known_winner(standing: JsonObject, history: History) -> dict[str, Notice]:
     if arm is None:
         return {}
     assuming = f", {ASSUMING}" if history.observed.limited else ""
-    what = f"It is known that {arm} is the best arm{assuming}."
-    return {arm: Notice("winner.known", history.seq, history.time, what, {"arm": arm})}
+    return {
+        arm: Notice(
+            "winner.known",
+            history.seq,
+            history.time,
+            f"It is known that {arm} is the best arm{assuming}.",
+            {"arm": arm},
+        )
+    }

@@ -4,7 +4,7 @@
 import contextlib
 import math
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,8 +13,6 @@ from .extras import require
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
-
-    from tightrope.core.types import JsonObject
 
     from .database import Database
 
@@ -90,7 +88,8 @@ def serve(
     )
 
 
-def open_database(db: str, must_exist: bool = True) -> "Database":
+@contextlib.contextmanager
+def opened(db: str, must_exist: bool = True) -> "Iterator[Database]":
     """The database of a command."""
     require()
     from .database import Database
@@ -102,25 +101,34 @@ def open_database(db: str, must_exist: bool = True) -> "Database":
             "serve` writes."
         )
     database.migrate()
-    return database
+    try:
+        yield database
+    finally:
+        database.close()
 
 
 @contextlib.contextmanager
 def reading(db: str) -> "Iterator[Connection]":
     """A connection that only reads."""
-    require()
-    from sqlalchemy.exc import DatabaseError
+    with opened(db) as database:
+        from sqlalchemy.exc import DatabaseError
 
-    from .database import damaged
+        from .database import damaged
 
-    database = open_database(db)
-    try:
-        with database.read() as connection:
-            yield connection
-    except DatabaseError as error:
-        raise damaged(error) from None
-    finally:
-        database.close()
+        try:
+            with database.read() as connection:
+                yield connection
+        except DatabaseError as error:
+            raise damaged(error) from None
+
+
+def tell(others: Sequence[str], errors: Sequence[str]) -> bool:
+    """Print sentences, and what is wrong; returns whether anything is."""
+    for sentence in others:
+        typer.echo(f"  {sentence}")
+    for sentence in errors:
+        typer.echo(f"  WRONG: {sentence}")
+    return bool(errors)
 
 
 @log.command("verify")
@@ -137,11 +145,7 @@ def verify_log(db: Db = "tightrope.db", experiment: Which = None) -> None:
             erased = f", {verification.blanked} erased" if verification.blanked else ""
             typer.echo(f"{name}: {verification.events} events{erased}, head {verification.digest}")
             damaged, others = check_snapshots(connection, row, name)
-            for sentence in others:
-                typer.echo(f"  {sentence}")
-            for sentence in (*verification.errors, *damaged):
-                failed = True
-                typer.echo(f"  WRONG: {sentence}")
+            failed |= tell(others, [*verification.errors, *damaged])
     if failed:
         raise typer.Exit(1)
 
@@ -179,11 +183,7 @@ def replay_log(
                     f"  {replayed.disagreements} arms come from the log: this machine would have "
                     "drawn others."
                 )
-            for sentence in replayed.others:
-                typer.echo(f"  {sentence}")
-            for sentence in replayed.errors:
-                failed = True
-                typer.echo(f"  WRONG: {sentence}")
+            failed |= tell(replayed.others, replayed.errors)
             if save is not None:
                 typer.echo(f"  session: {state.session.save(save)}")
     if failed:
@@ -194,11 +194,10 @@ def replay_log(
 def rewrite_log(db: Db = "tightrope.db") -> None:
     """Write SQLite's file anew, so that its unused bytes have nothing of what was erased; whoever
     decides meanwhile waits."""
-    database = open_database(db)
-    from .transfer import rewrite_owed
+    with opened(db) as database:
+        from .transfer import rewrite_owed
 
-    outcome = rewrite_owed(database, math.inf)
-    database.close()
+        outcome = rewrite_owed(database, math.inf)
     if outcome is None or outcome[1]:
         raise ValueError(
             "db could not be written anew; somebody reads it, or the disk is full; try again."
@@ -211,37 +210,25 @@ def export_log(
     out: Annotated[
         pathlib.Path,
         typer.Argument(
-            help="A .jsonl file for the whole log; .parquet, .npz (obp) or .dsjson for its "
-            "decisions."
+            help="A .jsonl file for the whole log; .parquet or .dsjson for its decisions."
         ),
     ],
     experiment: One,
     db: Db = "tightrope.db",
-    rewards: Annotated[
-        str, typer.Option(help="Lowest and highest reward, for .npz and .dsjson.")
-    ] = "0,1",
 ) -> None:
     """Write the log, or the table of its decisions: arm, propensity, reward and features."""
-    kinds = {".jsonl": "log", ".parquet": "parquet", ".npz": "obp", ".dsjson": "dsjson"}
-    kind = kinds.get(out.suffix)
-    if kind is None:
-        raise ValueError(f"out = {str(out)!r} must end with one of {', '.join(kinds)}.")
-    try:
-        low, high = (float(word) for word in rewards.split(","))
-    except ValueError:
-        raise ValueError(
-            f"rewards = {rewards!r} must be two numbers, the lowest and the highest reward, such "
-            "as 0,1."
-        ) from None
+    if out.suffix not in (".jsonl", ".parquet", ".dsjson"):
+        raise ValueError(f"out = {str(out)!r} must end with one of .jsonl, .parquet, .dsjson.")
     with reading(db) as connection:
         from .log import rows_and_names
-        from .transfer import write_log, write_table
+        from .transfer import write_dsjson, write_log, write_parquet
 
         ((row, name),) = rows_and_names(connection, experiment)
-        if kind == "log":
+        if out.suffix == ".jsonl":
             typer.echo(f"{write_log(connection, row, name, out)} events: {out}")
         else:
-            typer.echo(f"decisions: {write_table(connection, row, name, out, kind, (low, high))}")
+            write = write_parquet if out.suffix == ".parquet" else write_dsjson
+            typer.echo(f"decisions: {write(connection, row, name, out)}")
 
 
 @log.command("import")
@@ -256,34 +243,23 @@ def import_log(
 
     The state behind an erasure cannot be computed again: it comes from the snapshot in the file.
     """
-    database = open_database(db, must_exist=False)
-    if not source.exists():
-        raise ValueError(
-            f"source = {str(source)!r} does not exist; give a file that `tightrope log export` "
-            "wrote."
-        )
-    from .log import COMMAND_LINE, note
-    from .settings import wall_clock
-    from .transfer import read_log
+    with opened(db, must_exist=False) as database:
+        from .log import COMMAND_LINE, note
+        from .settings import wall_clock
+        from .transfer import read_log
 
-    try:
-        with database.write() as connection:
-            imported = read_log(connection, source)
-            note(
-                connection,
-                wall_clock(),
-                COMMAND_LINE,
-                imported.experiment,
-                "import",
-                {"events": imported.events},
+        if not source.exists():
+            raise ValueError(
+                f"source = {str(source)!r} does not exist; give a file that `tightrope log "
+                "export` wrote."
             )
-    finally:
-        database.close()
-    seq = imported.snapshot
+        with database.write() as connection:
+            name, count, seq = read_log(connection, source)
+            note(connection, wall_clock(), COMMAND_LINE, name, "import", {"events": count})
     erased = (
         "" if seq is None else f"; rounds were erased, so the snapshot of event {seq} came with it"
     )
-    typer.echo(f"{imported.experiment}: {imported.events} events{erased}")
+    typer.echo(f"{name}: {count} events{erased}")
 
 
 @keys.command("create")
@@ -308,16 +284,12 @@ def create_key(
 ) -> None:
     """Make a key. It is printed once; the database has only its digest."""
     said = context.get_parameter_source("db")
-    database = open_database(
-        db, must_exist=said is not None and said.name == "DEFAULT"
-    )  # a second database would be of no use to anybody
-    from .keys import create
+    # a second database would be of no use to anybody
+    must_exist = said is not None and said.name == "DEFAULT"
+    with opened(db, must_exist) as database, database.write() as connection:
+        from .keys import create
 
-    try:
-        with database.write() as connection:
-            key = create(connection, role, note, per_second, experiments or None)
-    finally:
-        database.close()
+        key = create(connection, role, note, per_second, experiments or None)
     typer.echo(key)
 
 
@@ -343,14 +315,10 @@ def revoke_key(
     db: Db = "tightrope.db",
 ) -> None:
     """End a key; running services notice within two seconds."""
-    database = open_database(db)
-    from .keys import revoke
+    with opened(db) as database, database.write() as connection:
+        from .keys import revoke
 
-    try:
-        with database.write() as connection:
-            revoke(connection, id)
-    finally:
-        database.close()
+        revoke(connection, id)
     typer.echo(f"key {id} ends within two seconds")
 
 
@@ -393,15 +361,11 @@ def check_certificate(
                 f"public_key = {str(public_key)!r} cannot be read ({error.strerror}); save GET "
                 "/v1/public-key there."
             ) from None
-        tell_of_certificate(
-            certificate,
-            check(certificate, public),
-            f"the key with the fingerprint {fingerprint(public)}",
-        )
-        return
-    database = open_database(db)
-    try:
-        with database.write() as connection:
+        signer = f"the key with the fingerprint {fingerprint(public)}"
+        errors = check(certificate, public)
+    else:
+        signer = "this service"
+        with opened(db) as database, database.write() as connection:
             errors = check(certificate, public_of(secret(connection, CERTIFYING)))
             if (
                 not errors
@@ -409,13 +373,6 @@ def check_certificate(
                 != certificate["log"]["digest"]
             ):
                 errors.append(f"The log's event {certificate['log']['events']} is another one now.")
-    finally:
-        database.close()
-    tell_of_certificate(certificate, errors, "this service")
-
-
-def tell_of_certificate(certificate: "JsonObject", errors: list[str], signer: str) -> None:
-    """Print what is wrong with a certificate, or who signed it."""
     for sentence in errors:
         typer.echo(f"WRONG: {sentence}")
     if errors:

@@ -177,16 +177,15 @@ class Client:
         "promise.at_risk", "winner.known" and "experiment.stopped"; None: all. experiments: names
         and patterns such as "shop-*"; None: all that the key is for. The `secret` of the answer,
         which messages are signed with, is shown only this once."""
-        fields = {
-            "url": url,
-            "events": None if events is None else list(events),
-            "experiments": None if experiments is None else list(experiments),
-            "note": note,
-        }
         return self._send(
             "POST",
             "/v1/webhooks",
-            {name: value for name, value in fields.items() if value is not None},
+            given(
+                url=url,
+                events=None if events is None else list(events),
+                experiments=None if experiments is None else list(experiments),
+                note=note,
+            ),
         )
 
     def webhooks(self) -> list[JsonObject]:
@@ -229,10 +228,7 @@ class Client:
             if features is None
             else np.asarray(features, dtype=np.float64).tolist()
         )
-        arms = [
-            {"id": name} if row is None else {"id": name, "features": row}
-            for name, row in zip(names, rows, strict=True)
-        ]
+        arms = [given(id=name, features=row) for name, row in zip(names, rows, strict=True)]
         for first in range(0, len(arms), MOST_ITEMS):
             self._send("POST", self._path("/arms"), {"arms": arms[first : first + MOST_ITEMS]})
         self._arms = None
@@ -293,10 +289,8 @@ class Client:
             questions = [
                 self._question(id=None, **arguments) for _ in range(min(MOST_ITEMS, number - first))
             ]
-            results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})[
-                "results"
-            ]
-            decisions += [RemoteDecision(**taken(result)) for result in results]
+            results = self._send("POST", self._path("/decisions:batch"), {"decisions": questions})
+            decisions += [RemoteDecision(**taken(result)) for result in results["results"]]
         return decisions
 
     def _question(
@@ -307,20 +301,19 @@ class Client:
         excluded: Iterable[str] | None = None,
         segments: Mapping[str, str] | None = None,
         deferred: bool = False,
-        **plain: object,
+        **rest: object,
     ) -> JsonObject:
-        fields = plain | {
-            "id": new_id() if id is None else id,
-            "context": features(context),
-            "eligible": self._ids(eligible),
-            "excluded": None if excluded is None else list(excluded),
-            "deferred": deferred or None,
-            "segments": None if segments is None else dict(segments),
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+        return given(
+            **rest,
+            id=new_id() if id is None else id,
+            context=features(context),
+            eligible=self._ids(eligible),
+            excluded=None if excluded is None else list(excluded),
+            deferred=deferred or None,
+            segments=None if segments is None else dict(segments),
+        )
 
     def _ids(self, eligible: Iterable[str] | np.ndarray | None) -> list[str] | None:
-        """Ids of a mask."""
         if isinstance(eligible, np.ndarray) and eligible.dtype == np.bool_:
             if self._arms is None or len(self._arms) != len(eligible):
                 self._arms = self.names
@@ -332,12 +325,7 @@ class Client:
     ) -> bool:
         """Report the reward of a decision; a set's by arm. Returns False where the same was taken
         in before."""
-        body: JsonObject = {
-            "decision_id": id,
-            "value": dict(value) if isinstance(value, Mapping) else float(value),
-        }
-        if reward_id is not None:
-            body["reward_id"] = reward_id
+        body = given(decision_id=id, value=plain(value), reward_id=reward_id)
         return bool(self._send("POST", self._path("/rewards"), body)["learned"])
 
     def reward_many(
@@ -349,18 +337,9 @@ class Client:
         items = list(rewards.items())
         for first in range(0, len(items), MOST_ITEMS):
             part = items[first : first + MOST_ITEMS]
-            body = [
-                {
-                    "decision_id": id,
-                    "value": dict(value) if isinstance(value, Mapping) else float(value),
-                }
-                for id, value in part
-            ]
-            for (id, _), result in zip(
-                part,
-                self._send("POST", self._path("/rewards:batch"), {"rewards": body})["results"],
-                strict=True,
-            ):
+            body = [{"decision_id": id, "value": plain(value)} for id, value in part]
+            told = self._send("POST", self._path("/rewards:batch"), {"rewards": body})
+            for (id, _), result in zip(part, told["results"], strict=True):
                 answers[id] = (
                     bool(result["answer"]["learned"])
                     if result["status"] == 200
@@ -386,9 +365,7 @@ class Client:
     def explain(self, decision: str | None = None) -> JsonObject:
         """Per-arm arrays as `Session.explain` gives them, now or just before a decision; `arms` are
         their ids."""
-        answer = self._send(
-            "GET", self._path("/explain"), params={} if decision is None else {"decision": decision}
-        )
+        answer = self._send("GET", self._path("/explain"), params=given(decision=decision))
         return {"arms": answer["arms"]} | {
             name: arrays(value) for name, value in answer["explanation"].items()
         }
@@ -400,7 +377,7 @@ class Client:
 
     def state(self, seq: int | None = None) -> JsonObject:
         """Counts and the fingerprint of the state, now or after an event of the past."""
-        return self._send("GET", self._path("/state"), params={} if seq is None else {"seq": seq})
+        return self._send("GET", self._path("/state"), params=given(seq=seq))
 
     def segments(self) -> JsonObject:
         """Results by segment: counts in `segments`, and in `arms` a line for every arm in each,
@@ -436,11 +413,11 @@ class Client:
         options: baseline, estimator, lowest, highest, alpha, bootstraps, seed. Takes up to two
         minutes.
         """
-        body: JsonObject = {} if policy is None else {"policy": dict(policy)}
-        if session is not None:
-            body["session"] = base64.b64encode(session).decode()
-        if method is not None:
-            body["method"] = method
+        body = given(
+            policy=None if policy is None else dict(policy),
+            session=None if session is None else base64.b64encode(session).decode(),
+            method=method,
+        )
         return self._send("POST", self._path("/evaluate"), body | options, timeout=JUDGING_SECONDS)
 
     def erase(self, subject: str) -> int:
@@ -521,8 +498,15 @@ def read(answer: httpx.Response) -> JsonObject:
     )
 
 
+def given(**fields: object) -> JsonObject:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def plain(reward: float | Mapping[str, float]) -> object:
+    return dict(reward) if isinstance(reward, Mapping) else float(reward)
+
+
 def quoted(part: str) -> str:
-    """A part of a path."""
     return quote(part, safe="")
 
 
@@ -542,8 +526,8 @@ def single(value: object) -> object:
     if hasattr(value, "isoformat"):
         text = value.isoformat()
         return None if text == "NaT" else text
-    plain = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(plain, float) and plain != plain else plain
+    number = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(number, float) and number != number else number
 
 
 def arrays(value: object) -> object:
@@ -560,13 +544,11 @@ def arrays(value: object) -> object:
 
 
 def rejected(status: int, body: JsonObject) -> Rejected:
-    """The error of an answer."""
     error = body.get("error") or {}
     return Rejected(status, str(error.get("code")), str(error.get("message")), error.get("field"))
 
 
 def taken(result: JsonObject) -> JsonObject:
-    """The answer of a batch's item, or its error."""
     if result["status"] != 200:
         raise rejected(result["status"], result)
     answer: JsonObject = result["answer"]

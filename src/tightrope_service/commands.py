@@ -2,7 +2,6 @@
 Every one is safe to repeat."""
 
 import asyncio
-import dataclasses
 import functools
 import gc
 import itertools
@@ -12,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
+import sqlalchemy as sa
 
 from tightrope.core.registry import policy_to_spec
 from tightrope.core.types import JsonObject
@@ -22,11 +22,11 @@ from .certificate import certificate
 from .errors import MICROSECONDS, Refused, invalid, timestamp
 from .events import OpenDecision
 from .experiment import Experiment
-from .experiment import decide as prepare
-from .log import Author, ExperimentJournal, LogEntry
+from .experiment import decide as draw
+from .log import Author, ExperimentJournal, LogEntry, snapshots
 from .recovery import Snapshot, write_snapshot
 from .requests import MOST_ITEMS, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest
-from .service import Service, check_growth, common_specs, grows_large, warm_up
+from .service import FEW_ARMS, Service, check_growth, common_specs, warm_up
 from .spec import ArmSpec, ExperimentSpec
 from .writer import UNFINISHED, Transaction, Unfinished
 
@@ -47,8 +47,7 @@ def create(transaction: Transaction, spec: ExperimentSpec) -> tuple[bool, JsonOb
             f"experiment = {spec.name!r} exists with another spec; choose another name.",
             "name",
         )
-    new = any(entry.kind == "created" for entry in transaction.owned.new)
-    return new, describe(transaction)
+    return any(entry.kind == "created" for entry in transaction.owned.new), describe(transaction)
 
 
 def describe(transaction: Transaction) -> JsonObject:
@@ -106,7 +105,15 @@ def add_arms(transaction: Transaction, request: ArmsRequest) -> JsonObject:
     transaction.experiment.check_alive()
     numbers = transaction.experiment.numbers
     for arm in request.arms:
-        (check_same if arm.id in numbers else check_point)(transaction.experiment, arm)
+        if arm.id in numbers:
+            check_same(transaction.experiment, arm)
+        elif arm.point is not None and transaction.experiment.session.arms.points is None:
+            raise Refused(  # where arms have positions, the session refuses any new arm
+                422,
+                f"arms has a point for {arm.id!r}, but the arms of experiment "
+                f"{transaction.experiment.name!r} have no positions; leave it out.",
+                "arms",
+            )
     fresh = [arm for arm in request.arms if arm.id not in numbers]
     if fresh and len(fresh) < len(request.arms):
         present = next(arm.id for arm in request.arms if arm.id in numbers)
@@ -140,18 +147,6 @@ def check_same(experiment: Experiment, arm: ArmSpec) -> None:
                 "again, or give the new arm a new id.",
                 "arms",
             )
-
-
-def check_point(experiment: Experiment, arm: ArmSpec) -> None:
-    """Refuse a position where arms have none; where they have some, the session refuses any new
-    arm."""
-    if arm.point is not None and experiment.session.arms.points is None:
-        raise Refused(
-            422,
-            f"arms has a point for {arm.id!r}, but the arms of experiment {experiment.name!r} "
-            "have no positions; leave it out.",
-            "arms",
-        )
 
 
 def change_arm(transaction: Transaction, arm: str, change: ArmChange) -> JsonObject:
@@ -210,7 +205,7 @@ def record(transaction: Transaction, event: events.Event, status: int = 422) -> 
 
 def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonObject:
     if request.id is not None:  # ids that the service makes are new
-        entry_before = decision_entry(transaction.entries(id)) if transaction.may_know(id) else None
+        entry_before = decision_entry(transaction.entries(id))
         if entry_before is not None:
             event = entry_before.event
             assert isinstance(event, events.Decided)
@@ -232,11 +227,11 @@ def decide(transaction: Transaction, id: str, request: DecisionRequest) -> JsonO
     if sticky_answer is not None:
         return sticky_answer
     watched = transaction.experiment.watched
-    prepared = prepare(transaction.experiment, id, request, transaction.now)
-    entry = transaction.record(prepared)
-    if watched or prepared.event.budget is not None:
+    decided = draw(transaction.experiment, id, request, transaction.now)
+    entry = transaction.record(decided)
+    if watched or decided.budget is not None:
         follow_rules(transaction)
-    return decision_answer(prepared.event, entry.seq)
+    return decision_answer(decided, entry.seq)
 
 
 def assigned(transaction: Transaction, request: DecisionRequest) -> JsonObject | None:
@@ -295,29 +290,22 @@ class Each(Generic[T]):
                 id for id, _ in chunk if id is not None and id not in transaction.experiment.open
             )
             for _, item in chunk:
-                results.append(self._one(transaction, item))
+                try:
+                    if isinstance(item, Refused):
+                        raise item
+                    results.append({"status": 200, "answer": self.do(transaction, item)})
+                except Refused as error:
+                    results.append({"status": error.status, **error.body()})
                 if transaction.over and len(results) < len(self.items):
                     return UNFINISHED
         return {"results": results}
 
-    def _one(self, transaction: Transaction, item: T | Refused) -> JsonObject:
-        try:
-            if isinstance(item, Refused):
-                raise item
-            return {"status": 200, "answer": self.do(transaction, item)}
-        except Refused as error:
-            return {"status": error.status, **error.body()}
-
     def failed(self, refused: Refused) -> JsonObject | Refused:
         if not self.written:
             return refused
+        other = {"status": refused.status, **refused.body()}
         left = len(self.items) - self.written
-        return {
-            "results": [
-                *self.results[: self.written],
-                *[{"status": refused.status, **refused.body()}] * left,
-            ]
-        }
+        return {"results": [*self.results[: self.written], *[other] * left]}
 
 
 def decision_entry(entries: list[LogEntry]) -> LogEntry | None:
@@ -503,8 +491,11 @@ def add_reward(transaction: Transaction, request: RewardRequest) -> JsonObject:
     _, said = experiment.assignments.totals.get(id, (0.0, 0.0))
     total, _ = experiment.in_range(said + value)
     assert isinstance(total, float)
-    part = events.Added(id, value, name, total)
-    return {"decision_id": id, "learned": True, "event": record(transaction, part).seq}
+    return {
+        "decision_id": id,
+        "learned": True,
+        "event": record(transaction, events.Added(id, value, name, total)).seq,
+    }
 
 
 def equal_reward(entries: list[LogEntry], event: events.Rewarded) -> LogEntry | None:
@@ -573,10 +564,7 @@ def too_late(
         else None
     )
     late = events.Late(id, reward_event.value, reward_event.reward_id, reward_event.given, arm)
-    before = [entry.event for entry in entries if entry.kind == "late"]
-    if not any(
-        isinstance(one, events.Late) and dataclasses.replace(one, arm=arm) == late for one in before
-    ):
+    if all(entry.kind != "late" or entry.event != late for entry in entries):
         transaction.record(late)
     return Refused(
         410,
@@ -612,9 +600,11 @@ class Erasure:
         for chunk in self._decisions():
             at = self.transaction
             if light and not blanked:
-                self._check(
-                    Snapshot.of(at.owned.journal)
-                )  # before anything is blanked, which cannot be taken back alone
+                # before anything is blanked, which cannot be taken back alone
+                try:
+                    Snapshot.of(at.owned.journal).check(at.experiment.name)
+                except ValueError as error:
+                    raise self._unsaveable(error) from None
             for entry in transfer.entries_at(at.connection, at.owned.row, chunk):
                 one = transfer.without_subject(entry, at.experiment)
                 blanked.append((one.seq, one.digest, one.round))
@@ -641,9 +631,8 @@ class Erasure:
             at.flush()
             behind = at.experiment.seq
             yield UNFINISHED  # until what was closed is on disk
-            forget = functools.partial(Experiment.forget_erased, event=event)
             copied = at.writer.copies.submit(
-                at.writer.copied, at.experiment.name, at.owned.row, behind, forget
+                at.writer.copied, at.experiment.name, at.owned.row, behind, event
             )
             yield Unfinished(copied)
             try:
@@ -681,12 +670,6 @@ class Erasure:
             for first in range(0, len(listed), CHUNK):
                 yield listed[first : first + CHUNK]
 
-    def _check(self, snapshot: Snapshot) -> None:
-        try:
-            snapshot.check(self.transaction.experiment.name)
-        except ValueError as error:
-            raise self._unsaveable(error) from None
-
     def _unsaveable(self, error: ValueError) -> Refused:
         return Refused(
             409,
@@ -700,7 +683,11 @@ class Erasure:
         """Let replays begin behind what is blanked. first: the first event that goes."""
         at = self.transaction
         at.flush()
-        transfer.drop_snapshots(at.connection, at.owned.row, first)
+        at.connection.execute(
+            sa.delete(snapshots).where(
+                snapshots.c.experiment == at.owned.row, snapshots.c.seq >= first
+            )
+        )
         write_snapshot(at.connection, at.owned.row, snapshot)
         at.owned.saved = snapshot.seq
 
@@ -793,13 +780,13 @@ def describe_rollout(transaction: Transaction) -> JsonObject:
 def describe_standing(transaction: Transaction) -> JsonObject:
     """All that the certificate and the board need of the live experiment, at one event."""
     experiment = transaction.experiment
-    behind = max(experiment.time - transaction.now, 0) / MICROSECONDS
-    facts = {
+    return describe(transaction) | {
         "holdings": experiment.holdings(),
         "rollout": experiment.rollout.report(),
-        "clock_behind": behind,
+        "share": experiment.rollout.share,
+        "clock_behind": max(experiment.time - transaction.now, 0) / MICROSECONDS,
+        "identified": identification(experiment.session),
     }
-    return describe(transaction) | facts | {"identified": identification(experiment.session)}
 
 
 def identification(session: Session) -> JsonObject | None:
@@ -811,22 +798,24 @@ def identification(session: Session) -> JsonObject | None:
         recommended, explained = session.recommend(), session.explain()
     except ValueError:  # its estimates broke down, or it does not play on without some arm
         return None
-    named = {
+    bounds = {
         side: dict(zip(session.names, np.asarray(explained[side]).tolist(), strict=True))
         for side in ("lower", "upper")
     }
-    numbers = {
-        name: float(recommended.get(name, math.nan)) for name in ("gap_bound", "samples_remaining")
-    }
-    finite: JsonObject = {
-        name: value if math.isfinite(value) else None for name, value in numbers.items()
-    }
-    ends = [float(end) for end in recommended.get("samples_range", (math.nan, math.nan))]
-    finite |= {"samples_range": [end if math.isfinite(end) else None for end in ends]}
-    return finite | {
+    gap, left, *ends = (
+        float(value) if math.isfinite(value) else None
+        for value in (
+            recommended.get("gap_bound", math.nan),
+            recommended.get("samples_remaining", math.nan),
+            *recommended.get("samples_range", (math.nan, math.nan)),
+        )
+    )
+    return bounds | {
         "arm": session.names[recommended["arm"]],
         "status": recommended["status"],
-        **named,
+        "gap_bound": gap,
+        "samples_remaining": left,
+        "samples_range": ends,
     }
 
 
@@ -841,11 +830,13 @@ def session_view(transaction: Transaction) -> Session:
 def list_open(transaction: Transaction) -> JsonObject:
     waiting = transaction.experiment.open
     first = itertools.islice(waiting.items(), MOST_ITEMS)
-    listed = [
-        {"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred}
-        for id, each in first
-    ]
-    return {"open": listed, "total": len(waiting)}
+    return {
+        "open": [
+            {"id": id, "expires_at": timestamp(each.deadline), "deferred": each.deferred}
+            for id, each in first
+        ],
+        "total": len(waiting),
+    }
 
 
 # Changes that are tried beside the writer before they are made: a new experiment, and arms that
@@ -914,7 +905,9 @@ async def add_arms_in_time(
     ids = {arm.id for arm in (*(spec.arms or ()), *more)}
     more += [arm for arm in request.arms if arm.id not in ids]
     try:
-        if grows_large(spec, more):  # a few arms need not wait for what is being compiled
+        if (
+            len(spec.arms or ()) + len(more) >= FEW_ARMS
+        ):  # a few arms need not wait for what is being compiled
             await service.in_thread("warm-up", check_growth, spec, more)
     except ValueError as error:
         raise invalid(error, [arm.id for arm in (*(spec.arms or ()), *more)]) from None
@@ -932,12 +925,8 @@ async def issue(service: Service, name: str) -> JsonObject:
     standing = await service.ask(name, describe_standing)
 
     def work() -> JsonObject:
-        lock, history = service.histories.until(name, standing["seq"])
-        with lock:
-            if history.seq == standing["seq"]:
-                return certificate(standing, history, service.private_key, service.settings.clock())
-        history = service.histories.exactly(name, standing["seq"])
-        return certificate(standing, history, service.private_key, service.settings.clock())
+        with service.histories.until(name, standing["seq"], exactly=True) as history:
+            return certificate(standing, history, service.private_key, service.settings.clock())
 
     issued: JsonObject = await service.in_thread("reading", work)
     return issued

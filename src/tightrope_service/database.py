@@ -164,15 +164,12 @@ class Database:
 
     def now(self, connection: Connection) -> float:
         """Seconds since 1970 by the database's clock, which all processes share."""
-        if self.sqlite:
-            return float(
-                connection.exec_driver_sql(
-                    "SELECT (julianday('now') - 2440587.5) * 86400.0"
-                ).scalar_one()
-            )
-        return float(
-            connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one()
+        clock = (
+            "SELECT (julianday('now') - 2440587.5) * 86400.0"
+            if self.sqlite
+            else "SELECT extract(epoch FROM clock_timestamp())"
         )
+        return float(connection.exec_driver_sql(clock).scalar_one())
 
 
 def damaged(error: sa.exc.DatabaseError) -> ValueError:

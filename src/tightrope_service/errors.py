@@ -38,18 +38,17 @@ class Refused(Exception):
     """A request that gets no answer, and why. retry_after: seconds after which the same request may
     succeed. address: where it would succeed now, if that is known."""
 
-    address: str | None = None
-
     def __init__(
-        self, status: int, message: str, field: str | None = None, retry_after: float | None = None
+        self,
+        status: int,
+        message: str,
+        field: str | None = None,
+        retry_after: float | None = None,
+        address: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.field, self.retry_after = (
-            status,
-            message,
-            field,
-            retry_after,
-        )
+        self.status, self.message, self.field = status, message, field
+        self.retry_after, self.address = retry_after, address
 
     def body(self) -> JsonObject:
         return {
@@ -66,8 +65,7 @@ def invalid(error: ValueError, names: Sequence[str] = ()) -> Refused:
     by number, where it speaks of them."""
     message = with_names(str(error), names)
     match = _ARGUMENT.match(message)
-    field = match.group(1) if match else None
-    return Refused(422, message, field)
+    return Refused(422, message, match.group(1) if match else None)
 
 
 def about_one_row(message: str, one_row: bool, experiment: str) -> str:

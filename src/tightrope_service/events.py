@@ -1,88 +1,60 @@
 """The events of an experiment: one record for each kind.
 
 The log keeps the `body` of a record as JSON, beside its kind and the id of the decision that it is
-about; `read` makes the record of them. Nobody changes a record once it is made; the classes are not
-frozen because a replay makes a million of them, and each would cost 1 us more.
+about; `read` makes the record of them. Fields that have their defaults are left out. Nobody changes
+a record once it is made; the classes are not frozen because a replay makes a million of them.
 """
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import fields as fields_of_class
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self
+
+import msgspec
+from msgspec import Struct, field
 
 from tightrope.core.types import JsonObject
 
 from .spec import ExperimentSpec, Mode, completed
 
-Kind = Literal[
-    "created",
-    "arms added",
-    "arm changed",
-    "paused",
-    "resumed",
-    "archived",
-    "decided",
-    "activated",
-    "cancelled",
-    "added",
-    "rewarded",
-    "expired",
-    "closed",
-    "late",
-    "erased",
-    "mode changed",
-]
-KINDS: tuple[str, ...] = get_args(Kind)
-Body = JsonObject
 Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id
 
 
-@dataclass(slots=True)
-class Event:
+class Event(Struct, omit_defaults=True, forbid_unknown_fields=True):
     """Something that happened. Subclasses are the kinds; their fields are the keys of the body
     where they do not say otherwise."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[str]
 
     @property
-    def body(self) -> Body:
+    def body(self) -> JsonObject:
         """The fields that the log keeps, beside the decision's id."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields_of_class(self)
-            if field.name != "decision"
-        }
+        body: JsonObject = msgspec.to_builtins(self)
+        body.pop("decision", None)
+        return body
 
     @classmethod
-    def read(cls, body: Body, decision: str | None) -> Self:
-        return cls(**body)
+    def read(cls, body: JsonObject, decision: str | None) -> Self:
+        """Raises ValueError where the body has other fields."""
+        return msgspec.convert(body if decision is None else body | {"decision": decision}, cls)
 
 
-@dataclass(slots=True)
 class DecisionEvent(Event):
     """Something that happened to one decision. decision: its id."""
 
     decision: str
 
-    @classmethod
-    def read(cls, body: Body, decision: str | None) -> Self:
-        return cls(str(decision), **body)
-
 
 # Experiment and arms ------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
 class Created(Event):
     """The experiment began. spec: as `ExperimentSpec.plain` gives it. defaults: what is taken for
     each field that it leaves out. policy: with every parameter, its guarantee and its floor."""
 
     kind = "created"
-    spec: Body
-    defaults: Body
-    policy: Body
+    spec: JsonObject
+    defaults: JsonObject
+    policy: JsonObject
 
     @property
     def completed(self) -> ExperimentSpec:
@@ -92,33 +64,28 @@ class Created(Event):
 class Paused(Event):
     """It decides no more for now."""
 
-    __slots__ = ()
     kind = "paused"
 
 
 class Resumed(Event):
     """It decides again."""
 
-    __slots__ = ()
     kind = "resumed"
 
 
 class Archived(Event):
     """It ended for good."""
 
-    __slots__ = ()
     kind = "archived"
 
 
-@dataclass(slots=True)
 class ArmsAdded(Event):
     """New arms. arms: `ArmSpec` of each, as JSON-ready data."""
 
     kind = "arms added"
-    arms: list[Body]
+    arms: list[JsonObject]
 
 
-@dataclass(slots=True)
 class ArmChanged(Event):
     """An arm is played, or not. status: "active", "masked" or "retired"."""
 
@@ -127,7 +94,6 @@ class ArmChanged(Event):
     status: str
 
 
-@dataclass(slots=True)
 class ModeChanged(Event):
     """Another mode of the rollout. share: of the policy's choices in mode capped. sent_back: rules
     now wait for a command. by: "rule" or "command". why: a sentence. before: the mode until now."""
@@ -135,30 +101,12 @@ class ModeChanged(Event):
     kind = "mode changed"
     mode: Mode
     share: float
-    sent_back: bool
+    sent_back: bool = field(name="held")
     by: str
     why: str
     before: Mode
 
-    @property
-    def body(self) -> Body:
-        return {
-            "mode": self.mode,
-            "share": self.share,
-            "held": self.sent_back,
-            "by": self.by,
-            "why": self.why,
-            "before": self.before,
-        }
 
-    @classmethod
-    def read(cls, body: Body, decision: str | None) -> Self:
-        return cls(
-            body["mode"], body["share"], body["held"], body["by"], body["why"], body["before"]
-        )
-
-
-@dataclass(slots=True)
 class Erased(Event):
     """A subject's data was blanked. events: pairs of a number of an event and the SHA-256 of its
     body now. rounds: numbers of the events whose round is gone, so that no replay passes them.
@@ -173,48 +121,23 @@ class Erased(Event):
 # Decisions ----------------------------------------------------------------------------------------
 
 
-class RolloutChoice(NamedTuple):
+class RolloutChoice(Struct, omit_defaults=True):
     """The rollout's part of a decision in a mode other than full.
 
     wanted: the number of the arm that the policy chose. policy_chance, baseline_chance: with which
-    the policy, and production, would play the arm that was played; None in mode apprentice, which
-    compares nothing. reachable: whether this mode could have played the wanted arm. policy_served:
-    whether it was the policy's choice that was played.
+    the policy, and production, would play the arm that was played. reachable: whether this mode
+    could have played the wanted arm. policy_served: whether it was the policy's choice that was
+    played. In mode apprentice, which compares nothing, all of these are None.
     """
 
     mode: Mode
     wanted: int
-    policy_chance: float | None = None
-    baseline_chance: float | None = None
-    reachable: bool = False
-    policy_served: bool = False
-
-    @property
-    def body(self) -> Body:
-        if self.policy_chance is None:
-            return {"mode": self.mode, "wanted": self.wanted}
-        return {
-            "mode": self.mode,
-            "wanted": self.wanted,
-            "own": self.policy_chance,
-            "usual": self.baseline_chance,
-            "seen": self.reachable,
-            "policys": self.policy_served,
-        }
-
-    @classmethod
-    def read(cls, body: Body) -> Self:
-        return cls(
-            body["mode"],
-            body["wanted"],
-            body.get("own"),
-            body.get("usual"),
-            body.get("seen", False),
-            body.get("policys", False),
-        )
+    policy_chance: float | None = field(default=None, name="own")
+    baseline_chance: float | None = field(default=None, name="usual")
+    reachable: bool | None = field(default=None, name="seen")
+    policy_served: bool | None = field(default=None, name="policys")
 
 
-@dataclass(slots=True)
 class Decided(DecisionEvent):
     """An arm, or a set of arms, was chosen.
 
@@ -236,11 +159,11 @@ class Decided(DecisionEvent):
     propensity: Any
     propensity_se: Any
     reason: str
-    policy_version: int
+    policy_version: int = field(name="version")
     deadline: int | None
-    rollout: RolloutChoice | None
-    budget: float | None
-    asked: Body
+    rollout: RolloutChoice | None = None
+    budget: float | None = None
+    asked: JsonObject = {}
     made: int | None = None
     without_baseline: bool = False
     draws: int | None = None
@@ -253,53 +176,7 @@ class Decided(DecisionEvent):
     def deferred(self) -> bool:
         return "deferred" in self.asked
 
-    @property
-    def body(self) -> Body:
-        body: Body = {
-            "arm": self.arm,
-            "name": self.name,
-            "propensity": self.propensity,
-            "propensity_se": self.propensity_se,
-            "reason": self.reason,
-            "version": self.policy_version,
-            "deadline": self.deadline,
-        }
-        if self.rollout is not None:
-            body["rollout"] = self.rollout.body
-        if self.budget is not None:
-            body["budget"] = self.budget
-        if self.asked:
-            body["asked"] = self.asked
-        if self.made is not None:
-            body["made"] = self.made
-        if self.without_baseline:
-            body["without_baseline"] = True
-        if self.draws is not None:
-            body["draws"] = self.draws
-        return body
 
-    @classmethod
-    def read(cls, body: Body, decision: str | None) -> Self:
-        rollout = body.get("rollout")
-        return cls(
-            str(decision),
-            body["arm"],
-            body["name"],
-            body["propensity"],
-            body["propensity_se"],
-            body["reason"],
-            body["version"],
-            body["deadline"],
-            None if rollout is None else RolloutChoice.read(rollout),
-            body.get("budget"),
-            body.get("asked") or {},
-            body.get("made"),
-            body.get("without_baseline", False),
-            body.get("draws"),
-        )
-
-
-@dataclass(slots=True)
 class Activated(DecisionEvent):
     """A deferred decision counts from now on. deadline: of its window, which begins now."""
 
@@ -307,19 +184,13 @@ class Activated(DecisionEvent):
     deadline: int | None
 
 
-@dataclass(slots=True)
 class Cancelled(DecisionEvent):
     """It was never shown. why: a sentence; None: a client said so."""
 
     kind = "cancelled"
     why: str | None = None
 
-    @property
-    def body(self) -> Body:
-        return {} if self.why is None else {"why": self.why}
 
-
-@dataclass(slots=True)
 class RewardEvent(DecisionEvent):
     """A reward came. reward_id: the client's id of the reward. given: what the client said, where
     that was outside the experiment's range and was clipped to it; None: the same as value."""
@@ -332,24 +203,13 @@ class RewardEvent(DecisionEvent):
     def said(self) -> Reward:
         return self.value if self.given is None else self.given
 
-    @property
-    def body(self) -> Body:
-        body: Body = {"value": self.value}
-        if self.reward_id is not None:
-            body["reward_id"] = self.reward_id
-        if self.given is not None:
-            body["given"] = self.given
-        return body
-
 
 class Rewarded(RewardEvent):
     """Its reward, or a part of it, was learned."""
 
-    __slots__ = ()
     kind = "rewarded"
 
 
-@dataclass(slots=True)
 class Added(DecisionEvent):
     """A part of its reward came, where rewards are summed; the sum is learned when its window
     closes. value: that the client said. total: the sum so far, within the experiment's range."""
@@ -360,7 +220,6 @@ class Added(DecisionEvent):
     total: float
 
 
-@dataclass(slots=True)
 class Late(RewardEvent):
     """A reward that came after the window had closed: logged, not learned. arm: that was played;
     None: a set."""
@@ -368,13 +227,7 @@ class Late(RewardEvent):
     kind = "late"
     arm: str | None = None
 
-    @property
-    def body(self) -> Body:
-        body = super(Late, self).body  # by name: slots make the class anew
-        return body if self.arm is None else body | {"arm": self.arm}
 
-
-@dataclass(slots=True)
 class Expired(DecisionEvent):
     """Its window closed. reward: what is taken for the rewards that are missing; None: it teaches
     nothing."""
@@ -383,7 +236,6 @@ class Expired(DecisionEvent):
     reward: float | None
 
 
-@dataclass(slots=True)
 class Closed(DecisionEvent):
     """It takes no reward any more. why: a sentence."""
 
@@ -414,11 +266,13 @@ TYPES: dict[str, type[Event]] = {
 }
 
 
-def decision_of(event: Event) -> str | None:
-    return event.decision if isinstance(event, DecisionEvent) else None
-
-
 STEPS = {each: "_on_" + kind.replace(" ", "_") for kind, each in TYPES.items()}  # names of methods
+STATUSES: dict[type[Event], str] = {
+    Created: "running",
+    Paused: "paused",
+    Resumed: "running",
+    Archived: "archived",
+}
 
 
 class Fold:
@@ -430,19 +284,12 @@ class Fold:
         self.status = "new"  # then "running", "paused" or "archived"
 
     def step(self, event: Event, seq: int, time: int) -> None:
-        method = getattr(self, STEPS[type(event)], None)
+        kind = type(event)
+        method = getattr(self, STEPS[kind], None)
         if method is not None:
             method(event, time)
+        self.status = STATUSES.get(kind, self.status)
         self.seq, self.time = seq, time
-
-    def _on_paused(self, event: Paused, time: int) -> None:
-        self.status = "paused"
-
-    def _on_resumed(self, event: Resumed, time: int) -> None:
-        self.status = "running"
-
-    def _on_archived(self, event: Archived, time: int) -> None:
-        self.status = "archived"
 
 
 # Open decisions, and which of them end by the clock: the first to be made is the first to end,
@@ -487,10 +334,6 @@ class OpenDecisions(OrderedDict[str, OpenDecision]):
                 heapq.heapify(self._deadlines)
             else:
                 heapq.heappush(self._deadlines, (decision.deadline, id))
-
-    def begin_all(self, packed: Iterable[list[Any]]) -> None:
-        for id, *fields in packed:
-            self.begin(id, OpenDecision(*fields))
 
     def first_due(self, now: int) -> str | None:
         """The decision whose window began first, if the window of any has closed."""

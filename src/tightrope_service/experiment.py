@@ -145,7 +145,6 @@ class Experiment(events.Fold):
 
     def _on_created(self, event: events.Created, time: int) -> None:
         self.adopt(event, made_session(event.completed, policy_from_spec(event.policy)))
-        self.status = "running"
 
     def adopt(self, event: events.Created, session: Session) -> None:
         spec = event.completed
@@ -157,11 +156,7 @@ class Experiment(events.Fold):
         )
         self.reader = spec.reader()
         self.rollout = Rollout(spec)
-        report = (
-            holdings(session.policy, copied(session.state))
-            if spec.baseline_is_comparable and self.promises
-            else None
-        )
+        report = self.holdings() if spec.baseline_is_comparable else None
         if report is not None:
             self.masked_budget = MaskedBudget(spec, report["alpha"], report["delta"])
 
@@ -189,18 +184,12 @@ class Experiment(events.Fold):
     def holdings(self, drawn: NextRound | None = None) -> JsonObject | None:
         """The lower bound of the budget and what it rests on; None where the policy keeps none.
         drawn: a round that the session has drawn, and `apply` has not taken in."""
-        report = (
-            holdings(self.session.policy, copied(self.session.state)) if self.promises else None
-        )
-        return (
-            report
-            if report is None or self.masked_budget is None
-            else self.masked_budget.corrected(report, drawn)
-        )
-
-    @property
-    def promises(self) -> bool:
-        return ledger_of(self.session.state) is not None
+        if ledger_of(self.session.state) is None:
+            return None
+        report = holdings(self.session.policy, copied(self.session.state))
+        if report is None or self.masked_budget is None:
+            return report
+        return self.masked_budget.corrected(report, drawn)
 
     def check_alive(self) -> None:
         if self.status == "archived":
@@ -232,9 +221,8 @@ class Experiment(events.Fold):
         values = self.spec.promised_values
         if values is None:
             return round
-        context = Context() if round.context is None else round.context
         return round._replace(
-            context=context._replace(
+            context=(Context() if round.context is None else round.context)._replace(
                 segment=values.index(question["segments"][self.spec.promise_by])
             )
         )
@@ -306,12 +294,9 @@ class Experiment(events.Fold):
             return {arm: min(max(one, low), high) for arm, one in reward.items()}, reward
         return min(max(reward, low), high), reward
 
-    def due(self, now: int) -> str | None:
-        return self.open.first_due(now)
-
     def closing(self, now: int) -> events.Cancelled | events.Rewarded | events.Expired | None:
         """The event that closes the decision whose window closed first; None where none has."""
-        id = self.due(now)
+        id = self.open.first_due(now)
         return None if id is None else self.close(id)
 
     def close(self, id: str) -> events.Cancelled | events.Rewarded | events.Expired:
@@ -336,22 +321,13 @@ class Experiment(events.Fold):
 
     # What each event does -------------------------------------------------------------------------
 
-    def apply(
-        self, event: events.Event, seq: int, time: int, decision: Decision | None = None
-    ) -> None:
+    def apply(self, event: events.Event, seq: int, time: int) -> None:
         """Take in the next event of the log. Raises ValueError, with nothing changed, for what the
-        session refuses.
-
-        decision: the session's own, behind a `Decided` that `decide` has just made, so that it is
-        in the session already; None: the session follows the event, as in a replay.
-        """
-        if isinstance(event, events.Decided):
-            if decision is None:
-                self._follow(event, seq)
-            self._on_decided(event, seq, time)
-            self.seq, self.time = seq, time
-        else:
-            self.step(event, seq, time)
+        session refuses. A decision that `decide` has just drawn is in the session already; in a
+        replay the session follows the event."""
+        if isinstance(event, Decided) and self.session.known(event.decision) is None:
+            self._follow(event, seq)
+        self.step(event, seq, time)
 
     def _follow(self, event: events.Decided, seq: int) -> None:
         """Let the session make a decision of the log again: it draws as it did then, and the arm of
@@ -371,12 +347,11 @@ class Experiment(events.Fold):
             agreed = agreed and (
                 arm == event.arm
                 if arm is not None
-                else choice.policy_served and event.arm == choice.wanted
+                else bool(choice.policy_served) and event.arm == choice.wanted
             )
         p, se = event.propensity, event.propensity_se
         if isinstance(p, list):
             p, se = np.array(p), np.array(se)
-        wanted = None if choice is None else choice.wanted
         same_draw = session.follow(
             event.arm,
             event.decision,
@@ -385,12 +360,13 @@ class Experiment(events.Fold):
             round.names,
             p,
             se,
-            wanted,
+            None if choice is None else choice.wanted,
             event.draws,
         )
         self.disagreements += not (same_draw and agreed)
 
-    def _on_decided(self, event: events.Decided, seq: int, time: int) -> None:
+    def _on_decided(self, event: Decided, time: int) -> None:
+        seq = self.seq + 1
         self.rollout.open(event)
         self.session.forget_round()
         budget = self.masked_budget
@@ -414,9 +390,14 @@ class Experiment(events.Fold):
         if sticky is not None:
             self.assignments.drop_old(clock_time)
             if event.subject is not None:
-                until = clock_time + int(sticky.lasts * MICROSECONDS)
                 self.assignments.begin(
-                    event.subject, KeptDecision(event.decision, seq, str(event.name), until)
+                    event.subject,
+                    KeptDecision(
+                        event.decision,
+                        seq,
+                        str(event.name),
+                        clock_time + int(sticky.lasts * MICROSECONDS),
+                    ),
                 )
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
@@ -474,20 +455,12 @@ class Experiment(events.Fold):
         self.rollout.change(event)
 
     def _on_erased(self, event: events.Erased, time: int) -> None:
-        self.forget_erased(event)
-
-    def forget_erased(self, event: events.Erased) -> None:
         """Nothing of a round that was erased stays in the state, and no subject has its decision
-        any more."""
+        any more. A policy works on a copy of the round's features, which the next round overwrites;
+        now there is nothing in it."""
         for seq, _ in event.events:
             self.assignments.forget_event(seq)
-        if event.rounds:
-            self._forget_last_round()
-
-    def _forget_last_round(self) -> None:
-        """A policy works on a copy of the round's features, which the next round overwrites; now
-        there is nothing in it."""
-        if self.spec.row_length is not None:
+        if event.rounds and self.spec.row_length is not None:
             for path, array in flatten(self.session.state).items():
                 if path.rpartition(".")[2] in WORKED_ON:
                     array[...] = 0.0
@@ -507,17 +480,10 @@ def created(spec: ExperimentSpec) -> events.Created:
 ALIKE = "the same row"  # in what the library says of arms that a round does not tell apart
 
 
-class Prepared(NamedTuple):
-    """A decision that the session has drawn and holds open, and the event that says so, which
-    `apply` takes with it."""
-
-    event: Decided
-    drawn: Decision
-
-
-def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Prepared:
-    """Draw an arm for a decision that is not known yet. now: microseconds since 1970. Raises
-    Refused with nothing changed."""
+def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) -> Decided:
+    """Draw an arm for a decision that is not known yet, which the session then holds open; the
+    event that says so is to be applied next. now: microseconds since 1970. Raises Refused with
+    nothing changed."""
     experiment.check_running()
     question, session = experiment.question(request), experiment.session
     if "baseline" in question or "baseline_mean" in question:
@@ -543,31 +509,24 @@ def decide(experiment: Experiment, id: str, request: DecisionRequest, now: int) 
                 422, about_one_row(str(error), one_row, experiment.name), "context"
             ) from None
         raise invalid(error, round.names or list(experiment.numbers)) from None
-    deadline, version = experiment.deadline(now), session.rounds
-    more = (
-        now if now < experiment.time else None,
-        lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)]),
-    )
     arm, name, p, se = decision.arm, decision.name, decision.propensity, decision.propensity_se
     if not isinstance(arm, int):
         arm, name, p, se = arm.tolist(), list(name), np.asarray(p).tolist(), np.asarray(se).tolist()
-    return Prepared(
-        Decided(
-            id,
-            arm,
-            name,
-            p,
-            se,
-            why,
-            version,
-            deadline,
-            choice,
-            budget,
-            question,
-            *more,
-            decision.draws,
-        ),
-        decision,
+    return Decided(
+        id,
+        arm,
+        name,
+        p,
+        se,
+        why,
+        session.rounds,
+        experiment.deadline(now),
+        choice,
+        budget,
+        question,
+        now if now < experiment.time else None,
+        lacks_baseline(question, experiment.spec.baseline, [*map(str, session.retired)]),
+        decision.draws,
     )
 
 
@@ -596,11 +555,12 @@ def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
     spec, name = experiment.spec, experiment.name
     field = "baseline" if "baseline" in question else "baseline_mean"
     if spec.baseline is not None:
-        message = (
+        raise Refused(
+            422,
             f"{field} was given, but experiment {name!r} has the baseline {spec.baseline!r} in "
-            "every round; leave it out."
+            "every round; leave it out.",
+            field,
         )
-        raise Refused(422, message, field)
     if spec.rollout is not None and spec.rollout.production is not None:
         raise Refused(
             422,
@@ -617,11 +577,12 @@ def check_round_baseline(experiment: Experiment, question: JsonObject) -> None:
         )
     if spec.baseline_mean is not None and "baseline_mean" not in question:
         arm = question["baseline"]
-        message = (
+        raise Refused(
+            422,
             f"baseline_mean is missing: that of experiment {name!r} is not this round's; say what "
-            f"{arm!r} earns on average."
+            f"{arm!r} earns on average.",
+            "baseline_mean",
         )
-        raise Refused(422, message, "baseline_mean")
 
 
 def decide_beside(

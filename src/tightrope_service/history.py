@@ -2,12 +2,15 @@
 writer's path, and kept up to date by reading only what is new. Memory does not grow with the log
 but with open decisions."""
 
+import bisect
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from tightrope.core.types import JsonObject
 from tightrope.evaluation.estimators import ConfidenceSequence, bounds_of
@@ -75,8 +78,7 @@ def at_worst(sequence: ConfidenceSequence, missing: int) -> ConfidenceSequence:
 
 
 def bar_of(microseconds: int) -> int:
-    seconds = microseconds / MICROSECONDS
-    return next((k for k, end in enumerate(DELAYS) if seconds < end), len(DELAYS))
+    return bisect.bisect_right(DELAYS, microseconds / MICROSECONDS)
 
 
 def period_of(decision: int) -> int:
@@ -249,53 +251,33 @@ class Observations:
     def drift(self) -> tuple[str, Apart] | None:
         """An arm whose mean reward has changed, and the periods. A decision that is open counts as
         whatever is worst."""
-        several = {
-            arm: observations
-            for arm, observations in self.arms.items()
-            if len(observations.by_period) > 1
-        }
-        for arm, observations in several.items():
-            periods = {
-                f"{64 << j if j else 1}": at_worst(one, observations.open.get(j, 0))
-                for j, one in observations.by_period.items()
+        return self._first_apart(
+            lambda arm: {
+                f"{64 << j if j else 1}": at_worst(one, arm.open.get(j, 0))
+                for j, one in arm.by_period.items()
             }
-            contrast = apart(periods, self.error / min(len(self.arms), MOST_ARMS))
-            if contrast is not None:
-                return arm, contrast
-        return None
+        )
 
     def telling_masks(self) -> tuple[str, Apart] | None:
         """An arm whose mean reward differs by which arms were left out, and those. A decision
         without a reward counts as whatever is worst."""
-        several = {
-            arm: observations
-            for arm, observations in self.arms.items()
-            if len(observations.by_mask) > 1
-        }
-        for arm, observations in several.items():
-            masks = {
-                mask: at_worst(one, observations.open_by_mask[mask])
-                for mask, one in observations.by_mask.items()
+        return self._first_apart(
+            lambda arm: {
+                mask: at_worst(one, arm.open_by_mask[mask]) for mask, one in arm.by_mask.items()
             }
-            contrast = apart(masks, self.error / min(len(self.arms), MOST_ARMS))
-            if contrast is not None:
-                return arm, contrast
-        return None
+        )
 
     def telling_delays(self) -> tuple[str, Apart] | None:
         """An arm whose rewards differ by how long they took, and the delays."""
-        several = {
-            arm: observations
-            for arm, observations in self.arms.items()
-            if len(observations.by_delay) > 1
-        }
-        for arm, observations in several.items():
-            contrast = apart(
-                {BARS[bar]: one for bar, one in observations.by_delay.items()},
-                self.error / min(len(self.arms), MOST_ARMS),
-            )
+        return self._first_apart(lambda arm: {BARS[bar]: one for bar, one in arm.by_delay.items()})
+
+    def _first_apart(
+        self, groups: Callable[[ArmObservations], dict[str, ConfidenceSequence]]
+    ) -> tuple[str, Apart] | None:
+        for name, arm in self.arms.items():
+            contrast = apart(groups(arm), self.error / min(len(self.arms), MOST_ARMS))
             if contrast is not None:
-                return arm, contrast
+                return name, contrast
         return None
 
     def least_variance(self) -> dict[str, float]:
@@ -318,19 +300,12 @@ class Observations:
     def late_cancellation(self) -> bool:
         """Whether most cancellations come after most rewards, so that they may depend on what the
         reward was."""
-        cancelled, rewards = sum(self.cancel_delays), sum(self.delays)
+        counts = np.array([self.cancel_delays, self.delays])
+        cancelled, rewards = counts.sum(axis=1)
         if cancelled < 10 or rewards < 10:
             return False
-        return median_bar(self.cancel_delays) > median_bar(self.delays)
-
-
-def median_bar(counts: Sequence[int]) -> int:
-    total, half = 0, sum(counts) / 2
-    for bar, count in enumerate(counts):
-        total += count
-        if total >= half:
-            return bar
-    return len(counts) - 1
+        middles = [np.searchsorted(np.cumsum(row), row.sum() / 2) for row in counts]
+        return bool(middles[0] > middles[1])
 
 
 # The budget where requests leave arms out, of which none knows why.
@@ -354,24 +329,18 @@ def left_out(question: JsonObject, arms: Collection[str]) -> list[str]:
     )
 
 
-class RoundSums:
+class RoundSums(Struct):
     """Sums over rounds of the baseline, or of other arms. total: of the rewards that came, in [0,
     1]."""
 
-    __slots__ = ("decided", "rewarded", "total")
-
-    def __init__(self, decided: int = 0, rewarded: int = 0, total: float = 0.0) -> None:
-        self.decided, self.rewarded, self.total = decided, rewarded, total
+    decided: int = 0
+    rewarded: int = 0
+    total: float = 0.0
 
     def add(self, decided: int, rewarded: int, total: float) -> None:
-        self.decided, self.rewarded, self.total = (
-            self.decided + decided,
-            self.rewarded + rewarded,
-            self.total + total,
-        )
-
-    def pack(self) -> list[float]:
-        return [self.decided, self.rewarded, self.total]
+        self.decided += decided
+        self.rewarded += rewarded
+        self.total += total
 
     def lower(self, level: float, more: int = 0) -> float:
         """Lower bound of the sum of their means. more: rounds without a reward."""
@@ -394,10 +363,8 @@ class RoundSums:
 
 
 class MaskRounds(NamedTuple):
-    """The rounds with one mask. baseline, others: by the arm that was played. promise: what they
-    count for."""
+    """The rounds with one mask, or of one promise, by the arm that was played."""
 
-    promise: str
     baseline: RoundSums
     others: RoundSums
 
@@ -422,7 +389,7 @@ class MaskedBudget:
         self.low, high = spec.reward_range or (0.0, 1.0)
         self.span = high - self.low
         self.promises = {
-            promise: MaskRounds(promise, RoundSums(), RoundSums())
+            promise: MaskRounds(RoundSums(), RoundSums())
             for promise in spec.promised_values or [OTHER]
         }
         self.means = spec.baseline_means or (
@@ -449,7 +416,7 @@ class MaskedBudget:
     def decide(self, decision: str, arm: str, mask: Mask) -> None:
         if mask not in self.masks:
             self.masks[mask], self.upper[mask] = (
-                MaskRounds(mask[0], RoundSums(), RoundSums()),
+                MaskRounds(RoundSums(), RoundSums()),
                 self.upper_at_first(mask),
             )
         self.open[decision] = mask, arm == self.baseline
@@ -506,7 +473,7 @@ class MaskedBudget:
         charged = [
             one.others.decided * (self.low + self.span * self.upper[mask])
             for mask, one in self.masks.items()
-            if one.promise == promise
+            if mask[0] == promise
         ]
         if more is not None and not more.baseline:
             charged.append(
@@ -531,33 +498,32 @@ class MaskedBudget:
             each.append(
                 min(bound, self.bound(promise, last)) if self.used(promise, last) else bound
             )
-        segments = {"segments": each} if "segments" in report else {}
         return (
             report
-            | segments
+            | ({"segments": each} if "segments" in report else {})
             | {"budget_bound": min(each), "failure": report["failure"] + self.failure}
         )
 
     # Snapshots ------------------------------------------------------------------------------------
 
     def pack(self) -> JsonObject:
-        masks = [
-            [[*mask], self.upper[mask], one.baseline.pack(), one.others.pack()]
-            for mask, one in self.masks.items()
-        ]
-        sums = [[one.baseline.pack(), one.others.pack()] for one in self.promises.values()]
         return {
-            "masks": masks,
-            "sums": sums,
+            "masks": [
+                [[*mask], self.upper[mask], astuple(one.baseline), astuple(one.others)]
+                for mask, one in self.masks.items()
+            ],
+            "sums": [
+                [astuple(one.baseline), astuple(one.others)] for one in self.promises.values()
+            ],
             "open": [[id, [*mask], baseline] for id, (mask, baseline) in self.open.items()],
         }
 
     def unpack(self, packed: JsonObject) -> None:
         for mask, upper, own, others in packed["masks"]:
-            self.masks[tuple(mask)] = MaskRounds(mask[0], RoundSums(*own), RoundSums(*others))
+            self.masks[tuple(mask)] = MaskRounds(RoundSums(*own), RoundSums(*others))
             self.upper[tuple(mask)] = upper
         for promise, (own, others) in zip(self.promises, packed["sums"], strict=True):
-            self.promises[promise] = MaskRounds(promise, RoundSums(*own), RoundSums(*others))
+            self.promises[promise] = MaskRounds(RoundSums(*own), RoundSums(*others))
         self.open = {id: (tuple(mask), baseline) for id, mask, baseline in packed["open"]}
 
 
@@ -656,7 +622,7 @@ class History(events.Fold):
 
     def __init__(self) -> None:
         super().__init__()
-        self.spec: ExperimentSpec | None = None
+        self.spec: ExperimentSpec
         self.reader: FeatureReader | None = None
         self.arms: dict[str, ArmHistory] = {}  # by id, in the spec's order
         self.segments: dict[
@@ -706,7 +672,6 @@ class History(events.Fold):
     # Events ---------------------------------------------------------------------------------------
 
     def _on_created(self, event: events.Created, time: int) -> None:
-        self.status = "running"
         self.spec = event.completed
         self.reader = self.spec.reader()
         self.segments = {
@@ -716,16 +681,15 @@ class History(events.Fold):
         promised = self.spec.promised_values or []
         self.parts = {value: Observations(OBSERVATION_ERROR / len(promised)) for value in promised}
         mode = "full" if self.spec.rollout is None else self.spec.rollout.mode
-        self._add_arms(arm.id for arm in self.spec.arms or ())
+        self._add_arms([arm.id for arm in self.spec.arms or ()])
         self.modes.append(
             {"event": 1, "time": time, "decisions": 0, "mode": mode, "by": "spec", "why": ""}
         )
 
     def _on_arms_added(self, event: events.ArmsAdded, time: int) -> None:
-        self._add_arms(arm["id"] for arm in event.arms)
+        self._add_arms([arm["id"] for arm in event.arms])
 
-    def _add_arms(self, ids: Iterable[str]) -> None:
-        added = list(ids)
+    def _add_arms(self, added: list[str]) -> None:
         self.arms.update((id, ArmHistory()) for id in added)
         for observed in (self.observed, *self.parts.values()):
             observed.add_arms(added)
@@ -734,15 +698,17 @@ class History(events.Fold):
         (self.unplayed.discard if event.status == "active" else self.unplayed.add)(event.arm)
 
     def _on_mode_changed(self, event: events.ModeChanged, time: int) -> None:
-        change = {
-            "mode": event.mode,
-            "share": event.share,
-            "by": event.by,
-            "why": event.why,
-            "held": event.sent_back,
-        }
         self.modes.append(
-            {"event": self.seq + 1, "time": time, "decisions": self.decisions} | change
+            {
+                "event": self.seq + 1,
+                "time": time,
+                "decisions": self.decisions,
+                "mode": event.mode,
+                "share": event.share,
+                "by": event.by,
+                "why": event.why,
+                "held": event.sent_back,
+            }
         )
 
     def _on_decided(self, event: events.Decided, time: int) -> None:
@@ -754,13 +720,22 @@ class History(events.Fold):
                 self.arms[name].play(chance)
         self.decisions += 1
         self.first = time if self.first is None else self.first
-        baseline = None if self.spec is None else self.spec.baseline
+        baseline = self.spec.baseline
         productions = event.rollout is not None and not event.rollout.policy_served
         self.baseline_decisions += productions or (
             isinstance(baseline, str) and names == (baseline,)
         )
-        self._note_budget(event.budget)
-        mean = event.asked.get("baseline_mean", self._baseline_mean(event))
+        if event.budget is not None:
+            self.budget = event.budget
+            lowest = self.lowest_budget
+            self.lowest_budget = event.budget if lowest is None else min(event.budget, lowest)
+        means = self.spec.baseline_means
+        known_mean = (
+            self.spec.baseline_mean
+            if means is None
+            else means[event.asked["segments"][self.spec.promise_by]]
+        )
+        mean = event.asked.get("baseline_mean", known_mean)
         others = names != baselines_of(event.asked, baseline)
         mask = None if "erased" in event.asked else ", ".join(left_out(event.asked, self.arms))
         self.open[event.decision] = OpenLine(
@@ -771,11 +746,7 @@ class History(events.Fold):
             segment.open += 1
             for name, chance in zip(names, chances, strict=True):
                 segment.arms.setdefault(name, ArmHistory()).play(chance)
-        context = (
-            None
-            if self.spec is None
-            else numbers_of(self.reader, event.asked.get("context"), self.spec.name)
-        )
+        context = numbers_of(self.reader, event.asked.get("context"), self.spec.name)
         for observed in self._observers(self.open[event.decision]):
             observed.add_decision(self.decisions, names, context, mask)
         self.observed.without_baseline += event.without_baseline or lacks_baseline(
@@ -788,23 +759,19 @@ class History(events.Fold):
         )
         self.outcomes[event.decision] = "open"
         if self.decisions % self.stride == 0:
-            self._keep_point(time)
+            self.points.append(self.point(time))
+            if len(self.points) > POINTS:
+                self.stride *= 2
+                self.points = [one for one in self.points if one.decisions % self.stride == 0]
 
     def _segments_of(self, line: OpenLine) -> Iterator[SegmentHistory]:
         return (self.segments[name][value] for name, value in line.segments.items())
 
     def _observers(self, line: OpenLine) -> list[Observations]:
-        by = None if self.spec is None else self.spec.promise_by
+        by = self.spec.promise_by
         return [self.observed] if by is None else [self.observed, self.parts[line.segments[by]]]
 
-    def _keep_point(self, time: int) -> None:
-        self.points.append(self.point(time))
-        if len(self.points) > POINTS:
-            self.stride *= 2
-            self.points = [point for point in self.points if point.decisions % self.stride == 0]
-
     def point(self, time: int) -> Point:
-        plays = tuple(arm.plays for arm in self.arms.values())
         return Point(
             self.decisions,
             time,
@@ -812,7 +779,7 @@ class History(events.Fold):
             self.total,
             self.baseline_decisions,
             self.budget,
-            plays,
+            tuple(arm.plays for arm in self.arms.values()),
             self.regret(),
         )
 
@@ -902,19 +869,6 @@ class History(events.Fold):
         ):
             self.observed.add_late_reward(arm, min(max((value - low) / (high - low), 0.0), 1.0))
 
-    def _baseline_mean(self, event: events.Decided) -> float | None:
-        """The baseline's mean reward in a decision's round, by the spec."""
-        if self.spec is None or self.spec.baseline_means is None:
-            return None if self.spec is None else self.spec.baseline_mean
-        return self.spec.baseline_means[event.asked["segments"][self.spec.promise_by]]
-
-    def _note_budget(self, bound: float | None) -> None:
-        if bound is not None:
-            self.budget = bound
-            self.lowest_budget = (
-                bound if self.lowest_budget is None else min(self.lowest_budget, bound)
-            )
-
     def _on_erased(self, event: events.Erased, time: int) -> None:
         self.observed.longest = max(self.observed.longest, event.longest)
 
@@ -947,7 +901,7 @@ class History(events.Fold):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        return (0.0, 1.0) if self.spec is None else self.spec.reward_range or (0.0, 1.0)
+        return self.spec.reward_range or (0.0, 1.0)
 
     def in_units(self, least: float, most: float) -> tuple[float, float]:
         low, high = self.reward_range  # of which both are shares
@@ -959,8 +913,7 @@ class History(events.Fold):
         that intervals of arms make sense."""
         spec = self.spec
         return (
-            spec is not None
-            and spec.arms is not None
+            spec.arms is not None
             and spec.row_length is None
             and spec.oracle is None
             and not self.outside
@@ -970,7 +923,7 @@ class History(events.Fold):
     def alike(self) -> dict[str, Observations]:
         """Observations of decisions in which an arm has one mean, by what a sentence about them
         ends with."""
-        by = None if self.spec is None else self.spec.promise_by
+        by = self.spec.promise_by
         return {f" in {by} {value}": observed for value, observed in self.parts.items()} or {
             "": self.observed
         }
@@ -1001,12 +954,15 @@ class History(events.Fold):
         """Bounds on the mean reward of each cell, of an arm or of an arm in a segment, that hold at
         all times and for all cells at once, of which nothing need be known yet. What comes first
         may be what comes quickly, so open decisions count as whatever is worst."""
-        sequences = [
-            NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open)
-            for one in cells
-        ]
         return [
-            self.in_units(*shares) for shares in bounds_of(sequences, ERROR / max(len(cells), 1))
+            self.in_units(*shares)
+            for shares in bounds_of(
+                [
+                    NOTHING_KNOWN if one is None else at_worst(one.mean, 0 if alike else one.open)
+                    for one in cells
+                ],
+                ERROR / max(len(cells), 1),
+            )
         ]
 
     def mean_interval(self) -> tuple[float, float]:
@@ -1048,8 +1004,8 @@ INTERVALS = (
 )
 
 
-def note_of(spec: ExperimentSpec | None) -> str:
-    if spec is None or not (spec.alpha is not None or spec.keeps_budget):
+def note_of(spec: ExperimentSpec) -> str:
+    if spec.alpha is None and not spec.keeps_budget:
         return INTERVALS
     if spec.promise_by is None:
         return f"{INTERVALS} Its promise is about all decisions together, not about each segment."
@@ -1081,62 +1037,52 @@ def promised_bounds(standing: JsonObject) -> list[JsonObject]:
     holdings, name = standing["holdings"], standing["spec"].get("promise_by")
     if holdings is None or "segments" not in holdings:
         return []
-    values = [*standing["spec"]["segments"][name], OTHER]
     return [
         {"segment": name, "value": value, "bound": bound}
-        for value, bound in zip(values, holdings["segments"], strict=True)
+        for value, bound in zip(
+            [*standing["spec"]["segments"][name], OTHER], holdings["segments"], strict=True
+        )
     ]
 
 
 def segment_report(history: History) -> JsonObject:
     """Counts of every segment, and of every arm in each of them with its mean, interval and
     difference from the baseline."""
-    counts: list[JsonObject] = []
-    places: list[tuple[str, str, str, ArmHistory | None]] = []
-    for name, values in history.segments.items():
-        for value, segment in values.items():
-            counts.append(
-                {
-                    "segment": name,
-                    "value": value,
-                    "decisions": segment.decisions,
-                    "rewards": segment.rewards,
-                    "open": segment.open,
-                    "cancelled": segment.cancelled,
-                }
-            )
-            places += [(name, value, id, segment.arms.get(id)) for id in history.arms]
-    intervals = history.intervals_of([arm for *_, arm in places])
-    bounds = [
-        pair if history.comparable and arm is not None and arm.rewards else None
-        for (*_, arm), pair in zip(places, intervals, strict=True)
+    counts = [
+        {
+            "segment": name,
+            "value": value,
+            "decisions": segment.decisions,
+            "rewards": segment.rewards,
+            "open": segment.open,
+            "cancelled": segment.cancelled,
+        }
+        for name, values in history.segments.items()
+        for value, segment in values.items()
     ]
-    compared = history.telling_masks() is None
-    baseline = None if history.spec is None else history.spec.baseline
     cells = {
-        (name, value, id): (arm, pair)
-        for (name, value, id, arm), pair in zip(places, bounds, strict=True)
+        (name, value, id): segment.arms.get(id)
+        for name, values in history.segments.items()
+        for value, segment in values.items()
+        for id in history.arms
     }
+    bounds = {
+        place: pair
+        for (place, arm), pair in zip(
+            cells.items(), history.intervals_of([*cells.values()]), strict=True
+        )
+        if history.comparable and arm is not None and arm.rewards
+    }
+    compared, baseline = history.telling_masks() is None, str(history.spec.baseline)
     rows = []
-    for (name, value, id), (arm, pair) in cells.items():
+    for place, arm in cells.items():
         if arm is None:
             continue
-        low, high = pair or (None, None)
-        base, base_pair = (
-            cells.get((name, value, str(baseline)), (None, None))
-            if id != baseline
-            else (None, None)
-        )
-        lift = None
-        if (
-            compared
-            and base is not None
-            and base.rewards
-            and arm.rewards
-            and pair is not None
-            and base_pair is not None
-        ):
-            gap = arm.total / arm.rewards - base.total / base.rewards
+        name, value, id = place
+        pair, base_place, lift = bounds.get(place), (name, value, baseline), None
+        base, base_pair = cells.get(base_place), bounds.get(base_place)
+        if compared and id != baseline and base is not None and pair and base_pair:
+            gap = mean_of(arm) - mean_of(base)
             lift = {"value": gap, "low": pair[0] - base_pair[1], "high": pair[1] - base_pair[0]}
         rows.append(
             {
@@ -1145,9 +1091,9 @@ def segment_report(history: History) -> JsonObject:
                 "arm": id,
                 "decisions": arm.plays,
                 "rewards": arm.rewards,
-                "mean": arm.total / arm.rewards if arm.rewards else None,
-                "low": low,
-                "high": high,
+                "mean": mean_of(arm) if arm.rewards else None,
+                "low": pair and pair[0],
+                "high": pair and pair[1],
                 "lift": lift,
             }
         )
@@ -1251,20 +1197,13 @@ def against_baseline(history: History, bounds: Bounds, arm: str) -> BoundedDiffe
     """An arm's mean reward less the baseline's, known or learned; None where there is no other arm
     that is the baseline, or no reward."""
     spec = history.spec
-    baseline = None if spec is None else spec.baseline
-    if (
-        spec is None
-        or not isinstance(baseline, str)
-        or baseline == arm
-        or not history.arms[arm].rewards
-    ):
+    baseline = spec.baseline
+    if not isinstance(baseline, str) or baseline == arm or not history.arms[arm].rewards:
         return None
-    if spec.baseline_mean is not None:
+    known = spec.baseline_mean
+    if known is not None:
         low, high = bounds[arm]
-        baseline_mean = spec.baseline_mean
-        return BoundedDifference(
-            mean_of(history.arms[arm]) - baseline_mean, low - baseline_mean, high - baseline_mean
-        )
+        return BoundedDifference(mean_of(history.arms[arm]) - known, low - known, high - known)
     return difference(history, bounds, arm, baseline)
 
 
@@ -1285,22 +1224,17 @@ def earned_more(history: History, bounds: Bounds) -> BoundedDifference | None:
     decisions, with bounds on the expected difference: luck is no gain. None where there is no
     baseline or nothing is known of it."""
     spec, n = history.spec, history.rewards
-    if spec is None or not n or not isinstance(spec.baseline, str):
+    if not n or not isinstance(spec.baseline, str):
         return None
     least, most = history.mean_interval()
-    if spec.baseline_mean is not None:
-        baseline_mean = spec.baseline_mean
-        return BoundedDifference(
-            history.total - n * baseline_mean,
-            n * (least - baseline_mean),
-            n * (most - baseline_mean),
-        )
     arm, (below, above) = history.arms[spec.baseline], bounds[spec.baseline]
-    if not arm.rewards:
+    if spec.baseline_mean is not None:
+        mean = below = above = spec.baseline_mean
+    elif arm.rewards:
+        mean = mean_of(arm)
+    else:
         return None
-    return BoundedDifference(
-        history.total - n * mean_of(arm), n * (least - above), n * (most - below)
-    )
+    return BoundedDifference(history.total - n * mean, n * (least - above), n * (most - below))
 
 
 # Forecast -----------------------------------------------------------------------------------------

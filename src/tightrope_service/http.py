@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 from fastapi import Depends, Path, Request, Response, params
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.requests import ClientDisconnect
@@ -18,7 +18,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tightrope.core.types import JsonObject
 
-from .answers import Answer
 from .errors import Refused, RepeatedName, not_valid, once_each
 from .keys import Key, Role
 from .log import Author
@@ -33,26 +32,18 @@ ArmKey = Annotated[str, Path(description="Id of the arm.", max_length=200, patte
 bearer = HTTPBearer(auto_error=False, description="A key: Authorization: Bearer tr_...")
 
 
-class ErrorDetail(BaseModel):
-    """code: for programs. message: a sentence for people. field: the part of the request it is
-    about, if any."""
-
-    code: str
-    message: str
-    field: str | None
-
-
-class ErrorAnswer(Answer):
-    """Every error looks like this."""
-
-    error: ErrorDetail
-
-
 Replies = dict[int | str, JsonObject]
 
 
-def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -> Replies:
-    """The answers of an operation: a model (None: text), errors of its own, and those that every
+def described(answer: str, description: str | None = None) -> JsonObject:
+    """A reply in OpenAPI, by the name of its answer in answers.yaml."""
+    schema = {"schema": {"$ref": f"#/components/schemas/{answer}"}}
+    about = {} if description is None else {"description": description}
+    return about | {"content": {"application/json": schema}}
+
+
+def replies(answer: str | None, *statuses: int, success: int = 200) -> Replies:
+    """The answers of an operation: JSON (None: text), errors of its own, and those that every
     operation has."""
     meanings = {
         401: "no key, or an unknown one",
@@ -72,15 +63,17 @@ def replies(model: type[BaseModel] | None, *statuses: int, success: int = 200) -
     text: JsonObject = (
         {"description": "done"} if success == 204 else {"content": {"text/plain": {}}}
     )
-    responses: Replies = {success: text if model is None else {"model": model}}
-    return responses | {
-        status: {"model": ErrorAnswer, "description": meanings[status]} for status in every
-    }
+    responses: Replies = {success: text if answer is None else described(answer)}
+    return responses | {status: described("ErrorAnswer", meanings[status]) for status in every}
 
 
-async def service(request: Request) -> Service:
-    instance: Service = request.app.state.service
-    return instance
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def service(request: Request) -> Service:  # not in a thread, as FastAPI asks others
+    return service_of(request)
 
 
 Served = Annotated[Service, Depends(service)]
@@ -98,19 +91,18 @@ Who = Annotated[Author, Depends(author)]
 def needs(role: Role) -> params.Depends:
     """A dependency: the request's key may do this, with the experiment that the path names."""
 
-    async def check(
-        request: Request,
-        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    ) -> None:
-        await check_key(request, None if credentials is None else credentials.credentials, role)
+    async def check(request: Request, _: Annotated[object, Depends(bearer)]) -> None:
+        await check_key(request, role)
 
     return Depends(check)
 
 
-async def check_key(request: Request, key: str | None, role: Role) -> Key:
+async def check_key(request: Request, role: Role) -> Key:
     """The key, if it may do what the role says with the experiment that the path names; else
     Refused. Routes that name one elsewhere ask the key in request.state.key about it."""
-    served: Service = request.app.state.service
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    key = text if scheme.lower() == "bearer" else None
+    served = service_of(request)
     if served.keys.stale():
         await served.refresh_keys(served.keys.knows(key))
     checked_key: Key = served.keys.check(key, role, request.path_params.get("name"))
@@ -182,10 +174,12 @@ class Limits:
             if said.isdigit() and int(said) > self.most_bytes:
                 await refusal(too_large)(scope, receive, measured)
             elif "\0" in scope["path"]:
-                no_address = Refused(
-                    404, f"{scope['path'][:200]!r} is not an address of this service: it has a NUL."
-                )
-                await refusal(no_address)(scope, receive, measured)
+                await refusal(
+                    Refused(
+                        404,
+                        f"{scope['path'][:200]!r} is not an address of this service: it has a NUL.",
+                    )
+                )(scope, receive, measured)
             else:
                 await self.app(scope, limited, measured)
         finally:  # also where it ended with an error of the service, which is answered further out
@@ -194,7 +188,19 @@ class Limits:
             seconds = time.perf_counter() - began
             metrics().seconds.labels(route).observe(seconds)
             if self.access_log:
-                note(scope, route, status, seconds)
+                # the route and the experiment, and no ids, features or subjects
+                key, client = scope.get("state", {}).get("key"), scope.get("client")
+                who = {} if key is None else {"key": key.id, "note": key.note}
+                logger().info(
+                    "request",
+                    method=scope["method"],
+                    route=route,
+                    experiment=scope.get("path_params", {}).get("name"),
+                    status=status,
+                    milliseconds=round(1000.0 * seconds, 3),
+                    client=client[0] if client else None,
+                    **who,
+                )
 
 
 async def check_names(pieces: list[bytes]) -> None:
@@ -213,23 +219,6 @@ async def check_names(pieces: list[bytes]) -> None:
         raise Refused(422, str(error)) from None
     except (ValueError, RecursionError):
         pass
-
-
-def note(scope: Scope, route: str, status: int, seconds: float) -> None:
-    """Write who asked for what: the route and the experiment, and no ids, features or subjects."""
-    key = scope.get("state", {}).get("key")
-    who = {} if key is None else {"key": key.id, "note": key.note}
-    client = scope.get("client")
-    logger().info(
-        "request",
-        method=scope["method"],
-        route=route,
-        experiment=scope.get("path_params", {}).get("name"),
-        status=status,
-        milliseconds=round(1000.0 * seconds, 3),
-        client=client[0] if client else None,
-        **who,
-    )
 
 
 # Routes that answer thousands of requests a second: FastAPI documents them, they are read and
@@ -259,10 +248,7 @@ class FastRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             try:
-                scheme, _, key = request.headers.get("authorization", "").partition(" ")
-                checked_key = await check_key(
-                    request, key if scheme.lower() == "bearer" else None, "decide"
-                )
+                checked_key = await check_key(request, "decide")
                 arguments: JsonObject = {name: request.path_params[name] for name in parts}
                 for name, read in readers.items():
                     arguments[name] = read(await request.body())
@@ -293,10 +279,9 @@ class FastRoutes:
 
     def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute]) -> None:
         self.app = app
-        fast = [route for route in routes if isinstance(route, FastRoute)]
         self.routes = [
             (route.path_regex, route.methods or set(), route, route.get_route_handler())
-            for route in fast
+            for route in [route for route in routes if isinstance(route, FastRoute)]
         ]
 
     def __call__(self, scope: Any, receive: Receive, send: Send) -> Awaitable[None]:
@@ -327,57 +312,48 @@ class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, which keeps headers of any size."""
 
     _refused = False
-    _moved = False  # whether a request, its body or one of its headers came to an end in this slice
-    _head = 0  # bytes of the address and the headers that are whole
-    _piece = 0  # bytes of the one that is not
+    _head = 0  # bytes since the last request, body or part of a body began
 
     def data_received(self, data: bytes) -> None:
         for first in range(0, len(data), SLICE):
             if self._refused or self.parser is None or self.transport.is_closing():
                 return
             piece = data[first : first + SLICE]
-            self._moved = False
+            self._head += len(piece)
             super().data_received(piece)
-            self._piece = 0 if self._moved else self._piece + len(piece)
-            if self._head + self._piece > MOST_HEAD:
+            if self._head > MOST_HEAD:
                 self._refuse_head()
 
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self._measure(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._measure(len(name) + len(value) + 4)
+    def on_headers_complete(self) -> None:
+        self._head = 0
+        head = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if head > MOST_HEAD or len(self.headers) > MOST_HEADERS:
+            self._refuse_head()
+            raise ValueError("The head is too large.")  # so that the parser ends
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._head = 0
         super().on_body(body)
-        self._moved = True
 
     def on_chunk_complete(self) -> None:
-        self._moved = True
+        self._head = 0
 
     def send_400_response(self, msg: str) -> None:
         if not self._refused:
             super().send_400_response(msg)
 
-    def _measure(self, size: int) -> None:
-        """One more part of the head, or of what may follow a body like one."""
-        self._moved = True
-        self._head += size
-        if self._head > MOST_HEAD or len(self.headers) > MOST_HEADERS:
-            self._refuse_head()
-            raise ValueError("The head is too large.")  # so that the parser ends
-
     def _refuse_head(self) -> None:
         if self._refused:
             return
         self._refused = True
-        message = (
-            f"The request has more than {MOST_HEAD} bytes of address and headers, or more than "
-            f"{MOST_HEADERS} headers; send fewer."
+        body = to_json(
+            Refused(
+                431,
+                f"The request has more than {MOST_HEAD} bytes of address and headers, or more than "
+                f"{MOST_HEADERS} headers; send fewer.",
+            ).body()
         )
-        body = to_json(Refused(431, message).body())
         head = (
             "HTTP/1.1 431 Request Header "
             "Fields Too "
@@ -388,7 +364,3 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER, self.transport.close)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head, self._moved = 0, True

@@ -3,7 +3,6 @@ experiments only; revocable; with a limit of requests per second."""
 
 import fnmatch
 import hashlib
-import hmac
 import json
 import math
 import re
@@ -16,10 +15,12 @@ from typing import Literal, NamedTuple, get_args
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from tightrope.core.types import JsonObject
+
 from . import log as audit
 from .database import Database
 from .errors import MICROSECONDS, Refused
-from .log import COMMAND_LINE, Author, keys, sessions
+from .log import COMMAND_LINE, Author, experiments, keys, sessions
 from .settings import logger, wall_clock
 
 Role = Literal["read", "decide", "admin"]
@@ -41,7 +42,7 @@ PATTERN = re.compile(
     r"[A-Za-z0-9_.\-*?\[\]!]{1,100}"
 )  # of names of experiments, and what stands for several characters
 NAME = re.compile(r"[A-Za-z0-9._-]+")  # without what stands for several characters
-K = keys.c
+K, X = keys.c, experiments.c
 
 
 class Key(NamedTuple):
@@ -136,18 +137,23 @@ def create(
         )
     )
     id = connection.execute(sa.select(K.id).where(K.digest == digest_of(key))).scalar_one()
-    details = {"key": id, "role": role, "note": note[:200], "experiments": scope}
-    audit.note(connection, now, COMMAND_LINE, None, "create key", details)
+    audit.note(
+        connection,
+        now,
+        COMMAND_LINE,
+        None,
+        "create key",
+        {"key": id, "role": role, "note": note[:200], "experiments": scope},
+    )
     return key
 
 
 def all_keys(connection: Connection) -> list[Key]:
-    rows = connection.execute(sa.select(keys).order_by(K.id))
     return [
         Key(*row)._replace(
             experiments=None if row.experiments is None else tuple(json.loads(row.experiments))
         )
-        for row in rows
+        for row in connection.execute(sa.select(keys).order_by(K.id))
     ]
 
 
@@ -168,6 +174,13 @@ def digest_of(key: str) -> bytes:
     """The digest of a key, which the database keeps. It needs no salt: nobody guesses 256 random
     bits."""
     return hashlib.sha256(key.encode()).digest()
+
+
+def covered(database: Database, key: Key) -> list[JsonObject]:
+    """Name, last event and owner of every experiment that a key is for."""
+    with database.read() as connection:
+        rows = connection.execute(sa.select(X.name, X.seq, X.owner).order_by(X.name))
+        return [dict(row._mapping) for row in rows if key.covers(row.name)]
 
 
 class Bucket:
@@ -239,9 +252,8 @@ class KeyRing:
                 401, "The request has no key; send it as the header Authorization: Bearer tr_..."
             )
         self._check_known()
-        digest = digest_of(text)
-        key = self._known.get(digest)
-        if key is None or not hmac.compare_digest(key.digest, digest):
+        key = self._known.get(digest_of(text))
+        if key is None:
             raise Refused(
                 401, "The key is not known, or it was revoked; `tightrope keys create` makes one."
             )

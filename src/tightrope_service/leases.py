@@ -8,7 +8,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -20,13 +20,6 @@ from .log import START, ExperimentJournal, LogEntry, events, experiments
 
 X = experiments.c
 STUCK = 300.0  # seconds without a sign of the writer after which its leases are left to run out
-
-
-class Fenced(Protocol):
-    """An experiment that a process writes."""
-
-    row: int
-    fence: int
 
 
 class Lease(NamedTuple):
@@ -43,7 +36,8 @@ class Leases:
     def __init__(self, database: Database, seconds: float, address: str | None = None) -> None:
         self.database, self.seconds, self.address = database, seconds, address
         self.owner = uuid.uuid4().hex
-        self._ended, self._seen = threading.Event(), time.monotonic()
+        self._ended = threading.Event()
+        self.seen = time.monotonic()  # when the writer was known to go on
         self._thread: threading.Thread | None = None
 
     def take(self, connection: Connection, name: str) -> Lease | None:
@@ -62,7 +56,7 @@ class Leases:
             and row.lease_until > now
             and not self.database.sqlite
         ):
-            raise Elsewhere(name, row.address, max(row.lease_until - now, 0.1))
+            raise elsewhere(name, row.address, max(row.lease_until - now, 0.1))
         unchanged = (
             X.id == row.id,
             X.fence == row.fence,
@@ -79,11 +73,10 @@ class Leases:
             )
         )
         if changed.rowcount != 1:
-            raise Elsewhere(name, None, self.seconds)
+            raise elsewhere(name, None, self.seconds)
         return Lease(row.id, row.fence + 1)
 
     def create(self, connection: Connection, name: str, spec: str) -> Lease:
-        until = self.database.now(connection) + self.seconds
         inserted = connection.execute(
             sa.insert(experiments).values(
                 name=name,
@@ -93,13 +86,13 @@ class Leases:
                 fence=1,
                 owner=self.owner,
                 address=self.address,
-                lease_until=until,
+                lease_until=self.database.now(connection) + self.seconds,
             )
         )
         assert inserted.inserted_primary_key is not None
         return Lease(int(inserted.inserted_primary_key[0]), 1)
 
-    def renew(self, connection: Connection, owned: Mapping[str, Fenced]) -> list[str]:
+    def renew(self, connection: Connection, owned: "Mapping[str, OwnedExperiment]") -> list[str]:
         """Extend the leases of what this process writes; returns what others have taken over."""
         if self.database.sqlite or not owned:
             return []
@@ -108,12 +101,13 @@ class Leases:
             for row in connection.execute(sa.select(X.id, X.fence).where(X.owner == self.owner))
         }
         self.extend(connection)
-        return [name for name, item in owned.items() if mine.get(item.row) != item.fence]
+        return [name for name, item in owned.items() if mine.get(item.row) != item.lease.fence]
 
     def extend(self, connection: Connection) -> None:
-        until = self.database.now(connection) + self.seconds
         connection.execute(
-            sa.update(experiments).where(X.owner == self.owner).values(lease_until=until)
+            sa.update(experiments)
+            .where(X.owner == self.owner)
+            .values(lease_until=self.database.now(connection) + self.seconds)
         )
 
     def start(self) -> None:
@@ -128,12 +122,9 @@ class Leases:
         if self._thread is not None:
             self._thread.join()
 
-    def mark_alive(self) -> None:
-        self._seen = time.monotonic()
-
     def _beat(self) -> None:
         while not self._ended.wait(self.seconds / 3):
-            if time.monotonic() - self._seen < STUCK:
+            if time.monotonic() - self.seen < STUCK:
                 with (
                     contextlib.suppress(sa.exc.SQLAlchemyError, OSError),
                     self.database.write() as connection,
@@ -157,8 +148,11 @@ class Leases:
             if self.database.sqlite
             else sa.or_(mine, X.lease_until < self.database.now(connection))
         )
-        rows = connection.execute(sa.select(X.name).where(idle, last != "archived"))
-        return [row.name for row in rows if row.name not in names]
+        return [
+            row.name
+            for row in connection.execute(sa.select(X.name).where(idle, last != "archived"))
+            if row.name not in names
+        ]
 
     def give_up(self, connection: Connection) -> None:
         connection.execute(
@@ -166,17 +160,15 @@ class Leases:
         )
 
 
-class Elsewhere(Refused):
+def elsewhere(name: str, address: str | None, seconds: float) -> Refused:
     """Another process writes the experiment. address: where it can be reached, if it said so."""
-
-    def __init__(self, name: str, address: str | None, seconds: float) -> None:
-        super().__init__(
-            503,
-            f"experiment = {name!r} is served by another process just now; try again.",
-            "experiment",
-            retry_after=seconds,
-        )
-        self.address = address
+    return Refused(
+        503,
+        f"experiment = {name!r} is served by another process just now; try again.",
+        "experiment",
+        seconds,
+        address,
+    )
 
 
 # An experiment that this process writes: its row, its fence, and entries that are not on disk yet.
@@ -194,8 +186,8 @@ class OwnedExperiment:
     """A live experiment that this process writes: its row in the database, its fence, and entries
     that are not on disk yet."""
 
-    def __init__(self, row: int, fence: int, journal: ExperimentJournal, saved: int) -> None:
-        self.row, self.fence, self.journal = row, fence, journal
+    def __init__(self, lease: Lease, journal: ExperimentJournal, saved: int) -> None:
+        self.lease, self.row, self.journal = lease, lease.row, journal
         self.new: list[LogEntry] = []
         self.saved = (
             saved  # of the last snapshot; what was replayed behind it counts towards the next one

@@ -1,5 +1,6 @@
 """The log of events: tables, sealed entries, reading and appending, audit, secrets."""
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -7,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 from pydantic_core import from_json, to_json
 from sqlalchemy import (
@@ -31,8 +33,8 @@ from tightrope.core.types import JsonObject
 from . import events as domain_events
 from .database import Database
 from .errors import timestamp
-from .events import TYPES, Decided, Event, decision_of
-from .experiment import Experiment, Prepared
+from .events import TYPES, Decided, Event
+from .experiment import Experiment
 
 # The tables. `migrations/` makes them; a test compares both.
 
@@ -216,7 +218,7 @@ class LogEntry(NamedTuple):
         fields or kinds."""
         try:
             return TYPES[self.kind].read(from_json(self.text), self.decision)
-        except (KeyError, TypeError):
+        except (KeyError, msgspec.ValidationError):
             raise ValueError(
                 f"event {self.seq} ({self.kind}) has not the fields that this version of "
                 "tightrope reads."
@@ -224,11 +226,19 @@ class LogEntry(NamedTuple):
 
 
 def sealed(experiment: str, before: bytes, seq: int, time: int, event: Event) -> LogEntry:
-    text, decision = to_json(event.body), decision_of(event)
+    text, decision = to_json(event.body), getattr(event, "decision", None)
     subject = event.subject if isinstance(event, Decided) else None
     body_digest = hashlib.sha256(text).digest()
-    digest = chained(experiment, before, seq, event.kind, time, decision, body_digest)
-    return LogEntry(seq, event.kind, time, decision, subject, text, body_digest, digest)
+    return LogEntry(
+        seq,
+        event.kind,
+        time,
+        decision,
+        subject,
+        text,
+        body_digest,
+        chained(experiment, before, seq, event.kind, time, decision, body_digest),
+    )
 
 
 def chained(
@@ -349,20 +359,26 @@ def about(connection: Connection, experiment: int, decisions: Iterable[str]) -> 
     listed = list(decisions)
     for first in range(0, len(listed), AT_ONCE):
         part = listed[first : first + AT_ONCE]
-        query = sa.select(*COLUMNS).where(C.experiment == experiment, C.key.in_(part))
-        entries += [LogEntry(*row) for row in connection.execute(query)]
+        entries += [
+            LogEntry(*row)
+            for row in connection.execute(
+                sa.select(*COLUMNS).where(C.experiment == experiment, C.key.in_(part))
+            )
+        ]
     return sorted(entries, key=lambda entry: entry.seq)
 
 
 def row_of(connection: Connection, name: str) -> int | None:
-    query = sa.select(experiments.c.id).where(experiments.c.name == name)
-    return connection.execute(query).scalar_one_or_none()
+    return connection.execute(
+        sa.select(experiments.c.id).where(experiments.c.name == name)
+    ).scalar_one_or_none()
 
 
 def rows_and_names(connection: Connection, name: str | None = None) -> list[tuple[int, str]]:
     """Rows and names of all experiments, or of one. Raises ValueError where it does not exist."""
-    query = sa.select(experiments.c.id, experiments.c.name).order_by(experiments.c.name)
-    rows = connection.execute(query).all()
+    rows = connection.execute(
+        sa.select(experiments.c.id, experiments.c.name).order_by(experiments.c.name)
+    ).all()
     pairs = [(row.id, row.name) for row in rows if name in (None, row.name)]
     if name is not None and not pairs:
         raise ValueError(
@@ -374,14 +390,9 @@ def rows_and_names(connection: Connection, name: str | None = None) -> list[tupl
 
 def digest_at(connection: Connection, name: str, seq: int) -> str | None:
     """The digest of an entry, in hexadecimal; None where the log has no such entry."""
-    row = row_of(connection, name)
-    digest = (
-        None
-        if row is None
-        else connection.execute(
-            sa.select(C.digest).where(C.experiment == row, C.seq == seq)
-        ).scalar_one_or_none()
-    )
+    digest = connection.execute(
+        sa.select(C.digest).join(experiments).where(experiments.c.name == name, C.seq == seq)
+    ).scalar_one_or_none()
     return None if digest is None else bytes(digest).hex()
 
 
@@ -396,16 +407,14 @@ class ExperimentJournal:
         self.experiment = Experiment(name)
         self.digest = START
 
-    def record(self, event: Event | Prepared, now: int) -> LogEntry:
-        """Make an event happen, or a decision that `decide` has prepared. now: microseconds since
-        1970; the clock may jump back, the log's time does not. Raises ValueError, with nothing
-        changed, for what the session refuses."""
+    def record(self, event: Event, now: int) -> LogEntry:
+        """Make an event happen. now: microseconds since 1970; the clock may jump back, the log's
+        time does not. Raises ValueError, with nothing changed, for what the session refuses."""
         experiment = self.experiment
-        happened, decision = event if isinstance(event, Prepared) else (event, None)
         entry = sealed(
-            experiment.name, self.digest, experiment.seq + 1, max(now, experiment.time), happened
+            experiment.name, self.digest, experiment.seq + 1, max(now, experiment.time), event
         )
-        experiment.apply(happened, entry.seq, entry.time, decision)
+        experiment.apply(event, entry.seq, entry.time)
         self.digest = entry.digest
         return entry
 
@@ -573,12 +582,9 @@ def secret(connection: Connection, name: str) -> bytes:
     query = sa.select(secrets_table.c.value).where(secrets_table.c.name == name)
     value = connection.execute(query).scalar_one_or_none()
     if value is None:
-        try:
-            with connection.begin_nested():
-                connection.execute(
-                    sa.insert(secrets_table).values(name=name, value=secrets.token_bytes(32))
-                )
-        except sa.exc.IntegrityError:  # another process was first
-            pass
+        made = sa.insert(secrets_table).values(name=name, value=secrets.token_bytes(32))
+        # refused where another process was first
+        with contextlib.suppress(sa.exc.IntegrityError), connection.begin_nested():
+            connection.execute(made)
         value = connection.execute(query).scalar_one()
     return bytes(value)

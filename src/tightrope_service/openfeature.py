@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tightrope.core.types import JsonObject
 
 from .extras import require
@@ -219,19 +221,13 @@ class TightropeProvider(AbstractProvider):
 
 def details(value: T, decision: RemoteDecision) -> FlagResolutionDetails[T]:
     """A decision in OpenFeature's words."""
-    certain = decision.propensity == 1.0
-    reason = Reason.TARGETING_MATCH if certain else Reason.SPLIT
+    reason = Reason.TARGETING_MATCH if (decision.propensity == 1.0) else Reason.SPLIT
     facts: dict[str, bool | int | float | str] = {
         "decision_id": decision.id,
-        "propensity": least(decision.propensity),
+        "propensity": float(np.min(decision.propensity)),  # the least of a set
         "event": decision.event,
         "why": decision.reason,
     }
     return FlagResolutionDetails(
         value=value, variant=str(decision.arm), reason=reason, flag_metadata=facts
     )
-
-
-def least(propensity: float | list[float]) -> float:
-    """The least of a set's propensities."""
-    return float(min(propensity)) if isinstance(propensity, list) else float(propensity)

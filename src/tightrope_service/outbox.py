@@ -14,6 +14,8 @@ import sqlalchemy as sa
 from pydantic_core import to_json
 from sqlalchemy.engine import Connection
 
+from tightrope.core.types import JsonObject
+
 from .certificate import Notice
 from .errors import MICROSECONDS, Refused, timestamp
 from .log import outbox, webhook_told, webhooks
@@ -64,6 +66,21 @@ def all_webhooks(connection: Connection) -> list[Webhook]:
     return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(W.id))]
 
 
+def described(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
+    """A webhook as the API answers it. counts: of all webhooks' messages, by status."""
+    mine = counts.get(hook.id, {})
+    return {
+        "id": hook.id,
+        "url": hook.url,
+        "events": list(hook.events),
+        "experiments": None if hook.experiments is None else list(hook.experiments),
+        "note": hook.note,
+        "created": timestamp(hook.created),
+        "waiting": mine.get(WAITING_STATUS, 0),
+        "failed": mine.get(FAILED_STATUS, 0),
+    }
+
+
 def covering(connection: Connection, experiment: str) -> list[Webhook]:
     return [hook for hook in all_webhooks(connection) if hook.covers(experiment)]
 
@@ -74,9 +91,15 @@ def webhook_of(connection: Connection, id: int) -> Webhook | None:
 
 
 def _webhook(row: Any) -> Webhook:
-    experiments = None if row.experiments is None else tuple(json.loads(row.experiments))
-    events = tuple(json.loads(row.events))
-    return Webhook(row.id, row.url, events, experiments, row.secret, row.note, row.created)
+    return Webhook(
+        row.id,
+        row.url,
+        tuple(json.loads(row.events)),
+        None if row.experiments is None else tuple(json.loads(row.experiments)),
+        row.secret,
+        row.note,
+        row.created,
+    )
 
 
 def create(
@@ -87,14 +110,12 @@ def create(
     experiments: Sequence[str] | None,
     note: str,
 ) -> Webhook:
-    names = None if experiments is None else json.dumps(list(experiments))
-    secret = secrets.token_bytes(32)
     inserted = connection.execute(
         sa.insert(webhooks).values(
             url=url,
             events=json.dumps(list(events)),
-            experiments=names,
-            secret=secret,
+            experiments=None if experiments is None else json.dumps(list(experiments)),
+            secret=secrets.token_bytes(32),
             note=note,
             created=now,
             busy_until=0,
@@ -150,21 +171,26 @@ def tell_lasting(
 def put(connection: Connection, now: int, hook: Webhook, experiment: str, notice: Notice) -> None:
     if notice.kind not in hook.events:
         return
-    data = {
-        "experiment": experiment,
-        "event": notice.seq,
-        "what": notice.what,
-        "board": None,
-        **notice.data,
-    }
-    body = {"type": notice.kind, "timestamp": timestamp(notice.time), "data": data}
     connection.execute(
         sa.insert(outbox).values(
             message="msg_" + secrets.token_hex(16),
             webhook=hook.id,
             experiment=experiment,
             event=notice.kind,
-            body=to_json(body, inf_nan_mode="null"),
+            body=to_json(
+                {
+                    "type": notice.kind,
+                    "timestamp": timestamp(notice.time),
+                    "data": {
+                        "experiment": experiment,
+                        "event": notice.seq,
+                        "what": notice.what,
+                        "board": None,
+                        **notice.data,
+                    },
+                },
+                inf_nan_mode="null",
+            ),
             created=now,
             due=now,
             until=now + RETRY_PERIOD,
@@ -185,8 +211,10 @@ def ready(connection: Connection, now: int) -> list[Delivery]:
         .where(M.status == WAITING_STATUS, M.due <= now, W.busy_until <= now)
         .group_by(M.webhook)
     )
-    query = sa.select(outbox).where(M.id.in_(first)).order_by(M.id)
-    return [Delivery(*row) for row in connection.execute(query)]
+    return [
+        Delivery(*row)
+        for row in connection.execute(sa.select(outbox).where(M.id.in_(first)).order_by(M.id))
+    ]
 
 
 def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> Webhook | None:
@@ -194,11 +222,14 @@ def claim(connection: Connection, delivery: Delivery, now: int, until: int) -> W
     another one was there first."""
     free = sa.select(webhooks).where(W.id == delivery.webhook, W.busy_until <= now)
     row = connection.execute(free.with_for_update()).one_or_none()
-    where = sa.and_(
-        M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts
-    )
     attempt = (
-        sa.update(outbox).where(where).values(attempts=delivery.attempts + 1, body=delivery.body)
+        sa.update(outbox)
+        .where(
+            sa.and_(
+                M.id == delivery.id, M.status == WAITING_STATUS, M.attempts == delivery.attempts
+            )
+        )
+        .values(attempts=delivery.attempts + 1, body=delivery.body)
     )
     if row is None or connection.execute(attempt).rowcount != 1:
         return None
@@ -219,15 +250,19 @@ def settle(
     connection.execute(
         sa.update(outbox).where(M.id == delivery.id).values(status=status, due=due, error=error)
     )
-    mine = sa.and_(W.id == delivery.webhook, W.busy_until == claimed)
-    connection.execute(sa.update(webhooks).where(mine).values(busy_until=0))
+    connection.execute(
+        sa.update(webhooks)
+        .where(W.id == delivery.webhook, W.busy_until == claimed)
+        .values(busy_until=0)
+    )
 
 
 def retry(connection: Connection, webhook: int, now: int, until: int) -> int:
     """Let failed messages of a webhook wait for another attempt. Returns how many."""
-    where = sa.and_(M.webhook == webhook, M.status == FAILED_STATUS)
     return connection.execute(
-        sa.update(outbox).where(where).values(status=WAITING_STATUS, due=now, until=until)
+        sa.update(outbox)
+        .where(M.webhook == webhook, M.status == FAILED_STATUS)
+        .values(status=WAITING_STATUS, due=now, until=until)
     ).rowcount
 
 
@@ -236,15 +271,22 @@ def forget(connection: Connection, before: int) -> None:
 
 
 def last_deliveries(connection: Connection, webhook: int, limit: int) -> list[Delivery]:
-    query = sa.select(outbox).where(M.webhook == webhook).order_by(M.id.desc()).limit(limit)
-    return [Delivery(*row) for row in connection.execute(query)]
+    return [
+        Delivery(*row)
+        for row in connection.execute(
+            sa.select(outbox).where(M.webhook == webhook).order_by(M.id.desc()).limit(limit)
+        )
+    ]
 
 
 def last_error(connection: Connection, webhook: int) -> str | None:
     """Why the last message of a webhook that has not arrived did not; None where all have."""
-    troubled = sa.and_(M.webhook == webhook, M.status != DELIVERED_STATUS, M.error.is_not(None))
-    query = sa.select(M.error).where(troubled).order_by(M.id.desc()).limit(1)
-    return connection.execute(query).scalar_one_or_none()
+    return connection.execute(
+        sa.select(M.error)
+        .where(M.webhook == webhook, M.status != DELIVERED_STATUS, M.error.is_not(None))
+        .order_by(M.id.desc())
+        .limit(1)
+    ).scalar_one_or_none()
 
 
 def counts(connection: Connection) -> dict[int, dict[str, int]]:
@@ -288,10 +330,6 @@ def networks_of(texts: Sequence[str], option: str = "webhook_network") -> list[N
                 "127.0.0.1/32."
             ) from None
     return networks
-
-
-def is_inside(address: Address, networks: Sequence[Network]) -> bool:
-    return any(address.version == one.version and address in one for one in networks)
 
 
 def is_public(address: Address) -> bool:
@@ -340,7 +378,7 @@ def checked_addresses(
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for *_, place in addresses:
         address = ipaddress.ip_address(str(place[0]).partition("%")[0])
-        if is_inside(address, networks):
+        if any(address.version == one.version and address in one for one in networks):
             continue
         if not is_public(address):
             raise Refused(

@@ -16,7 +16,7 @@ from tightrope.session.session import Session
 from tightrope.session.store import version
 
 from . import log
-from .events import Created, Decided
+from .events import Created, Decided, OpenDecision
 from .experiment import Experiment
 from .log import START, ExperimentJournal, LogEntry, chained, experiments, snapshots
 
@@ -52,13 +52,6 @@ def rest_of(journal: ExperimentJournal) -> JsonObject:
     )
 
 
-def pack(journal: ExperimentJournal) -> tuple[bytes, str]:
-    """A live experiment as the bytes of its session and the rest in JSON."""
-    return journal.experiment.session.to_bytes(), to_json(
-        rest_of(journal) | {"written": written()}
-    ).decode()
-
-
 def written() -> str:
     return f"tightrope {version()} (form {FORM})"
 
@@ -86,7 +79,8 @@ def unpack(name: str, session: bytes, rest: str) -> ExperimentJournal:
     experiment.adopt(Created.read(packed["created"], None), Session.from_bytes(session))
     experiment.rollout.unpack(packed["rollout"])
     experiment.status, experiment.masked = packed["status"], set(packed["masked"])
-    experiment.open.begin_all(packed["open"])
+    for id, *waiting in packed["open"]:
+        experiment.open.begin(id, OpenDecision(*waiting))
     if experiment.spec.sticky is not None:
         experiment.assignments.unpack(packed["assignments"])
     if experiment.masked_budget is not None:
@@ -137,16 +131,19 @@ def fingerprint(journal: ExperimentJournal) -> bytes:
             for id, ended in book.closed.items()
         ],
     ]
-    parts = [
-        streams.pack(session._agent.rng),
-        streams.pack(session._audit),
-        session.rounds,
-        session.decided,
-        session.retired,
-        decisions,
-        rest_of(journal),
-    ]
-    digest.update(to_json(parts))
+    digest.update(
+        to_json(
+            [
+                streams.pack(session._agent.rng),
+                streams.pack(session._audit),
+                session.rounds,
+                session.decided,
+                session.retired,
+                decisions,
+                rest_of(journal),
+            ]
+        )
+    )
     return digest.digest()
 
 
@@ -190,10 +187,11 @@ def before_decision(
 ) -> tuple[Experiment, LogEntry] | None:
     """The experiment just before the decision of an id, and the decision's entry; None where there
     is none of this id."""
-    query = sa.select(*log.COLUMNS).where(
-        log.C.experiment == row, log.C.key == decision, log.C.kind == Decided.kind
-    )
-    record = connection.execute(query).one_or_none()
+    record = connection.execute(
+        sa.select(*log.COLUMNS).where(
+            log.C.experiment == row, log.C.key == decision, log.C.kind == Decided.kind
+        )
+    ).one_or_none()
     if record is None:
         return None
     entry = LogEntry(*record)
@@ -231,8 +229,12 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, journal: ExperimentJournal) -> Self:
-        session, rest = pack(journal)
-        return cls(journal.experiment.seq, fingerprint(journal), rest, session)
+        return cls(
+            journal.experiment.seq,
+            fingerprint(journal),
+            to_json(rest_of(journal) | {"written": written()}).decode(),
+            journal.experiment.session.to_bytes(),
+        )
 
     def check(self, name: str) -> None:
         restored(name, self.session, self.rest, self.fingerprint)
@@ -244,12 +246,14 @@ def was_erased(connection: Connection, row: int, seq: int) -> bool:
     connection.execute(
         sa.select(experiments.c.seq).where(experiments.c.id == row).with_for_update()
     )  # SQLite: nobody else writes anyway
-    query = (
-        sa.select(log.C.seq)
-        .where(log.C.experiment == row, log.C.seq > seq, log.C.kind == "erased")
-        .limit(1)
+    return (
+        connection.execute(
+            sa.select(log.C.seq)
+            .where(log.C.experiment == row, log.C.seq > seq, log.C.kind == "erased")
+            .limit(1)
+        ).first()
+        is not None
     )
-    return connection.execute(query).first() is not None
 
 
 def write_snapshot(connection: Connection, row: int, snapshot: Snapshot) -> None:
@@ -369,10 +373,11 @@ class Replay(NamedTuple):
 def replay(connection: Connection, row: int, name: str, until: int | None = None) -> Replay:
     """Compute the state from the first event on, and compare it with every snapshot on the way, bit
     for bit."""
-    query = sa.select(S.seq, S.fingerprint).where(S.experiment == row).order_by(S.seq)
     stored = {
         int(seq): bytes(digest)
-        for seq, digest in connection.execute(query).all()
+        for seq, digest in connection.execute(
+            sa.select(S.seq, S.fingerprint).where(S.experiment == row).order_by(S.seq)
+        ).all()
         if until is None or seq <= until
     }
     errors: list[str] = []
@@ -416,10 +421,13 @@ def replay(connection: Connection, row: int, name: str, until: int | None = None
 
 
 def erased_rounds(connection: Connection, row: int) -> list[int]:
-    bodies = connection.execute(
-        sa.select(log.C.body).where(log.C.experiment == row, log.C.kind == "erased")
-    ).scalars()
-    return [seq for body in bodies for seq in from_json(body)["rounds"]]
+    return [
+        seq
+        for body in connection.execute(
+            sa.select(log.C.body).where(log.C.experiment == row, log.C.kind == "erased")
+        ).scalars()
+        for seq in from_json(body)["rounds"]
+    ]
 
 
 def check_snapshots(connection: Connection, row: int, name: str) -> tuple[list[str], list[str]]:

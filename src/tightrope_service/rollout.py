@@ -159,15 +159,6 @@ class Evidence:
 
     def pack(self) -> JsonObject:
         better, worse = self.difference_scores.state
-        ended = [
-            [
-                decision,
-                None
-                if reward is None
-                else [*self.waiting[decision][:2], reward, self.waiting[decision].reachable],
-            ]
-            for decision, reward in self.ended.items()
-        ]
         return {
             "error": self.error,
             "better": better,
@@ -175,7 +166,15 @@ class Evidence:
             "sums": self.sums,
             "unseen": self.unreachable,
             "outside": self.outside,
-            "held": ended,
+            "held": [
+                [
+                    decision,
+                    None
+                    if reward is None
+                    else [*self.waiting[decision][:2], reward, self.waiting[decision].reachable],
+                ]
+                for decision, reward in self.ended.items()
+            ],
             "waiting": [[decision, *weights] for decision, weights in self.waiting.items()],
         }
 
@@ -326,10 +325,14 @@ class Rollout:
         if (
             choice.policy_chance is not None and choice.baseline_chance is not None and chance > 0.0
         ):  # a chance found by draws may be 0
-            weights = Weights(
-                choice.policy_chance / chance, choice.baseline_chance / chance, choice.reachable
+            self.evidence.open(
+                event.decision,
+                Weights(
+                    choice.policy_chance / chance,
+                    choice.baseline_chance / chance,
+                    bool(choice.reachable),
+                ),
             )
-            self.evidence.open(event.decision, weights)
 
     def end(self, decision: str, value: Reward | None) -> None:
         if value is None or isinstance(value, dict):

@@ -3,7 +3,7 @@ the round's baseline."""
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,15 +70,12 @@ def read_round(
         )
     context = None
     if features is not None or "baseline" in question or "baseline_mean" in question:
-        baseline = (
-            arm_number("baseline", question["baseline"], numbers, experiment)
-            if "baseline" in question
-            else None
-        )
         context = Context(
             features,  # type: ignore[arg-type]
             None,
-            baseline,
+            arm_number("baseline", question["baseline"], numbers, experiment)
+            if "baseline" in question
+            else None,
             question.get("baseline_mean"),
         )
     return Round(context, eligible, names)
@@ -91,23 +88,20 @@ def baselines_of(question: JsonObject, baseline: str | list[str] | None) -> tupl
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
 
 
-def is_by_id(context: object) -> TypeGuard[dict[str, object]]:
-    """Whether features are rows by the id of their arm, and no values of one row by name."""
-    return isinstance(context, dict) and isinstance(next(iter(context.values())), list | dict)
-
-
 def lacks_baseline(
     question: JsonObject, baseline: str | list[str] | None, retired: Collection[str]
 ) -> bool:
     """Whether a part of the round's baseline could not be played. retired: arms that nothing plays
     for now."""
     eligible, excluded = question.get("eligible"), question.get("excluded", ())
-    context: object = question.get("context")
+    context = question.get("context")
+    rows = context if isinstance(context, dict) else {}  # by the id of their arm, or one by name
+    by_id = isinstance(next(iter(rows.values()), None), list | dict)
     return any(
         arm in retired
         or arm in excluded
         or (eligible is not None and arm not in eligible)
-        or (is_by_id(context) and arm not in context)
+        or (by_id and arm not in rows)
         for arm in baselines_of(question, baseline)
     )
 

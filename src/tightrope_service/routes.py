@@ -3,10 +3,9 @@ webhooks."""
 
 import asyncio
 import itertools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import sqlalchemy as sa
 from fastapi import APIRouter, Path, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import AwareDatetime, BaseModel
@@ -14,37 +13,9 @@ from sqlalchemy.engine import Connection
 
 from tightrope.core.files import plain
 from tightrope.core.types import JsonObject
+from tightrope.session.session import Session
 
 from . import commands, log, outbox
-from .answers import (
-    ActivationAnswer,
-    Answer,
-    ArmAnswer,
-    ArmsAnswer,
-    AuditAnswer,
-    BatchAnswer,
-    CancellationAnswer,
-    CertificateAnswer,
-    CompilingAnswer,
-    DecisionAnswer,
-    DeliveriesAnswer,
-    ErasureAnswer,
-    EvaluationAnswer,
-    ExperimentAnswer,
-    ExperimentsAnswer,
-    ExplanationAnswer,
-    LogAnswer,
-    NewWebhookAnswer,
-    OpenAnswer,
-    RecommendationAnswer,
-    RetryAnswer,
-    RewardAnswer,
-    RolloutAnswer,
-    SegmentsAnswer,
-    StateAnswer,
-    WebhookAnswer,
-    WebhooksAnswer,
-)
 from .certificate import NOTICE_KINDS, public_key
 from .commands import issue
 from .database import AT_ONCE
@@ -52,14 +23,22 @@ from .errors import Refused, invalid, microseconds, timestamp, unknown_experimen
 from .events import Decided
 from .extras import new_id
 from .history import promised_bounds, segment_report
-from .http import ArmKey, DecisionKey, FastRoute, Name, Served, Who, answer, needs, replies
-from .keys import Key, check_pattern
+from .http import (
+    ArmKey,
+    DecisionKey,
+    FastRoute,
+    Name,
+    Served,
+    Who,
+    answer,
+    described,
+    needs,
+    replies,
+)
+from .keys import Key, check_pattern, covered
 from .log import ExperimentJournal
-from .log import experiments as table
 from .outbox import (
     RETRY_PERIOD,
-    WAITING_STATUS,
-    Delivery,
     Webhook,
     checked_addresses,
     networks_of,
@@ -101,16 +80,19 @@ decisions_router = APIRouter(
 )
 
 
-@decisions_router.post("/decisions", responses=replies(DecisionAnswer, 404, 409, 410))
+@decisions_router.post("/decisions", responses=replies("DecisionAnswer", 404, 409, 410))
 async def decide(name: Name, request: DecisionRequest, service: Served) -> Response:
     """Which arm to play. The same id and body again gets the same answer; another body is refused
     (409)."""
     id = request.id or new_id()
-    named = () if request.id is None else (id,)
-    return answer(await service.ask(name, lambda at: commands.decide(at, id, request), named))
+    return answer(
+        await service.ask(
+            name, lambda at: commands.decide(at, id, request), () if request.id is None else (id,)
+        )
+    )
 
 
-@decisions_router.post("/decisions:batch", responses=replies(BatchAnswer, 404))
+@decisions_router.post("/decisions:batch", responses=replies("BatchAnswer", 404))
 async def decide_batch(name: Name, batch: DecisionBatch, service: Served) -> Response:
     """Up to 10,000 decisions, each with its own answer or error. They are made in parts, between
     which others are served."""
@@ -124,20 +106,20 @@ async def decide_batch(name: Name, batch: DecisionBatch, service: Served) -> Res
 
 
 @decisions_router.post(
-    "/decisions/{id:path}/activate", responses=replies(ActivationAnswer, 404, 409, 410)
+    "/decisions/{id:path}/activate", responses=replies("ActivationAnswer", 404, 409, 410)
 )
 async def activate(name: Name, id: DecisionKey, service: Served) -> Response:
     """A deferred decision was shown: it counts, and its window begins."""
     return answer(await service.ask(name, lambda at: commands.activate(at, id), (id,)))
 
 
-@decisions_router.delete("/decisions/{id:path}", responses=replies(CancellationAnswer, 404, 409))
+@decisions_router.delete("/decisions/{id:path}", responses=replies("CancellationAnswer", 404, 409))
 async def cancel(name: Name, id: DecisionKey, service: Served) -> Response:
     """It was never shown: the policy is as if it had not been decided."""
     return answer(await service.ask(name, lambda at: commands.cancel(at, id), (id,)))
 
 
-@decisions_router.post("/rewards", responses=replies(RewardAnswer, 404, 409, 410))
+@decisions_router.post("/rewards", responses=replies("RewardAnswer", 404, 409, 410))
 async def reward(name: Name, request: RewardRequest, service: Served) -> Response:
     """The reward of a decision. The same again changes nothing; another value is refused (409);
     after the window it is too late (410)."""
@@ -146,7 +128,7 @@ async def reward(name: Name, request: RewardRequest, service: Served) -> Respons
     )
 
 
-@decisions_router.post("/rewards:batch", responses=replies(BatchAnswer, 404))
+@decisions_router.post("/rewards:batch", responses=replies("BatchAnswer", 404))
 async def reward_batch(name: Name, batch: RewardBatch, service: Served) -> Response:
     """Up to 10,000 rewards, each with its own answer or error. They are taken in in parts, between
     which others are served."""
@@ -166,16 +148,13 @@ experiments_router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
     "",
     status_code=201,
     dependencies=[needs("admin")],
-    responses=replies(ExperimentAnswer, 409, success=201)
+    responses=replies("ExperimentAnswer", 409, success=201)
     | {
-        200: {"model": ExperimentAnswer, "description": "It existed with the same spec."},
-        202: {
-            "model": CompilingAnswer,
-            "description": "Its policy is being compiled, then it begins; send "
-            "the same "
-            "again to "
-            "know.",
-        },
+        200: described("ExperimentAnswer", "It existed with the same spec."),
+        202: described(
+            "CompilingAnswer",
+            "Its policy is being compiled, then it begins; send the same again to know.",
+        ),
     },
 )
 async def create_experiment(
@@ -191,31 +170,29 @@ async def create_experiment(
     created = await commands.create_soon(service, spec, who)
     if created is None:
         policy = spec.described_policy["policy"]
-        waiting = (
-            f"{policy} is being compiled, once on this machine, which may take two minutes; send "
-            "the same request again to know."
+        return answer(
+            {
+                "name": spec.name,
+                "status": "compiling",
+                "message": f"{policy} is being compiled, once on this machine, which may take two "
+                "minutes; send the same request again to know.",
+            },
+            202,
         )
-        return answer({"name": spec.name, "status": "compiling", "message": waiting}, 202)
     new, described = created
     return answer(described, 201 if new else 200)
 
 
-@experiments_router.get("", dependencies=[needs("read")], responses=replies(ExperimentsAnswer))
+@experiments_router.get("", dependencies=[needs("read")], responses=replies("ExperimentsAnswer"))
 async def list_experiments(request: Request, service: Served) -> Response:
     """All experiments that the key is for."""
-
-    def read() -> list[dict[str, object]]:
-        with service.database.read() as connection:
-            rows = connection.execute(
-                sa.select(table.c.name, table.c.seq, table.c.owner).order_by(table.c.name)
-            )
-            return [dict(row._mapping) for row in rows if request.state.key.covers(row.name)]
-
-    return answer({"experiments": await asyncio.to_thread(read)})
+    return answer(
+        {"experiments": await asyncio.to_thread(covered, service.database, request.state.key)}
+    )
 
 
 @experiments_router.get(
-    "/{name}", dependencies=[needs("read")], responses=replies(ExperimentAnswer, 404)
+    "/{name}", dependencies=[needs("read")], responses=replies("ExperimentAnswer", 404)
 )
 async def read_experiment(name: Name, service: Served) -> Response:
     """One experiment: spec, arms, counts."""
@@ -223,7 +200,7 @@ async def read_experiment(name: Name, service: Served) -> Response:
 
 
 @experiments_router.post(
-    "/{name}/pause", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409)
+    "/{name}/pause", dependencies=[needs("admin")], responses=replies("ExperimentAnswer", 404, 409)
 )
 async def pause_experiment(name: Name, service: Served, who: Who) -> Response:
     """Decide no more for now. Rewards are still taken in and windows still close."""
@@ -235,7 +212,7 @@ async def pause_experiment(name: Name, service: Served, who: Who) -> Response:
 
 
 @experiments_router.post(
-    "/{name}/resume", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409)
+    "/{name}/resume", dependencies=[needs("admin")], responses=replies("ExperimentAnswer", 404, 409)
 )
 async def resume_experiment(name: Name, service: Served, who: Who) -> Response:
     """Decide again."""
@@ -247,7 +224,9 @@ async def resume_experiment(name: Name, service: Served, who: Who) -> Response:
 
 
 @experiments_router.post(
-    "/{name}/archive", dependencies=[needs("admin")], responses=replies(ExperimentAnswer, 404, 409)
+    "/{name}/archive",
+    dependencies=[needs("admin")],
+    responses=replies("ExperimentAnswer", 404, 409),
 )
 async def archive_experiment(name: Name, service: Served, who: Who) -> Response:
     """End the experiment for good; it can still be read."""
@@ -262,7 +241,7 @@ async def archive_experiment(name: Name, service: Served, who: Who) -> Response:
     "/{name}/arms",
     status_code=201,
     dependencies=[needs("admin")],
-    responses=replies(ArmsAnswer, 404, 409, success=201),
+    responses=replies("ArmsAnswer", 404, 409, success=201),
 )
 async def add_arms(name: Name, request: ArmsRequest, service: Served, who: Who) -> Response:
     """Add arms; nothing learned is lost and nothing is drawn again. So many that a decision would
@@ -271,7 +250,7 @@ async def add_arms(name: Name, request: ArmsRequest, service: Served, who: Who) 
 
 
 @experiments_router.patch(
-    "/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies(ArmAnswer, 404, 409)
+    "/{name}/arms/{arm}", dependencies=[needs("admin")], responses=replies("ArmAnswer", 404, 409)
 )
 async def change_arm(
     name: Name, arm: ArmKey, change: ArmChange, service: Served, who: Who
@@ -285,7 +264,7 @@ async def change_arm(
 
 
 @experiments_router.get(
-    "/{name}/open", dependencies=[needs("read")], responses=replies(OpenAnswer, 404)
+    "/{name}/open", dependencies=[needs("read")], responses=replies("OpenAnswer", 404)
 )
 async def list_open(name: Name, service: Served) -> Response:
     """Decisions that wait for rewards, the first to expire first; at most 10,000."""
@@ -323,6 +302,18 @@ async def read_beside(service: Service, name: str, read: Callable[[Connection, i
     return await service.in_thread("reading", work)
 
 
+async def of_session(
+    service: Service, name: str, read: Callable[[Session], T]
+) -> tuple[Sequence[str], T]:
+    """Names of an experiment's arms, and what a view of its session says. Raises Refused with the
+    library's sentence."""
+    view = await service.ask(name, commands.session_view)
+    try:
+        return view.names or (), await service.in_thread("reading", read, view)
+    except ValueError as error:
+        raise invalid(error) from None
+
+
 def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJournal:
     """The experiment after an event of the past."""
     journal = rebuild(connection, row, name, seq)
@@ -335,7 +326,7 @@ def past(connection: Connection, row: int, name: str, seq: int) -> ExperimentJou
     return journal
 
 
-@reading_router.get("/state", dependencies=[needs("read")], responses=replies(StateAnswer, 404))
+@reading_router.get("/state", dependencies=[needs("read")], responses=replies("StateAnswer", 404))
 async def state(name: Name, service: Served, seq: Seq = None) -> Response:
     """Counts and the fingerprint of every bit that decides what comes next, now or after an event
     of the past."""
@@ -358,7 +349,7 @@ def state_answer(journal: ExperimentJournal) -> JsonObject:
 
 
 @reading_router.get(
-    "/explain", dependencies=[needs("read")], responses=replies(ExplanationAnswer, 404)
+    "/explain", dependencies=[needs("read")], responses=replies("ExplanationAnswer", 404)
 )
 async def explain(
     name: Name,
@@ -383,14 +374,10 @@ async def explain(
                 "to explain.",
                 "decision",
             )
-        view = await service.ask(name, commands.session_view)
-        try:
-            explanation = await service.in_thread("reading", view.explain)
-        except ValueError as error:
-            raise invalid(error) from None
+        names, explanation = await of_session(service, name, Session.explain)
         return answer(
             {
-                "arms": list(view.names or ()),
+                "arms": list(names),
                 "decision": None,
                 "event": None,
                 "explanation": plain(explanation),
@@ -408,32 +395,27 @@ async def explain(
         (experiment, entry), event = before, before[1].event
         assert isinstance(event, Decided)
         context, eligible, names = experiment.round(event.asked)
-        explanation = experiment.session.explain(context, eligible)
         return {
             "arms": list(names or experiment.session.names or ()),
             "decision": decision,
             "event": entry.seq,
-            "explanation": plain(explanation),
+            "explanation": plain(experiment.session.explain(context, eligible)),
         }
 
     return answer(await read_beside(service, name, read))
 
 
 @reading_router.get(
-    "/recommendation", dependencies=[needs("read")], responses=replies(RecommendationAnswer, 404)
+    "/recommendation", dependencies=[needs("read")], responses=replies("RecommendationAnswer", 404)
 )
 async def recommend(name: Name, service: Served) -> Response:
     """The arm that an identification policy names as the best, how sure that is, and how many
     samples it still needs."""
-    view = await service.ask(name, commands.session_view)
-    try:
-        recommendation = await service.in_thread("reading", view.recommend)
-    except ValueError as error:
-        raise invalid(error) from None
-    return answer(plain(recommendation) | {"arm": (view.names or ())[recommendation["arm"]]})
+    names, recommendation = await of_session(service, name, Session.recommend)
+    return answer(plain(recommendation) | {"arm": names[recommendation["arm"]]})
 
 
-@reading_router.get("/log", dependencies=[needs("read")], responses=replies(LogAnswer, 404))
+@reading_router.get("/log", dependencies=[needs("read")], responses=replies("LogAnswer", 404))
 async def read_log(
     name: Name,
     service: Served,
@@ -447,19 +429,21 @@ async def read_log(
 
     def read(connection: Connection, row: int) -> JsonObject:
         entries = list(log.read(connection, row, first - 1, first - 1 + limit))
-        lines = [
-            {
-                "seq": e.seq,
-                "kind": e.kind,
-                "time": timestamp(e.time),
-                "decision": e.decision,
-                "body": e.body,
-                "body_digest": e.body_digest.hex(),
-                "digest": e.digest.hex(),
-            }
-            for e in entries
-        ]
-        return {"events": lines, "next": entries[-1].seq + 1 if len(entries) == limit else None}
+        return {
+            "events": [
+                {
+                    "seq": e.seq,
+                    "kind": e.kind,
+                    "time": timestamp(e.time),
+                    "decision": e.decision,
+                    "body": e.body,
+                    "body_digest": e.body_digest.hex(),
+                    "digest": e.digest.hex(),
+                }
+                for e in entries
+            ],
+            "next": entries[-1].seq + 1 if len(entries) == limit else None,
+        }
 
     return answer(await read_beside(service, name, read))
 
@@ -479,7 +463,7 @@ class EvaluationQuery(BaseModel):
 
 
 @reading_router.get(
-    "/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404)
+    "/evaluate", dependencies=[needs("read")], responses=replies("EvaluationAnswer", 404)
 )
 async def evaluate(
     name: Name, service: Served, query: Annotated[EvaluationQuery, Query()]
@@ -498,7 +482,7 @@ async def evaluate(
 
 
 @reading_router.post(
-    "/evaluate", dependencies=[needs("read")], responses=replies(EvaluationAnswer, 404)
+    "/evaluate", dependencies=[needs("read")], responses=replies("EvaluationAnswer", 404)
 )
 async def evaluate_policy(name: Name, request: EvaluationRequest, service: Served) -> Response:
     """The estimated reward of any policy: one that learns while it plays, probabilities, an arm, or
@@ -517,12 +501,13 @@ def log_to_judge(
     from .transfer import as_log
 
     spec = rebuild(connection, row, name, 1).experiment.spec
-    baseline = query.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
-    return as_log(connection, row, name, (query.lowest, query.highest)), baseline
+    return as_log(connection, row, name, (query.lowest, query.highest)), (
+        query.baseline or (spec.baseline if isinstance(spec.baseline, str) else None)
+    )
 
 
 @reading_router.post(
-    "/erase", dependencies=[needs("admin")], responses=replies(ErasureAnswer, 404, 409)
+    "/erase", dependencies=[needs("admin")], responses=replies("ErasureAnswer", 404, 409)
 )
 async def erase_subject(name: Name, request: EraseRequest, service: Served, who: Who) -> Response:
     """Blank what the log knows of a subject; digests stay, so that the chain still holds. Answered
@@ -551,7 +536,7 @@ rollout_router = APIRouter(prefix="/v1/experiments/{name}", tags=["rollout"])
 public_router = APIRouter(tags=["rollout"])
 
 
-@rollout_router.get("/mode", dependencies=[needs("read")], responses=replies(RolloutAnswer, 404))
+@rollout_router.get("/mode", dependencies=[needs("read")], responses=replies("RolloutAnswer", 404))
 async def read_mode(name: Name, service: Served) -> Response:
     """The mode, the rules by which it will change, and what the policy and the baseline earn as far
     as the log can tell."""
@@ -559,7 +544,7 @@ async def read_mode(name: Name, service: Served) -> Response:
 
 
 @rollout_router.post(
-    "/mode", dependencies=[needs("admin")], responses=replies(RolloutAnswer, 404, 409)
+    "/mode", dependencies=[needs("admin")], responses=replies("RolloutAnswer", 404, 409)
 )
 async def change_mode(name: Name, change: ModeChange, service: Served, who: Who) -> Response:
     """Go on to another mode, or back. After an automatic return this also lets the rules work
@@ -572,7 +557,7 @@ async def change_mode(name: Name, change: ModeChange, service: Served, who: Who)
 
 
 @rollout_router.get(
-    "/certificate", dependencies=[needs("read")], responses=replies(CertificateAnswer, 404)
+    "/certificate", dependencies=[needs("read")], responses=replies("CertificateAnswer", 404)
 )
 async def read_certificate(name: Name, service: Served) -> Response:
     """The experiment's promise, its assumptions and its present state, signed and bound to the head
@@ -594,7 +579,7 @@ segments_router = APIRouter(prefix="/v1/experiments/{name}", tags=["reading"])
 
 
 @segments_router.get(
-    "/segments", dependencies=[needs("read")], responses=replies(SegmentsAnswer, 404, 409)
+    "/segments", dependencies=[needs("read")], responses=replies("SegmentsAnswer", 404, 409)
 )
 async def read_segments(name: Name, service: Served) -> Response:
     """The mean reward of every arm in every segment of the spec, with intervals that hold for all
@@ -608,8 +593,7 @@ async def read_segments(name: Name, service: Served) -> Response:
         )
 
     def work() -> JsonObject:
-        lock, history = service.histories.until(name, standing["seq"])
-        with lock:
+        with service.histories.until(name, standing["seq"]) as history:
             return {
                 "event": history.seq,
                 **segment_report(history),
@@ -632,7 +616,7 @@ Since = Annotated[
 ]
 
 
-@audit_router.get("", dependencies=[needs("admin")], responses=replies(AuditAnswer))
+@audit_router.get("", dependencies=[needs("admin")], responses=replies("AuditAnswer"))
 async def read_audit(
     request: Request,
     service: Served,
@@ -652,12 +636,15 @@ async def read_audit(
     def work() -> list[JsonObject]:
         last = log.last_settled(service.database)
         with service.database.read() as connection:
-            rows = log.read_audit(
-                connection, first, experiment, None if since is None else microseconds(since), last
-            )
             covered_rows = (
                 row
-                for row in rows
+                for row in log.read_audit(
+                    connection,
+                    first,
+                    experiment,
+                    None if since is None else microseconds(since),
+                    last,
+                )
                 if key.experiments is None
                 or (row.experiment is not None and key.covers(row.experiment))
             )
@@ -675,19 +662,13 @@ async def read_audit(
 health_router = APIRouter(tags=["health"])
 
 
-class Health(Answer):
-    """It is well."""
-
-    status: Literal["ok"]
-
-
-@health_router.get("/healthz", responses=replies(Health))
+@health_router.get("/healthz", responses=replies("Health"))
 async def healthz() -> Response:
     """The process answers."""
     return answer({"status": "ok"})
 
 
-@health_router.get("/readyz", responses=replies(Health))
+@health_router.get("/readyz", responses=replies("Health"))
 async def readyz(service: Served) -> Response:
     """Decisions can be made: all logs are read, the writer works and the last commit succeeded."""
     if service.closing or not service.writer.is_alive():
@@ -716,38 +697,6 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the webh
 MOST_WEBHOOKS = 100
 
 
-def webhook_answer(hook: Webhook, counts: dict[int, dict[str, int]]) -> JsonObject:
-    mine = counts.get(hook.id, {})
-    return {
-        "id": hook.id,
-        "url": hook.url,
-        "events": list(hook.events),
-        "experiments": None if hook.experiments is None else list(hook.experiments),
-        "note": hook.note,
-        "created": timestamp(hook.created),
-        "waiting": mine.get(outbox.WAITING_STATUS, 0),
-        "failed": mine.get(outbox.FAILED_STATUS, 0),
-    }
-
-
-def delivery_line(one: Delivery) -> JsonObject:
-    return {
-        "id": one.message,
-        "experiment": one.experiment,
-        "type": one.event,
-        "created": timestamp(one.created),
-        "status": one.status,
-        "attempts": one.attempts,
-        "next_attempt": timestamp(one.due) if one.status == WAITING_STATUS else None,
-        "error": one.error,
-    }
-
-
-def check_webhook_key(key: Key, hook: Webhook) -> None:
-    """Refused with 403 where a webhook is told of experiments that the key is not for."""
-    key.check_scope(hook.experiments or ("*",))
-
-
 async def with_webhook(
     request: Request,
     service: Service,
@@ -768,7 +717,7 @@ async def with_webhook(
                 raise Refused(
                     404, f"webhook = {id} does not exist; GET /v1/webhooks lists all.", "webhook"
                 )
-            check_webhook_key(key, hook)
+            key.check_scope(hook.experiments or ("*",))  # all that it is told of
             return work(connection, hook)
 
     return await service.in_thread("names", within)
@@ -778,7 +727,7 @@ async def with_webhook(
     "",
     status_code=201,
     dependencies=[needs("admin")],
-    responses=replies(NewWebhookAnswer, 409, success=201),
+    responses=replies("NewWebhookAnswer", 409, success=201),
 )
 async def create_webhook(webhook: WebhookRequest, request: Request, service: Served) -> Response:
     """Tell an address what happens from now on. The answer has the secret that messages are signed
@@ -818,20 +767,26 @@ async def create_webhook(webhook: WebhookRequest, request: Request, service: Ser
                 scope,
                 webhook.note,
             )
-            details = {
-                "webhook": hook.id,
-                "host": host,
-                "events": list(hook.events),
-                "experiments": None if scope is None else list(scope),
-            }
-            log.note(connection, now, key.author, None, "create webhook", details)
+            log.note(
+                connection,
+                now,
+                key.author,
+                None,
+                "create webhook",
+                {
+                    "webhook": hook.id,
+                    "host": host,
+                    "events": list(hook.events),
+                    "experiments": None if scope is None else list(scope),
+                },
+            )
         return hook
 
     hook = await service.in_thread("names", work)
-    return answer(webhook_answer(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
+    return answer(outbox.described(hook, {}) | {"secret": shown_secret(hook.secret)}, 201)
 
 
-@webhooks_router.get("", dependencies=[needs("admin")], responses=replies(WebhooksAnswer))
+@webhooks_router.get("", dependencies=[needs("admin")], responses=replies("WebhooksAnswer"))
 async def list_webhooks(request: Request, service: Served) -> Response:
     """All webhooks that the key is for."""
 
@@ -839,7 +794,7 @@ async def list_webhooks(request: Request, service: Served) -> Response:
         with service.database.read() as connection:
             counts = outbox.counts(connection)
             return [
-                webhook_answer(hook, counts)
+                outbox.described(hook, counts)
                 for hook in outbox.all_webhooks(connection)
                 if request.state.key.covers_all(hook.experiments)
             ]
@@ -848,13 +803,13 @@ async def list_webhooks(request: Request, service: Served) -> Response:
 
 
 @webhooks_router.get(
-    "/{webhook}", dependencies=[needs("admin")], responses=replies(WebhookAnswer, 404)
+    "/{webhook}", dependencies=[needs("admin")], responses=replies("WebhookAnswer", 404)
 )
 async def read_webhook(webhook: Number, request: Request, service: Served) -> Response:
     """One webhook."""
     return answer(
         await with_webhook(
-            request, service, webhook, lambda at, hook: webhook_answer(hook, outbox.counts(at))
+            request, service, webhook, lambda at, hook: outbox.described(hook, outbox.counts(at))
         )
     )
 
@@ -884,7 +839,9 @@ async def remove_webhook(webhook: Number, request: Request, service: Served) -> 
 
 
 @webhooks_router.get(
-    "/{webhook}/deliveries", dependencies=[needs("admin")], responses=replies(DeliveriesAnswer, 404)
+    "/{webhook}/deliveries",
+    dependencies=[needs("admin")],
+    responses=replies("DeliveriesAnswer", 404),
 )
 async def list_deliveries(
     webhook: Number,
@@ -896,20 +853,41 @@ async def list_deliveries(
     listed = await with_webhook(
         request, service, webhook, lambda at, hook: outbox.last_deliveries(at, hook.id, limit)
     )
-    return answer({"deliveries": [delivery_line(one) for one in listed]})
+    return answer(
+        {
+            "deliveries": [
+                {
+                    "id": one.message,
+                    "experiment": one.experiment,
+                    "type": one.event,
+                    "created": timestamp(one.created),
+                    "status": one.status,
+                    "attempts": one.attempts,
+                    "next_attempt": timestamp(one.due)
+                    if one.status == outbox.WAITING_STATUS
+                    else None,
+                    "error": one.error,
+                }
+                for one in listed
+            ]
+        }
+    )
 
 
 @webhooks_router.post(
-    "/{webhook}/retry", dependencies=[needs("admin")], responses=replies(RetryAnswer, 404)
+    "/{webhook}/retry", dependencies=[needs("admin")], responses=replies("RetryAnswer", 404)
 )
 async def retry_deliveries(webhook: Number, request: Request, service: Served) -> Response:
     """Try messages that have failed for another day."""
     now = service.settings.clock()
-    retried = await with_webhook(
-        request,
-        service,
-        webhook,
-        lambda at, hook: outbox.retry(at, hook.id, now, now + RETRY_PERIOD),
-        writes=True,
+    return answer(
+        {
+            "retried": await with_webhook(
+                request,
+                service,
+                webhook,
+                lambda at, hook: outbox.retry(at, hook.id, now, now + RETRY_PERIOD),
+                writes=True,
+            )
+        }
     )
-    return answer({"retried": retried})

@@ -26,7 +26,7 @@ from tightrope.logs import Log
 from . import log
 from .database import Database
 from .errors import Refused, invalid, unknown_experiment
-from .events import ArmsAdded, Cancelled, Event, Expired, ModeChanged, Reward, Rewarded
+from .events import ArmsAdded, Cancelled, Decided, Expired, ModeChanged, Rewarded
 from .experiment import created, decide
 from .history import History
 from .keys import KeyRing
@@ -53,22 +53,21 @@ class Histories:
         self._kept: OrderedDict[str, tuple[threading.Lock, History]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def until(self, name: str, seq: int) -> tuple[threading.Lock, History]:
-        """The history of an experiment up to an event at least; hold the lock while you read it."""
+    @contextlib.contextmanager
+    def until(self, name: str, seq: int, exactly: bool = False) -> Iterator[History]:
+        """The history of an experiment up to an event at least, or exactly, for one reader at a
+        time."""
         with self._lock:
             lock, history = self._kept.setdefault(name, (threading.Lock(), History()))
             self._kept.move_to_end(name)
             while self.most is not None and len(self._kept) > self.most:
                 self._kept.popitem(last=False)
         with lock:
+            if exactly and history.seq > seq:
+                history = History()
             if history.seq < seq:
                 self._read(history, name, seq)
-        return lock, history
-
-    def exactly(self, name: str, seq: int) -> History:
-        history = History()
-        self._read(history, name, seq)
-        return history
+            yield history
 
     def _read(self, history: History, name: str, seq: int) -> None:
         with self.database.read() as connection:
@@ -228,19 +227,11 @@ def warm_up(spec: ExperimentSpec) -> None:
             return
         created(spec)  # raises where it is none
         spec = spec.in_numbers()
+        # whether all arms may be shown one row: a regression for all arms, or one for each
+        fits = spec.dimension is not None and spec.oracle is None and len(spec.arms or ()) > 1
         for mode in modes(spec):
-            for one_row in (
-                (False, True) if one_row_fits(spec) else (False,)
-            ):  # a regression for all arms, or one for each
-                journal = ExperimentJournal(spec.name)
-                journal.record(created(spec), 0)
-                if mode != journal.experiment.rollout.mode:
-                    journal.record(
-                        ModeChanged(
-                            mode, 0.5, False, "command", "", journal.experiment.rollout.mode
-                        ),
-                        0,
-                    )
+            for one_row in (False, True) if fits else (False,):
+                journal = journal_of(spec, mode)
                 for number, request in enumerate(sample_requests(spec, one_row)):
                     rehearse(journal, request, str(number))
                 look(journal)
@@ -248,22 +239,18 @@ def warm_up(spec: ExperimentSpec) -> None:
         _rehearsed.add(kind)
 
 
+def journal_of(spec: ExperimentSpec, mode: Mode) -> ExperimentJournal:
+    """A new experiment that nobody sees, in a mode."""
+    journal = ExperimentJournal(spec.name)
+    journal.record(created(spec), 0)
+    before = journal.experiment.rollout.mode
+    if mode != before:
+        journal.record(ModeChanged(mode, 0.5, False, "command", "", before), 0)
+    return journal
+
+
 def common_specs() -> list[ExperimentSpec]:
     return [ExperimentSpec.model_validate({"name": "any"} | _ARMS | one) for one in COMMON]
-
-
-def one_row_fits(spec: ExperimentSpec) -> bool:
-    """Whether a decision may show all arms one row of features."""
-    return (
-        spec.dimension is not None
-        and spec.arms is not None
-        and spec.oracle is None
-        and len(spec.arms) > 1
-    )
-
-
-def grows_large(spec: ExperimentSpec, more: list[ArmSpec]) -> bool:
-    return len(spec.arms or ()) + len(more) >= FEW_ARMS
 
 
 def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
@@ -272,16 +259,13 @@ def check_growth(spec: ExperimentSpec, more: list[ArmSpec]) -> None:
     arms = len(spec.arms or ()) + len(more)
     spec = spec.in_numbers()
     with _one_at_a_time:
-        journal = ExperimentJournal(spec.name)
-        journal.record(created(spec), 0)
+        journal = journal_of(spec, "full")
         check_size(spec, journal.experiment.session.policy, arms)
-        if journal.experiment.rollout.mode != "full":
-            journal.record(
-                ModeChanged("full", 0.5, False, "command", "", journal.experiment.rollout.mode), 0
-            )
         journal.record(ArmsAdded([arm.model_dump(exclude_none=True) for arm in more]), 0)
-        grown = spec if spec.arms is None else spec.model_copy(update={"arms": [*spec.arms, *more]})
-        check_seconds(journal, grown)
+        check_seconds(
+            journal,
+            spec if spec.arms is None else spec.model_copy(update={"arms": [*spec.arms, *more]}),
+        )
 
 
 def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: bool = False) -> None:
@@ -303,24 +287,19 @@ def check_seconds(journal: ExperimentJournal, spec: ExperimentSpec, one_row: boo
     for number in range(MOST_TRIES):
         began = time.perf_counter()
         try:
-            prepared = decide(journal.experiment, f"timed {number}", request, 0)
+            event = decide(journal.experiment, f"timed {number}", request, 0)
         except (Refused, ValueError):
             return
         took = time.perf_counter() - began
-        has_draws = bool(np.any(np.asarray(prepared.event.propensity_se) > 0.0))
+        has_draws = bool(np.any(np.asarray(event.propensity_se) > 0.0))
         seconds[has_draws].append(took)
         enough = len(seconds[True]) >= TRIES or (
             journal.experiment.holdings() is None and number >= TRIES
         )
         if enough or began > ended:
             break
-        journal.record(prepared, 0)
-        reward: Reward = (
-            most
-            if isinstance(prepared.event.arm, int)
-            else dict.fromkeys(prepared.event.name, most)
-        )
-        journal.record(Rewarded(prepared.event.decision, reward), 0)
+        journal.record(event, 0)
+        journal.record(rewarded(event, most), 0)
     least = min(seconds[True] or seconds[False])
     if least <= MOST_SECONDS:
         return
@@ -343,42 +322,40 @@ def modes(spec: ExperimentSpec) -> list[Mode]:
 
 
 def rehearse(journal: ExperimentJournal, request: DecisionRequest, id: str) -> None:
-    for ending in ("rewarded", "cancelled", "expired"):
+    least = (journal.experiment.reward_range or (0.0, 1.0))[0]
+    for ending in range(3):
         with contextlib.suppress(Refused, ValueError):
-            prepared = decide(journal.experiment, f"{id} {ending}", request, 0)
-            journal.record(prepared, 0)
+            event = decide(journal.experiment, f"{id} {ending}", request, 0)
+            journal.record(event, 0)
             journal.record(
-                end(
-                    ending,
-                    prepared.event.decision,
-                    prepared.event.arm,
-                    prepared.event.name,
-                    journal,
-                ),
+                (
+                    (
+                        rewarded(event, least),
+                        Cancelled(event.decision),
+                        Expired(event.decision, journal.experiment.spec.default_reward),
+                    )
+                )[ending],
                 0,
             )
 
 
-def end(
-    ending: str, id: str, arm: int | list[int], names: list[str], journal: ExperimentJournal
-) -> Event:
-    if ending == "cancelled":
-        return Cancelled(id)
-    if ending == "expired":
-        return Expired(id, journal.experiment.spec.default_reward)
-    least = (journal.experiment.reward_range or (0.0, 1.0))[0]
-    return Rewarded(id, least if isinstance(arm, int) else dict.fromkeys(names, least))
+def rewarded(event: Decided, value: float) -> Rewarded:
+    return Rewarded(
+        event.decision, value if isinstance(event.arm, int) else dict.fromkeys(event.name, value)
+    )
 
 
 def look(journal: ExperimentJournal) -> None:
-    session = journal.experiment.session
-    with contextlib.suppress(ValueError):
-        journal.experiment.holdings()
-    with contextlib.suppress(ValueError):
-        session.view().explain()
-    if type(session.policy).TRAITS.stops:
+    experiment = journal.experiment
+    readings: list[Callable[[], object]] = [
+        experiment.holdings,
+        lambda: experiment.session.view().explain(),
+    ]
+    if type(experiment.session.policy).TRAITS.stops:
+        readings.append(lambda: experiment.session.view().recommend())
+    for reading in readings:
         with contextlib.suppress(ValueError):
-            session.view().recommend()
+            reading()
 
 
 def sample_requests(spec: ExperimentSpec, one_row: bool = False) -> Iterator[DecisionRequest]:
@@ -439,18 +416,13 @@ class Service:
             kind: concurrent.futures.ThreadPoolExecutor(number, kind)
             for kind, number in THREADS.items()
         }
-        self._refreshing: asyncio.Future[None] | None = (
-            None  # the reading of the keys that is under way
-        )
+        self._refreshing: asyncio.Future[None] | None = None  # the last reading of the keys
         self.histories = Histories(self.database)
         self.private_key = b""  # what certificates are signed with
         self.creating: dict[
             str, asyncio.Future[Any]
         ] = {}  # experiments that wait for their kernels, by spec
         self.closing = False
-        self.ending: Callable[[], bool] = lambda: (
-            self.closing
-        )  # whether answers that never end must end
 
     def open(self) -> None:
         """Make the tables, read the keys, start the writer. Raises ValueError where another process
@@ -509,15 +481,11 @@ class Service:
     async def refresh_keys(self, known: bool) -> None:
         """Read the keys again, once at a time; a request whose key is known does not wait for the
         reading that another began."""
-        if self._refreshing is None:
+        if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.ensure_future(self.in_thread("keys", self.keys.refresh))
-            self._refreshing.add_done_callback(self._refreshed)
         elif known:
             return
         await asyncio.shield(self._refreshing)
-
-    def _refreshed(self, _: object) -> None:
-        self._refreshing = None
 
     def ask_now(
         self,

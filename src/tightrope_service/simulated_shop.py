@@ -7,11 +7,14 @@ import heapq
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tightrope.core.types import JsonObject
+
+if TYPE_CHECKING:
+    from .client import Client
 
 COST = 6.0  # of the thing that is sold
 UNIT = 10.0  # a margin of so much is a reward of 1
@@ -22,16 +25,6 @@ BUYERS = {
     "12.90": 0.30,
     "14.90": 0.12,
 }  # who pays a price
-
-
-class Decides(Protocol):
-    """The part of a client that traffic needs."""
-
-    def decide_many(self, number: int, **arguments: Any) -> list[Any]:
-        """So many decisions."""
-
-    def reward_many(self, rewards: Mapping[str, float]) -> Mapping[str, object]:
-        """Rewards by decision."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,19 +75,23 @@ class Shop:
                 "rewards": [0.0, max(self.values.values())],
             }
         if rollout:
-            rules = {
-                "apprentice": {"after": 200},
-                "shadow": {"after": 300},
-                "capped": {"after": 1000, "better": True},
+            spec["rollout"] = {
+                "mode": "apprentice",
+                "share": 0.5,
+                "promote": {
+                    "apprentice": {"after": 200},
+                    "shadow": {"after": 300},
+                    "capped": {"after": 1000, "better": True},
+                },
             }
-            spec["rollout"] = {"mode": "apprentice", "share": 0.5, "promote": rules}
         return spec
 
 
 def price_shop(season: float = 0.0, alpha: float = 0.1) -> Shop:
     """Five prices of one thing; a sale is worth its margin."""
-    values = {price: (float(price) - COST) / UNIT for price in BUYERS}
-    return Shop(BUYERS, values, "9.90", alpha, season)
+    return Shop(
+        BUYERS, {price: (float(price) - COST) / UNIT for price in BUYERS}, "9.90", alpha, season
+    )
 
 
 class Truth(NamedTuple):
@@ -113,7 +110,7 @@ class Truth(NamedTuple):
 
 
 def drive(
-    client: Decides,
+    client: "Client",
     shop: Shop,
     decisions: int,
     *,
@@ -155,7 +152,6 @@ def drive(
         if per_second is not None:
             time.sleep(max(0.0, began + count / per_second - time.monotonic()))
     rewards += deliver(client, waiting, math.inf)
-    seconds = time.monotonic() - began
     return Truth(
         count,
         rewards,
@@ -165,20 +161,15 @@ def drive(
         lowest,
         baseline_plays / count,
         most_open,
-        seconds,
+        time.monotonic() - began,
     )
 
 
-def deliver(client: Decides, waiting: list[tuple[float, str, float]], now: float) -> int:
+def deliver(client: "Client", waiting: list[tuple[float, str, float]], now: float) -> int:
     due: dict[str, float] = {}
-    count = 0
     while waiting and waiting[0][0] <= now:
         _, id, value = heapq.heappop(waiting)
         due[id] = value
-        count += 1
-        if len(due) == 5000:
-            client.reward_many(due)
-            due = {}
     if due:
         client.reward_many(due)
-    return count
+    return len(due)

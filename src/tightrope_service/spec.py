@@ -285,11 +285,12 @@ class FeatureReader:
         if isinstance(context, list) and is_raw_row(context[0]):
             return self._encoded(context, [f".{k}" for k in range(len(context))])
         names = ", ".join([*self.kinds][:10])
-        message = (
+        raise Refused(
+            422,
             f"context holds numbers, but experiment {self.experiment!r} has features by name "
-            f"({names}); send values by name."
+            f"({names}); send values by name.",
+            "context",
         )
-        raise Refused(422, message, "context")
 
     def _encoded(self, rows: Sequence[RawRow], places: Sequence[str]) -> list[list[float]]:
         for row, place in zip(rows, places, strict=True):
@@ -365,11 +366,12 @@ def numbers_of(reader: FeatureReader | None, context: Any, experiment: str) -> N
         return reader.numbers(context)
     first = next(iter(context.values())) if isinstance(context, dict) else context[0]
     if is_raw_row(context) or isinstance(first, dict):
-        message = (
+        raise Refused(
+            422,
             f"context has values by name, but experiment {experiment!r} has no features; send "
-            "numbers, or create one with features."
+            "numbers, or create one with features.",
+            "context",
         )
-        raise Refused(422, message, "context")
     return context
 
 
@@ -798,12 +800,20 @@ def _left_out(whole: JsonObject, part: JsonObject) -> JsonObject:
 
 def completed(plain: JsonObject, defaults: JsonObject) -> JsonObject:
     """The fields that `plain` gave, with the defaults that `defaults` gave for the rest."""
-    both = {
-        name
-        for name, item in plain.items()
-        if isinstance(item, dict) and isinstance(defaults.get(name), dict)
-    }
-    return defaults | plain | {name: completed(plain[name], defaults[name]) for name in both}
+    return (
+        defaults
+        | plain
+        | {
+            name: completed(plain[name], defaults[name])
+            for name in (
+                {
+                    name
+                    for name, item in plain.items()
+                    if isinstance(item, dict) and isinstance(defaults.get(name), dict)
+                }
+            )
+        }
+    )
 
 
 def made_policy(spec: ExperimentSpec) -> Policy:
@@ -838,8 +848,10 @@ def _made_policy(spec: ExperimentSpec) -> Policy:
                 "floor was given, but this policy keeps a budget that a floor would break; name "
                 "the policy that it should guard."
             )
-        own = parameters | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee
-        return policy_from_spec(own | spec.described_policy)
+        return policy_from_spec(
+            (parameters | ({} if spec.alpha is None else {"alpha": spec.alpha}) | spec.guarantee)
+            | spec.described_policy
+        )
     policy = policy_from_spec(spec.described_policy)
     if spec.floor is not None:
         policy = find("Explore")(policy, floor=spec.floor)
@@ -1097,13 +1109,14 @@ def made_oracle(spec: ExperimentSpec) -> Oracle | None:
             "oracle = 'Promotions' plays pairs of users and promotions, which have no ids; use "
             "TopK, Partition or Knapsack."
         )
-    arrays = {
-        f"oracle.{name}": np.asarray(value)
-        for name, value in spec.oracle.items()
-        if isinstance(value, list)
-    }
-    plain = {name: value for name, value in spec.oracle.items() if not isinstance(value, list)}
-    return build_oracle(plain, arrays)
+    return build_oracle(
+        {name: value for name, value in spec.oracle.items() if not isinstance(value, list)},
+        {
+            f"oracle.{name}": np.asarray(value)
+            for name, value in spec.oracle.items()
+            if isinstance(value, list)
+        },
+    )
 
 
 def check_rollout(spec: ExperimentSpec) -> None:

@@ -24,7 +24,7 @@ from .errors import timestamp
 from .events import Cancelled, Decided, Expired, Rewarded
 from .experiment import Experiment
 from .log import START, LogEntry, chained, events, experiments, secrets_table, snapshots
-from .recovery import erased_rounds, rebuild, replay, restored, verify
+from .recovery import Snapshot, erased_rounds, rebuild, replay, restored, verify
 from .requests import Shown
 from .rounds import is_one_row, lacks_baseline, longest_row
 from .spec import Numbers, is_raw_row, numbers_of
@@ -32,30 +32,11 @@ from .spec import Numbers, is_raw_row, numbers_of
 S = snapshots.c
 
 
-class ExportedSnapshot(NamedTuple):
-    """A snapshot in an exported log: the state behind an erasure, which no replay can compute
-    again."""
-
-    seq: int
-    fingerprint: bytes
-    rest: str
-    session: bytes
-
-
 class ExportedEnd(NamedTuple):
     """The last line of an exported log: how many events it has, and the digest of the last."""
 
     events: int
     digest: bytes
-
-
-class Imported(NamedTuple):
-    """The log that `read_log` imported. snapshot: the event whose snapshot came along; None: none
-    was needed."""
-
-    experiment: str
-    events: int
-    snapshot: int | None
 
 
 def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -> int:
@@ -68,18 +49,22 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
     count, digest = 0, START
     with files.atomically(path, private=True) as file:
         for entry in log.read(connection, row):
-            line = {
-                "experiment": name,
-                "seq": entry.seq,
-                "kind": entry.kind,
-                "time": entry.time,
-                "key": entry.decision,
-                "subject": entry.subject,
-                "body": entry.text.decode(),
-                "body_digest": entry.body_digest.hex(),
-                "digest": entry.digest.hex(),
-            }
-            file.write(json.dumps(line).encode() + b"\n")
+            file.write(
+                json.dumps(
+                    {
+                        "experiment": name,
+                        "seq": entry.seq,
+                        "kind": entry.kind,
+                        "time": entry.time,
+                        "key": entry.decision,
+                        "subject": entry.subject,
+                        "body": entry.text.decode(),
+                        "body_digest": entry.body_digest.hex(),
+                        "digest": entry.digest.hex(),
+                    }
+                ).encode()
+                + b"\n"
+            )
             count, digest = count + 1, entry.digest
         erased = erased_rounds(connection, row)
         if erased:
@@ -94,14 +79,18 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
                     f"event {max(erased)} of {name!r} was erased, and there is no snapshot behind "
                     "it; restore a backup."
                 )
-            snapshot = {
-                "experiment": name,
-                "snapshot": behind.seq,
-                "fingerprint": behind.fingerprint.hex(),
-                "rest": behind.rest,
-                "session": base64.b64encode(behind.session).decode(),
-            }
-            file.write(json.dumps(snapshot).encode() + b"\n")
+            file.write(
+                json.dumps(
+                    {
+                        "experiment": name,
+                        "snapshot": behind.seq,
+                        "fingerprint": behind.fingerprint.hex(),
+                        "rest": behind.rest,
+                        "session": base64.b64encode(behind.session).decode(),
+                    }
+                ).encode()
+                + b"\n"
+            )
         file.write(
             json.dumps({"experiment": name, "end": count, "digest": digest.hex()}).encode() + b"\n"
         )
@@ -110,40 +99,35 @@ def write_log(connection: Connection, row: int, name: str, path: pathlib.Path) -
 
 def read_lines(
     path: pathlib.Path,
-) -> Iterator[tuple[str, LogEntry | ExportedSnapshot | ExportedEnd]]:
+) -> Iterator[tuple[str, LogEntry | Snapshot | ExportedEnd]]:
     """Experiment, and event, snapshot or end, of every line. Raises ValueError naming the first
     line that is neither."""
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
                 line = json.loads(text)
+                item: LogEntry | Snapshot | ExportedEnd
                 if "end" in line:
-                    yield (
-                        str(line["experiment"]),
-                        ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"])),
-                    )
-                    continue
-                if "snapshot" in line:
-                    session = base64.b64decode(line["session"], validate=True)
-                    snapshot = ExportedSnapshot(
+                    item = ExportedEnd(int(line["end"]), bytes.fromhex(line["digest"]))
+                elif "snapshot" in line:
+                    item = Snapshot(
                         int(line["snapshot"]),
                         bytes.fromhex(line["fingerprint"]),
                         line["rest"],
-                        session,
+                        base64.b64decode(line["session"], validate=True),
                     )
-                    yield str(line["experiment"]), snapshot
-                    continue
-                digests = bytes.fromhex(line["body_digest"]), bytes.fromhex(line["digest"])
-                entry = LogEntry(
-                    line["seq"],
-                    line["kind"],
-                    line["time"],
-                    line["key"],
-                    line["subject"],
-                    line["body"].encode(),
-                    *digests,
-                )
-                yield str(line["experiment"]), entry
+                else:
+                    item = LogEntry(
+                        line["seq"],
+                        line["kind"],
+                        line["time"],
+                        line["key"],
+                        line["subject"],
+                        line["body"].encode(),
+                        bytes.fromhex(line["body_digest"]),
+                        bytes.fromhex(line["digest"]),
+                    )
+                yield str(line["experiment"]), item
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(
                     f"{path.name}, line {number}, is not an event of a log "
@@ -151,13 +135,14 @@ def read_lines(
                 ) from None
 
 
-def read_log(connection: Connection, path: pathlib.Path) -> Imported:
-    """Bring an exported log into a database that does not have its experiment. Raises ValueError
-    where the chain does not hold, a body is not the one that was sealed, or the log cannot be
-    replayed; the caller's transaction must then end without a commit."""
+def read_log(connection: Connection, path: pathlib.Path) -> tuple[str, int, int | None]:
+    """Bring an exported log into a database that does not have its experiment. Returns its name,
+    the number of its events, and the event whose snapshot came along, if one was needed. Raises
+    ValueError where the chain does not hold, a body is not the one that was sealed, or the log
+    cannot be replayed; the caller's transaction must then end without a commit."""
     name, digest, count, row = "", START, 0, 0
     page: list[LogEntry] = []
-    snapshot: ExportedSnapshot | None = None
+    snapshot: Snapshot | None = None
     end: ExportedEnd | None = None
     for experiment, item in read_lines(path):
         if end is not None:
@@ -172,13 +157,13 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
                     "or digest."
                 )
             continue
-        if isinstance(item, ExportedSnapshot) or snapshot is not None:
+        if isinstance(item, Snapshot) or snapshot is not None:
             if snapshot is not None or experiment != name:
                 raise ValueError(
                     f"{path.name}, line {count + 1}: a snapshot stands behind all events and is "
                     "of the same experiment."
                 )
-            assert isinstance(item, ExportedSnapshot)
+            assert isinstance(item, Snapshot)
             snapshot = item
             continue
         if not count:
@@ -232,7 +217,7 @@ def read_log(connection: Connection, path: pathlib.Path) -> Imported:
     errors = verify(connection, row, name).errors or replay(connection, row, name).errors
     if errors:
         raise ValueError(f"{path.name} is not what was exported: {errors[0]}")
-    return Imported(name, count, None if snapshot is None else snapshot.seq)
+    return (name, count, None if snapshot is None else snapshot.seq)
 
 
 # The decisions of a log as a table: for evaluation, and for other tools.
@@ -246,28 +231,23 @@ def table(connection: Connection, row: int, experiment: Experiment) -> JsonObjec
     is still open. Features of rounds stand in `features`, (K, d) a row, where every decision
     brought its own.
     """
-    columns: dict[str, list[object]] = {
-        name: [] for name in ("decision", "round", "time", "arm", "propensity", "reward")
-    }
-    segments: dict[str, list[object]] = {name: [] for name in experiment.spec.segments or ()}
+    segments = [*(experiment.spec.segments or ())]
+    rows: list[tuple[object, ...]] = []
     features: list[Numbers | None] = []
     for number, time, event, outcome, default in decisions_of(connection, row):
         several = isinstance(event.name, list)
         names, chances = (
             (event.name, event.propensity) if several else ([event.name], [event.propensity])
         )
+        own = [event.asked["segments"][segment] for segment in segments]
+        context = numbers_of(experiment.reader, event.asked.get("context"), experiment.name)
         for name, chance in zip(names, chances, strict=True):
             reward = outcome.get(name, default) if isinstance(outcome, dict) else outcome
-            for column, value in zip(
-                columns.values(), (event.decision, number, time, name, chance, reward), strict=True
-            ):
-                column.append(value)
-            for segment, values in segments.items():
-                values.append(event.asked["segments"][segment])
-            features.append(
-                numbers_of(experiment.reader, event.asked.get("context"), experiment.name)
-            )
-    columns |= {f"segment_{segment}": values for segment, values in segments.items()}
+            rows.append((event.decision, number, time, name, chance, reward, *own))
+            features.append(context)
+    heads = ["decision", "round", "time", "arm", "propensity", "reward"]
+    heads += [f"segment_{segment}" for segment in segments]
+    columns: JsonObject = {head: [row[k] for row in rows] for k, head in enumerate(heads)}
     if any(item is not None for item in features) and not experiment.session.catalogue:
         order = [arm["id"] for arm in experiment.arms()]
         columns["features"] = [
@@ -313,12 +293,14 @@ def as_matrix(context: Any, arms: list[str], d: int) -> list[list[float]] | None
         return None
     if is_one_row(context):
         return [context] * len(arms)
-    rows = (
-        [context.get(arm) for arm in arms]
-        if isinstance(context, dict)
-        else [*context, *[None] * (len(arms) - len(context))]
-    )
-    return [[0.0] * d if one is None else one for one in rows]
+    return [
+        [0.0] * d if one is None else one
+        for one in (
+            [context.get(arm) for arm in arms]
+            if isinstance(context, dict)
+            else [*context, *[None] * (len(arms) - len(context))]
+        )
+    ]
 
 
 def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, float]) -> logs.Log:
@@ -346,16 +328,14 @@ def as_log(connection: Connection, row: int, name: str, rewards: tuple[float, fl
     features = None
     if "features" in data and all(item is not None for item in data["features"]):
         features = np.array(data["features"], dtype=np.float64)
-    arms = [arm["id"] for arm in experiment.arms()]
-    floor = experiment.spec.floor or None
     return logs.from_frame(
         frame,
         features=features,
         arm_features=session.arms.features,
         time="time",
-        arms=arms,
+        arms=[arm["id"] for arm in experiment.arms()],
         rewards=rewards,
-        floor=floor,
+        floor=experiment.spec.floor or None,
         round="round" if sets else None,
     )
 
@@ -382,8 +362,7 @@ def write_dsjson(connection: Connection, row: int, name: str, path: pathlib.Path
         for _, time, event, reward, _ in decisions_of(connection, row):
             if not isinstance(reward, float) or event.asked.get("erased"):
                 continue
-            context = event.asked.get("context")
-            shared, own = split(context, arms, columns)
+            shared, own = split(event.asked.get("context"), arms, columns)
             names = list(own) if arms is None else arms
             actions = [
                 formats.action(one, own.get(one) or ({"x": fixed[one]} if one in fixed else None))
@@ -410,12 +389,14 @@ def split(
         return {}, {}
     if is_raw_row(context) or is_one_row(context):
         return by_name(context, columns), {}
-    rows = (
-        context
-        if isinstance(context, dict)
-        else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
-    )
-    return {}, {arm: by_name(one, columns) for arm, one in rows.items()}
+    return {}, {
+        arm: by_name(one, columns)
+        for arm, one in (
+            context
+            if isinstance(context, dict)
+            else dict(zip(arms or [str(k) for k in range(len(context))], context, strict=False))
+        ).items()
+    }
 
 
 def by_name(features: object, columns: list[str]) -> JsonObject:
@@ -426,27 +407,8 @@ def by_name(features: object, columns: list[str]) -> JsonObject:
     )
 
 
-def write_table(
-    connection: Connection,
-    row: int,
-    name: str,
-    path: pathlib.Path,
-    kind: str,
-    rewards: tuple[float, float],
-) -> pathlib.Path:
-    """Write the decisions as a table: "parquet" (all of them), "obp" (an npz of the Open Bandit
-    Pipeline's dict) or "dsjson"."""
-    if kind == "dsjson":
-        return write_dsjson(connection, row, name, path)
-    if kind == "obp":
-        columns = {
-            key: np.asarray(value)
-            for key, value in logs.to_obp(as_log(connection, row, name, rewards)).items()
-            if value is not None
-        }
-        with files.atomically(path) as file:
-            np.savez_compressed(file, **columns)  # type: ignore[arg-type]
-        return path
+def write_parquet(connection: Connection, row: int, name: str, path: pathlib.Path) -> pathlib.Path:
+    """Write all decisions as a table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -463,6 +425,7 @@ def write_table(
 
 # a row of the table of secrets: since when SQLite's file has unused bytes with what was erased
 OWED = "rewriting owed"
+FORGET = sa.delete(secrets_table).where(secrets_table.c.name == OWED)
 # of what was asked: what replays, certificates and results by segment need and no data of a person
 KEPT_FIELDS = ("deferred", "baseline", "baseline_mean", "segments")
 
@@ -484,19 +447,24 @@ class Blanked(NamedTuple):
 
 def decisions_of_subject(connection: Connection, row: int, subject: str, after: int) -> list[int]:
     """Numbers of the decisions of a subject behind an event that were not erased yet."""
-    query = sa.select(log.C.seq).where(log.C.experiment == row, log.C.subject == subject)
     return sorted(
-        seq for seq in connection.execute(query).scalars() if seq > after
+        seq
+        for seq in connection.execute(
+            sa.select(log.C.seq).where(log.C.experiment == row, log.C.subject == subject)
+        ).scalars()
+        if seq > after
     )  # here, as in `store.about`
 
 
 def entries_at(connection: Connection, row: int, seqs: Sequence[int]) -> list[LogEntry]:
-    query = (
-        sa.select(*log.COLUMNS)
-        .where(log.C.experiment == row, log.C.seq.in_(seqs))
-        .order_by(log.C.seq)
-    )
-    return [LogEntry(*item) for item in connection.execute(query)]
+    return [
+        LogEntry(*item)
+        for item in connection.execute(
+            sa.select(*log.COLUMNS)
+            .where(log.C.experiment == row, log.C.seq.in_(seqs))
+            .order_by(log.C.seq)
+        )
+    ]
 
 
 def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
@@ -511,45 +479,27 @@ def without_subject(entry: LogEntry, experiment: Experiment) -> Blanked:
             question, experiment.spec.baseline, ()
         ):  # what a certificate counts outlives the body
             body["without_baseline"] = True
-    context = numbers_of(experiment.reader, question.get("context"), experiment.name)
-    return Blanked(entry.seq, to_json(body), gone, longest_row(context or ()))
+    return Blanked(
+        entry.seq,
+        to_json(body),
+        gone,
+        longest_row(numbers_of(experiment.reader, question.get("context"), experiment.name) or ()),
+    )
 
 
 def blank(connection: Connection, row: int, blanked: Sequence[Blanked]) -> None:
-    this = (
+    connection.execute(
         sa.update(events)
         .where(log.C.experiment == row, log.C.seq == sa.bindparam("which"))
-        .values(body=sa.bindparam("text"), subject=None)
-    )
-    connection.execute(this, [{"which": one.seq, "text": one.text} for one in blanked])
-
-
-def drop_snapshots(connection: Connection, row: int, first: int) -> None:
-    connection.execute(
-        sa.delete(snapshots).where(snapshots.c.experiment == row, snapshots.c.seq >= first)
+        .values(body=sa.bindparam("text"), subject=None),
+        [{"which": one.seq, "text": one.text} for one in blanked],
     )
 
 
 def owe(connection: Connection, now: int) -> None:
     """Note that SQLite's file is to be written anew: something was blanked in it."""
-    forget_owed(connection)
+    connection.execute(FORGET)
     connection.execute(sa.insert(secrets_table).values(name=OWED, value=str(now).encode()))
-
-
-def owed_since(connection: Connection) -> int | None:
-    """When something was blanked last for which the file was not written anew; None: it was."""
-    value = connection.execute(
-        sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
-    ).scalar_one_or_none()
-    return None if value is None else int(value)
-
-
-def forget_owed(connection: Connection, since: int | None = None) -> None:
-    """The file was written anew. since: what was owed then; None: whatever."""
-    this = sa.delete(secrets_table).where(secrets_table.c.name == OWED)
-    connection.execute(
-        this if since is None else this.where(secrets_table.c.value == str(since).encode())
-    )
 
 
 def rewrite_owed(
@@ -559,13 +509,15 @@ def rewrite_owed(
     that was done, and whether it is still owed; None where a failure or a reader is in the way, and
     it can be tried again."""
     with database.read() as connection:
-        since = owed_since(connection)
-    if since is None or since >= before:
-        return False, since is not None
+        value = connection.execute(
+            sa.select(secrets_table.c.value).where(secrets_table.c.name == OWED)
+        ).scalar_one_or_none()
+    if value is None or int(value) >= before:
+        return False, value is not None
     done = database.rewrite(most)
     if done is None or not database.scrub():  # the write-ahead log has copies too
         return None
     if done:
-        with database.write() as connection:
-            forget_owed(connection, since)
+        with database.write() as connection:  # what is owed since then stays
+            connection.execute(FORGET.where(secrets_table.c.value == value))
     return done, not done

@@ -102,8 +102,9 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        look_up = names.submit(checked_addresses, self.scheme, host, port, self.networks)
-        addresses = look_up.result(self.left())
+        addresses = names.submit(checked_addresses, self.scheme, host, port, self.networks).result(
+            self.left()
+        )
         for number, (family, kind, protocol, _, place) in enumerate(addresses):
             connection = socket.socket(family, kind, protocol)
             try:
@@ -136,7 +137,11 @@ class Sender(threading.Thread):
             self.service.writer.told.clear()
             try:
                 self.begin()
-                self._forget()
+                now = self.service.settings.clock()
+                if now - self._forgot >= LONGEST_PAUSE:
+                    self._forgot = now
+                    with self.service.database.write() as connection:
+                        outbox.forget(connection, now - REMEMBERED)
             except (sa.exc.SQLAlchemyError, OSError) as error:
                 logger().warning("webhooks not sent", error=type(error).__name__)
 
@@ -157,13 +162,6 @@ class Sender(threading.Thread):
                 self.busy.add(delivery.webhook)
                 begun.append(self.pool.submit(self._attempt, delivery))
         return begun
-
-    def _forget(self) -> None:
-        now = self.service.settings.clock()
-        if now - self._forgot >= LONGEST_PAUSE:
-            self._forgot = now
-            with self.service.database.write() as connection:
-                outbox.forget(connection, now - REMEMBERED)
 
     def _attempt(self, delivery: Delivery) -> None:
         try:
@@ -202,11 +200,10 @@ class Sender(threading.Thread):
         self.service.writer.ask(Command(name, commands.describe_standing, (), ticket))
         try:
             standing = ticket.result(ANSWER_SECONDS)
-            lock, history = self.service.histories.until(name, standing["seq"])
+            with self.service.histories.until(name, standing["seq"]) as history:
+                body["data"]["board"] = sentence_of(standing, history)
         except (Refused, TimeoutError):
             return delivery.body
-        with lock:
-            body["data"]["board"] = sentence_of(standing, history)
         return to_json(body, inf_nan_mode="null")
 
     def post(self, hook: Webhook, delivery: Delivery, now: int) -> str | None:
@@ -251,8 +248,11 @@ def headers_of(
     """The headers of an attempt, by which a receiver knows who sent it
     (https://www.standardwebhooks.com)."""
     time = str(now // MICROSECONDS)
-    signed = b".".join((message.encode(), time.encode(), body))
-    signature = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+    signature = base64.b64encode(
+        hmac.new(
+            secret, b".".join((message.encode(), time.encode(), body)), hashlib.sha256
+        ).digest()
+    ).decode()
     return {
         "Content-Type": "application/json",
         "User-Agent": "tightrope",
@@ -274,8 +274,7 @@ def look(service: Service, histories: Histories, transaction: Transaction) -> No
     standing = commands.describe_standing(transaction)
 
     def find() -> None:
-        lock, history = histories.until(name, standing["seq"])
-        with lock:
+        with histories.until(name, standing["seq"]) as history:
             holding = {"assumption": certificate.contradicted(standing, history)}
             if winner := certificate.known_winner(standing, history):
                 holding["winner"] = winner

@@ -21,7 +21,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -32,8 +32,8 @@ from . import log as store
 from .certificate import Notice
 from .database import Database
 from .errors import MICROSECONDS, Refused, invalid, unknown_experiment
-from .events import Event
-from .experiment import Experiment, Prepared, created
+from .events import Decided, Event
+from .experiment import created
 from .leases import Lease, Leases, OwnedExperiment
 from .log import UNKNOWN, Author, ExperimentJournal, LogEntry, secrets_table
 from .recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
@@ -57,12 +57,11 @@ Done = Callable[[Sequence[Answered]], None]  # of every command of a part
 Act = Callable[["Transaction"], Answer]
 
 
-class Unfinished:
+class Unfinished(NamedTuple):
     """The answer of an act whose time is over: it is called again in a later part. until: not
     before this is done; None: at once."""
 
-    def __init__(self, until: "Future[Snapshot] | None" = None) -> None:
-        self.until = until
+    until: "Future[Snapshot] | None" = None
 
 
 UNFINISHED = Unfinished()
@@ -121,7 +120,7 @@ class Transaction:
         self.author = UNKNOWN  # of the command that is being done
         self.looked_up: dict[str, list[LogEntry]] = {}
 
-    def record(self, event: Event | Prepared) -> LogEntry:
+    def record(self, event: Event) -> LogEntry:
         entry = self.owned.journal.record(event, self.now)
         self.owned.new.append(entry)
         audit.note_event(
@@ -132,13 +131,13 @@ class Transaction:
             self.looked_up[entry.decision].append(entry)
         return entry
 
-    def _tell(self, event: Event | Prepared, entry: LogEntry) -> None:
-        if not isinstance(event, Prepared):
+    def _tell(self, event: Event, entry: LogEntry) -> None:
+        if not isinstance(event, Decided):
             notice = certificate.of_event(event, entry.seq, entry.time)
             if notice is not None:
                 outbox.tell(self.connection, self.now, self.experiment.name, notice)
                 self.writer.has_told = True
-        elif (bound := event.event.budget) is not None:
+        elif (bound := event.budget) is not None:
             least, before = self.experiment.rollout.least_budget, self.owned.at_risk
             if bound < least and before is not True:
                 self.tell_lasting(
@@ -168,9 +167,6 @@ class Transaction:
             unwritten = (entry for entry in self.owned.new if entry.decision in ids_to_read)
             for entry in [*store.about(self.connection, self.owned.row, ids_to_read), *unwritten]:
                 self.looked_up[str(entry.decision)].append(entry)
-
-    def may_know(self, id: str) -> bool:
-        return id in self.experiment.open or id not in self.looked_up or bool(self.looked_up[id])
 
     def entries(self, id: str) -> list[LogEntry]:
         self.look_up((id,))
@@ -238,7 +234,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Serve until `stop`, and then until nobody waits any more."""
         while not self._ending or self.lines:
-            self.leases.mark_alive()
+            self.leases.seen = time.monotonic()
             self._line_up()
             if self.lines:
                 self._serve()
@@ -286,7 +282,8 @@ class Writer(threading.Thread):
                         del self.lines[name]
                     if alone or time.monotonic() - began >= PART:
                         break
-                self._append(connection)
+                for owned in self.owned.values():
+                    self.append(connection, owned)
             if self._fresh:  # what only reads says nothing of a disk that is full
                 self.failing = None
             metrics().group.observe(len(answers))
@@ -359,15 +356,11 @@ class Writer(threading.Thread):
             command.ticket = None
         self.queue.put(command)
 
-    def _append(self, connection: Connection) -> None:
-        for owned in self.owned.values():
-            self.append(connection, owned)
-
     def append(self, connection: Connection, owned: OwnedExperiment) -> None:
         """Append an experiment's new events. Until the commit they can still be lost with the
         transaction."""
         if owned.new:
-            store.append(connection, owned.row, owned.fence, owned.new)
+            store.append(connection, owned.row, owned.lease.fence, owned.new)
             metrics().events.inc(len(owned.new))
             owned.new = []
             self._fresh.add(owned.experiment.name)
@@ -404,9 +397,7 @@ class Writer(threading.Thread):
         """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
             self.held |= {
-                name: Lease(self.owned[name].row, self.owned[name].fence)
-                for name in self._fresh
-                if name in self.owned
+                name: self.owned[name].lease for name in self._fresh if name in self.owned
             }
         self._fresh.clear()
         if self.has_told:
@@ -429,15 +420,13 @@ class Writer(threading.Thread):
         ):  # the writer reads the log itself where it must, and says what is wrong
             self._write_snapshot(name, row, self.copied(name, row, seq))
 
-    def copied(
-        self, name: str, row: int, seq: int, change: Callable[[Experiment], None] | None = None
-    ) -> Snapshot:
-        """The snapshot of an event, from the log; not in the writer's thread. change: is done to
-        the state first. Raises ValueError where it could not be read back."""
+    def copied(self, name: str, row: int, seq: int, event: Event | None = None) -> Snapshot:
+        """The snapshot of an event, from the log, with another one behind it; not in the writer's
+        thread. Raises ValueError where it could not be read back."""
         with self.database.read() as connection:
             journal = rebuild(connection, row, name, seq)
-        if change is not None:
-            change(journal.experiment)
+        if event is not None:
+            journal.experiment.step(event, seq, journal.experiment.time)
         snapshot = Snapshot.of(journal)
         snapshot.check(name)
         return snapshot
@@ -474,7 +463,7 @@ class Writer(threading.Thread):
             if self.database.sqlite:
                 self.held[name] = lease
         journal, saved = self._read(name, lease)
-        self.owned[name] = OwnedExperiment(lease.row, lease.fence, journal, saved)
+        self.owned[name] = OwnedExperiment(lease, journal, saved)
         self.unavailable.pop(name, None)
         self.taken(self.owned[name].experiment.spec)
 
@@ -509,7 +498,7 @@ class Writer(threading.Thread):
         except ValueError as error:
             raise invalid(error, [arm.id for arm in spec.arms or ()]) from None
         lease = self.leases.create(connection, name, first.text.decode())
-        owned = OwnedExperiment(lease.row, lease.fence, journal, first.seq)
+        owned = OwnedExperiment(lease, journal, first.seq)
         owned.new.append(first)
         audit.note_event(connection, first.time, command.author, name, first.seq, event)
         self._fresh.add(name)
@@ -556,7 +545,7 @@ class Writer(threading.Thread):
         last = max((owned.experiment.time for owned in self.owned.values()), default=0)
         metrics().behind.set(max(last - now, 0) / MICROSECONDS)
         for name, owned in list(self.owned.items()):
-            if owned.experiment.due(now) is not None and not owned.closing:
+            if owned.experiment.open.first_due(now) is not None and not owned.closing:
                 owned.closing = True
                 self.lines.setdefault(name, deque()).append(Command(name, close_windows))
             if self.look is not None and owned.worth_a_look(LOOK_SECONDS):

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from postgres import server
-from running import Clock, place, service_at
+from running import Clock, documented, place, service_at
 
 from tightrope_service import keys
 from tightrope_service.app import create_app
@@ -31,7 +31,8 @@ def service(tmp_path, clock):
 
 @pytest.fixture
 def served(tmp_path):
-    """A function that sends requests to an application in this process, and its service."""
+    """A function that sends requests to an application in this process, and its service. Every
+    answer is held to OpenAPI."""
     with service_at(tmp_path / "a.db") as service:
         with service.database.write() as connection:
             made = {role: keys.create(connection, role) for role in keys.ROLES} | {
@@ -59,7 +60,9 @@ def served(tmp_path):
                 )
 
         def send(method, path, body=None, key="admin", **headers):
-            return asyncio.run(sent(method, path, body, key, headers))
+            answer = asyncio.run(sent(method, path, body, key, headers))
+            documented(app.openapi(), method, path, answer)
+            return answer
 
         send.app, send.service, send.keys = app, service, made
         yield send

@@ -19,14 +19,13 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from running import Clock, ask, crash, create, service_at
+from running import Clock, ask, crash, create, history_of, service_at
 
 from tightrope_service import commands, log
 from tightrope_service.certificate import certificate
 from tightrope_service.errors import Refused
 from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.requests import ArmChange, ArmsRequest, DecisionRequest, RewardRequest
-from tightrope_service.service import Histories
 from tightrope_service.writer import close_windows
 
 SECOND = 10**6
@@ -217,11 +216,8 @@ class Player:
         """The certificate, from a history that is read anew; one that was kept must say the
         same."""
         standing = ask(service, commands.describe_standing, name=self.name)
-        fresh = certificate(
-            standing, Histories(service.database).exactly(self.name, standing["seq"]), b"k" * 32, 0
-        )
-        lock, kept = service.histories.until(self.name, standing["seq"])
-        with lock:
+        fresh = certificate(standing, history_of(service, self.name, standing["seq"]), b"k" * 32, 0)
+        with service.histories.until(self.name, standing["seq"]) as kept:
             assert certificate(standing, kept, b"k" * 32, 0)["assumptions"] == fresh["assumptions"]
         return fresh
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -20,8 +21,10 @@ from postgres import server
 from tightrope_service import commands
 from tightrope_service.client import Client
 from tightrope_service.extras import new_id
+from tightrope_service.log import rows_and_names
+from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.requests import DecisionRequest, RewardRequest
-from tightrope_service.service import Service
+from tightrope_service.service import Histories, Service
 from tightrope_service.settings import Settings
 from tightrope_service.spec import ExperimentSpec
 
@@ -144,10 +147,35 @@ def probed(service):
         thread.join(20)
 
 
+def until(true, seconds=20.0):
+    """Wait for something to be so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def state(service, name="price"):
     from tightrope_service.routes import state_answer
 
     return service.ask_now(name, lambda transaction: state_answer(transaction.owned.journal))
+
+
+def check_replay(service, name="price"):
+    """The log is what was written, and leads to the same state alone, bit for bit."""
+    told = state(service, name)["fingerprint"]
+    with service.database.read() as connection:
+        ((row, _),) = rows_and_names(connection, name)
+        again = replay(connection, row, name)
+        assert verify(connection, row, name).errors == () == again.errors
+        assert check_snapshots(connection, row, name) == ([], [])
+    assert (again.fingerprint, again.disagreements) == (told, 0)
+
+
+def history_of(service, name, seq):
+    """What the log of an experiment tells up to an event."""
+    with Histories(service.database).until(name, seq, exactly=True) as found:
+        return found
 
 
 def error(answer, status):
@@ -156,6 +184,63 @@ def error(answer, status):
     told = answer.json()["error"]
     assert set(told) == {"code", "message", "field"} and told["message"].endswith((".", "?")), told
     return told
+
+
+TYPES = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
+
+
+def conforms(value, schema, schemas):
+    """Whether a value is what a schema of OpenAPI says. schemas: those that have names."""
+    schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "anyOf" in schema:
+        return any(conforms(value, one, schemas) for one in schema["anyOf"])
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    known, more = schema.get("properties", {}), schema.get("additionalProperties", False)
+    return (
+        any(isinstance(value, TYPES[kind]) for kind in kinds)
+        and (not isinstance(value, bool) or "boolean" in kinds)
+        and value in schema.get("enum", [schema.get("const", value)])
+        and (
+            not isinstance(value, list)
+            or all(conforms(one, schema["items"], schemas) for one in value)
+        )
+        and (
+            not isinstance(value, dict)
+            or (
+                (
+                    value.keys() >= {*schema.get("required", ())}
+                    and (more or value.keys() <= {*known})
+                )
+                and all(
+                    conforms(value[key], known[key], schemas) for key in value.keys() & known.keys()
+                )
+            )
+        )
+    )
+
+
+def documented(document, method, path, answer):
+    """Fail where an answer is another one than OpenAPI says."""
+    for template, operations in document["paths"].items():
+        operation = operations.get(method.lower())
+        address = re.sub(r"\{\w+\}", "[^/]+", template)
+        if operation is None or not re.fullmatch(address, path.partition("?")[0]):
+            continue
+        reply = operation["responses"].get(str(answer.status_code))
+        assert reply is not None or answer.status_code >= 500, (method, path, answer.text)
+        kind = answer.headers.get("content-type")
+        schema = (reply or {}).get("content", {}).get(kind, {}).get("schema")
+        if schema:
+            schemas = document["components"]["schemas"]
+            assert conforms(answer.json(), schema, schemas), (path, answer.text)
 
 
 class Process:

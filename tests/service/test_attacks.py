@@ -2,18 +2,27 @@
 cancellations, clocks, odd names."""
 
 import math
-import time
 
 import numpy as np
 import pytest
-from running import ask, create, decide, place, reward, service_at, state
+from running import (
+    ask,
+    check_replay,
+    create,
+    decide,
+    history_of,
+    place,
+    reward,
+    service_at,
+    until,
+)
 
 from tightrope_service import commands
 from tightrope_service.board_view import page_of
 from tightrope_service.certificate import bound_if_shown, certificate
 from tightrope_service.database import Database
 from tightrope_service.errors import Refused
-from tightrope_service.recovery import check_snapshots, replay, verify
+from tightrope_service.recovery import replay, verify
 from tightrope_service.requests import ArmChange
 from tightrope_service.service import Histories
 from tightrope_service.writer import close_windows
@@ -26,12 +35,9 @@ OWN = {"baseline": "base", "baseline_mean": 0.3}
 def issued(service, name, fresh=True):
     """The certificate of an experiment, its history read anew or as far as it was kept."""
     standing = ask(service, commands.describe_standing, name=name)
-    history = (
-        Histories(service.database).exactly(name, standing["seq"])
-        if fresh
-        else service.histories.until(name, standing["seq"])[1]
-    )
-    return certificate(standing, history, b"k" * 32, 0)
+    histories = Histories(service.database) if fresh else service.histories
+    with histories.until(name, standing["seq"]) as history:
+        return certificate(standing, history, b"k" * 32, 0)
 
 
 def assumption(given, begin):
@@ -210,12 +216,7 @@ def test_cancelled_decisions_are_charged_with_the_mean_of_their_own_round(servic
     assert cancelled > 5 and said <= truth + 1e-9
     ask(service, commands.Erasure("u"), name="c")
     assert issued(service, "c")["budget"]["bound_if_cancelled_were_shown"] == said
-    assert (
-        bound_if_shown(
-            {"budget_bound": 0.0, "alpha": 0.1}, Histories(service.database).exactly("c", 1)
-        )
-        == 0.0
-    )
+    assert bound_if_shown({"budget_bound": 0.0, "alpha": 0.1}, history_of(service, "c", 1)) == 0.0
 
 
 @pytest.mark.parametrize("window", [None, 7200.0])
@@ -236,10 +237,8 @@ def test_what_was_decided_while_the_clock_was_ahead_cannot_be_cancelled_for_an_h
         for id in ("ahead", "after"):
             with pytest.raises(Refused, match="could be cancelled until"):
                 ask(service, commands.cancel, id, name="e")
-        end = time.monotonic() + 20.0
-        while ask(service, lambda at: at.owned.shown, name="e") < 4:  # real seconds pass
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        # real seconds pass
+        until(lambda: ask(service, lambda at: at.owned.shown, name="e") >= 4)
         clock.now += 3597 * 10**6  # the wrong time comes once more
         with pytest.raises(Refused, match="could be cancelled until"):
             ask(service, commands.cancel, "old", name="e")
@@ -415,7 +414,7 @@ def test_masks_that_depend_on_the_visitor(service, more, means):
     verdict, why = assumption(told, "Which arms may be played")
     leads = page_of(
         ask(service, commands.describe_standing, name="m"),
-        Histories(service.database).exactly("m", told["log"]["events"]),
+        history_of(service, "m", told["log"]["events"]),
     )
     if means["base"][0] > 0.5:
         assert (
@@ -433,10 +432,7 @@ def test_masks_that_depend_on_the_visitor(service, more, means):
         assert (
             "if which arms may be played does not depend on what they would earn" in leads["answer"]
         )
-    now = state(service, "m")
-    with service.database.read() as connection:
-        assert replay(connection, 1, "m").fingerprint == now["fingerprint"]
-        assert check_snapshots(connection, 1, "m") == ([], [])
+    check_replay(service, "m")
 
 
 def test_a_mask_that_is_always_the_same_changes_nothing(service):

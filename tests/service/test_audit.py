@@ -13,7 +13,6 @@ from tightrope.cli.application import app
 from tightrope_service import commands, keys
 from tightrope_service import log as audit
 from tightrope_service import log as store
-from tightrope_service.answers import AuditAnswer
 
 assert two  # the fixture
 
@@ -156,7 +155,6 @@ def test_reading(two):
         two("POST", "/v1/experiments", PRICES | {"name": name}, "admin shop")
     two("POST", "/v1/experiments/shop-a/pause", None, "admin shop")
     whole = two("GET", "/v1/audit").json()
-    AuditAnswer.model_validate(whole, strict=True)
     assert {"create key", "create"} <= {row["action"] for row in whole["entries"]} and whole[
         "next"
     ] is None

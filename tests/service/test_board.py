@@ -58,7 +58,7 @@ def test_doors(served):
     bare = httpx.Client(base_url=served.url, timeout=30)
     for page in ("/board", "/board/experiments/shop", "/board/experiments/shop/certificate"):
         assert bare.get(page).headers["location"].startswith("/board/login")
-    for page in ("/board/experiments/shop/stream", "/board/experiments/shop/certificate.json"):
+    for page in ("/board/experiments/shop/parts", "/board/experiments/shop/certificate.json"):
         assert bare.get(page).status_code == 401
     client, answer = signed(served, "tr_wrong")
     assert (

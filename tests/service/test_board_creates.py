@@ -68,7 +68,7 @@ def test_a_template_with_a_name_is_an_experiment(board, template):
     browser = signed()
     page = browser.get("/board/new", params={"template": template}).text
     assert (
-        all(unescape(one.question) in page for one in TEMPLATES.values())
+        all(unescape(one["question"]) in page for one in TEMPLATES.values())
         and f'template={template}" aria-current="true"' in page
     )
     unnamed = spec_in(page)
@@ -81,7 +81,7 @@ def test_a_template_with_a_name_is_an_experiment(board, template):
     with process.client(f"by-{template}") as client:
         context = {"context": {"country": "de", "age": 30}} if template == "whom" else {}
         assert client.decide(**context).arm in [
-            arm["id"] for arm in TEMPLATES[template].spec["arms"]
+            arm["id"] for arm in TEMPLATES[template]["spec"]["arms"]
         ]
 
 

@@ -7,7 +7,8 @@ import math
 
 import pytest
 import sqlalchemy as sa
-from running import PRICES, ask, create, decide, place, reward, service_at
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from running import PRICES, ask, create, decide, history_of, place, reward, service_at
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
@@ -18,7 +19,6 @@ from tightrope_service.certificate import (
     check,
     fingerprint,
     public_key,
-    sign,
 )
 from tightrope_service.commands import issue
 from tightrope_service.database import Database
@@ -307,7 +307,7 @@ def test_who_signs_with_a_key_of_their_own_is_found(certified):
         body["public_key"] = named
         forged = body | {
             "sha256": hashlib.sha256(canonical(body)).hexdigest(),
-            "ed25519": sign(own, canonical(body)),
+            "ed25519": Ed25519PrivateKey.from_private_bytes(own).sign(canonical(body)).hex(),
         }
         assert check(forged, public)
 
@@ -381,10 +381,13 @@ def test_the_history_is_the_same_read_at_once_or_in_parts(certified):
     whole = read_history(entries)
     database = Database(place(folder / "a.db"))
     kept = Histories(database)
-    for seq in range(100, len(entries), 100):
-        kept.until("shop", seq)
-    _, parts = kept.until("shop", len(entries))
-    assert facts(whole) == facts(parts) == facts(kept.exactly("shop", len(entries)))
+    for seq in (*range(100, len(entries), 100), len(entries)):
+        with kept.until("shop", seq) as parts:
+            assert parts.seq == seq
+    with Histories(database).until("shop", len(entries)) as at_once:
+        assert facts(whole) == facts(parts) == facts(at_once)
+    with kept.until("shop", 100, exactly=True) as former:
+        assert former.seq == 100
     database.close()
     assert whole.decisions == 601 and len(whole.points) <= POINTS
     assert (
@@ -460,7 +463,7 @@ def test_a_bound_below_zero_is_explained_where_it_stands(service):
     create(service, PRICES | {"baseline": "low", "baseline_mean": 0.5, "alpha": 0.1})
     reward(service, decide(service)["id"], 0.0)
     standing = ask(service, commands.describe_standing)
-    history = service.histories.until("price", standing["seq"])[1]
+    history = history_of(service, "price", standing["seq"])
     history.lowest_budget = -0.1
     budget = certificate(standing, history, service.private_key, 0)["budget"]
     assert (

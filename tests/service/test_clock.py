@@ -2,14 +2,22 @@
 told."""
 
 import pytest
-from running import HOUR, PRICES, ask, create, decide, reward, service_at, state
+from running import (
+    HOUR,
+    PRICES,
+    ask,
+    check_replay,
+    create,
+    decide,
+    history_of,
+    reward,
+    service_at,
+)
 
 from tightrope_service import commands, log
 from tightrope_service.board_view import page_of
 from tightrope_service.errors import Refused, timestamp
 from tightrope_service.events import OpenDecision, OpenDecisions
-from tightrope_service.recovery import replay, verify
-from tightrope_service.service import Histories
 from tightrope_service.settings import metrics
 from tightrope_service.writer import close_windows
 
@@ -52,10 +60,7 @@ def test_windows_close_by_the_clock_also_after_it_was_set_back(jumped, clock):
     ]
     times = [e.time for e in written(jumped)]
     assert times == sorted(times)
-    told = state(jumped)
-    with jumped.database.read() as connection:
-        assert verify(connection, 1, "price").errors == ()
-        assert replay(connection, 1, "price").fingerprint == told["fingerprint"]
+    check_replay(jumped)
 
 
 def test_the_time_to_cancel_ends_by_the_clock_too(jumped, clock):
@@ -67,7 +72,7 @@ def test_the_time_to_cancel_ends_by_the_clock_too(jumped, clock):
 
 def test_the_board_and_the_metrics_say_that_the_clock_is_behind(jumped):
     standing = ask(jumped, commands.describe_standing)
-    assert page_of(standing, Histories(jumped.database).exactly("price", standing["seq"]))[
+    assert page_of(standing, history_of(jumped, "price", standing["seq"]))[
         "clock_behind"
     ] == pytest.approx(8765 * 3600)
     jumped.writer._tick()

@@ -9,7 +9,7 @@ from running import PRICES, ask, create, decide, reward
 
 import tightrope as tr
 from tightrope_service import commands
-from tightrope_service.transfer import write_dsjson, write_table
+from tightrope_service.transfer import write_dsjson
 
 VISITORS = {
     "country": {"kind": "category", "levels": ["de", "fr"]},
@@ -33,7 +33,7 @@ SENT = [
 
 def exported(service, tmp_path):
     with service.database.read() as connection:
-        path = write_table(connection, 1, "price", tmp_path / "d.dsjson", "dsjson", (0.0, 1.0))
+        path = write_dsjson(connection, 1, "price", tmp_path / "d.dsjson")
     return path, [json.loads(line) for line in path.read_text().splitlines()]
 
 

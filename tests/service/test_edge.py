@@ -2,17 +2,15 @@
 
 import asyncio
 import errno
-import json
 import logging
 import time
 
 import httpx
 import pytest
 import sqlalchemy as sa
-from pydantic import TypeAdapter
-from running import PRICES, error
+from running import PRICES, conforms, error, until
 
-from tightrope_service import answers, keys, log, writer
+from tightrope_service import keys, log, writer
 from tightrope_service.client import Client, Rejected, Unavailable
 from tightrope_service.http import Limits
 from tightrope_service.settings import metrics
@@ -282,7 +280,6 @@ def test_an_item_of_a_batch_that_is_not_valid_is_refused_alone(served):
         == {"status": 422} | served("POST", f"{EXPERIMENT}/decisions", {"id": 7}, "decide").json()
     )
     assert results[3]["error"]["field"] == "colour"
-    TypeAdapter(answers.BatchAnswer).validate_python(answer.json())
     told = [
         {"decision_id": "a", "value": 1},
         {"decision_id": "d", "value": "much"},
@@ -327,10 +324,7 @@ def test_every_answer_has_an_example_that_is_valid(served):
                 (example,) = found["components"]["schemas"][name].get(
                     "examples", ()
                 ) or pytest.fail(f"{path}: {name} has no example.")
-                if hasattr(answers, name):  # the others are in the modules of their routes
-                    TypeAdapter(getattr(answers, name)).validate_json(
-                        json.dumps(example), strict=True, extra="forbid"
-                    )
+                assert conforms(example, schema, found["components"]["schemas"]), name
 
 
 # OpenFeature --------------------------------------------------------------------------------------
@@ -454,7 +448,5 @@ def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
     assert served("GET", "/readyz").status_code == 503  # with nobody who asks
     monkeypatch.undo()
     assert log.append is real
-    end = time.monotonic() + 10
-    while served("GET", "/readyz").status_code != 200:
-        assert time.monotonic() < end
+    until(lambda: served("GET", "/readyz").status_code == 200, 10)
     assert served("POST", f"{EXPERIMENT}/decisions", {}).status_code == 200

@@ -14,7 +14,6 @@ import json
 import pathlib
 import sys
 import tempfile
-import time
 
 import pytest
 
@@ -23,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import pinned  # noqa: F401  the same last digits on every processor
 
 # isort: split
-from running import HOUR, Clock, ask, create, decide, reward, service_at, state
+from running import HOUR, Clock, ask, create, decide, reward, service_at, state, until
 
 from tightrope_service import commands, log
 from tightrope_service.errors import Refused
@@ -79,10 +78,7 @@ class Driver:
     def wait(self, microseconds):
         """Let time pass, and the writer close what is due."""
         self.clock.now += microseconds
-        end = time.monotonic() + 20.0
-        while self.do(lambda transaction: transaction.experiment.due(self.clock.now)) is not None:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(lambda: self.do(lambda at: at.experiment.closing(self.clock.now)) is None)
 
 
 def plain(run):
@@ -354,10 +350,10 @@ def test_the_log_and_the_state_are_the_golden_ones(drive, tmp_path):
 
 
 def test_every_kind_of_event_is_in_a_golden_log():
-    from tightrope_service.events import KINDS
+    from tightrope_service.events import TYPES
 
     found = set().union(*(each["events"] for each in json.loads(FILE.read_text()).values()))
-    assert found == set(KINDS)
+    assert found == set(TYPES)
 
 
 if __name__ == "__main__":

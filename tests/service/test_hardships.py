@@ -16,12 +16,11 @@ import pytest
 import sqlalchemy as sa
 import structlog
 import uvicorn
-from running import PRICES, create, decide, error, service_at, state
-from starlette.requests import ClientDisconnect
+from running import PRICES, create, decide, error, service_at, state, until
 from typer.testing import CliRunner
 
 from tightrope.cli.application import app
-from tightrope_service import board, http, keys, log, transfer, writer
+from tightrope_service import http, keys, log, transfer, writer
 from tightrope_service.app import create_app
 from tightrope_service.database import Database
 from tightrope_service.errors import Refused
@@ -58,10 +57,7 @@ def test_it_is_not_ready_before_all_logs_are_read(tmp_path, clock, monkeypatch):
             and get(application, "/healthz").status_code == 200
         )
         go.set()
-        end = time.monotonic() + 10
-        while get(application, "/readyz").status_code != 200:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        until(lambda: get(application, "/readyz").status_code == 200, 10)
 
 
 def test_a_full_disk_still_answers_reads(service, monkeypatch):
@@ -164,39 +160,6 @@ def test_large_bodies_and_many_requests_are_no_large_head():
             assert client.post("/", content=iter([b"a" * 7] * 20_000)).text == "well 140000"
 
 
-def test_streams_keep_their_limit_when_many_come_at_once(monkeypatch):
-    async def slow_look(service, name, key):
-        await asyncio.sleep(0.05)
-        return {"seq": 1}
-
-    monkeypatch.setattr(board, "STREAMS", 3)
-    monkeypatch.setattr(board, "look", slow_look)
-
-    async def anybody(*given):
-        return None
-
-    monkeypatch.setattr(board, "signed_in", anybody)
-    monkeypatch.setattr(board, "service_of", lambda request: None)
-
-    async def many():
-        requests = [object() for _ in range(20)]
-        made = await asyncio.gather(
-            *(board.stream(request, "price") for request in requests), return_exceptions=True
-        )
-        assert sum(isinstance(one, Refused) for one in made) == 17 and len(board._streams) == 3
-        for one in made:
-            if not isinstance(one, Refused):
-
-                async def gone(message):
-                    raise OSError
-
-                with pytest.raises(ClientDisconnect):
-                    await one({"type": "http", "asgi": {"spec_version": "2.4"}}, None, gone)
-
-    asyncio.run(many())
-    assert not board._streams
-
-
 def test_files_that_are_damaged_or_from_the_future_are_sentences(tmp_path, clock):
     with service_at(tmp_path / "a.db", clock) as service:
         create(service)
@@ -268,7 +231,7 @@ def test_signing_out_ends_the_cookie_for_whoever_has_a_copy(served):
         .split(";")[0]
     )
     assert served("GET", "/board", key=None, Cookie=again).status_code == 200
-    assert error(served("GET", "/board/experiments/price/stream", key=None, Cookie=cookie), 401)
+    assert error(served("GET", "/board/experiments/price/parts", key=None, Cookie=cookie), 401)
 
 
 def test_who_reads_the_database_cannot_make_a_cookie(served):

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from running import ask, batch, create, decide, reward
+from running import ask, batch, create, decide, history_of, reward
 
 from tightrope_service import commands, events
 from tightrope_service import history as lead
@@ -36,7 +36,7 @@ SHOP = {
 
 def shown(service, name="price"):
     standing = ask(service, commands.describe_standing, name=name)
-    return page_of(standing, service.histories.until(name, standing["seq"])[1])
+    return page_of(standing, history_of(service, name, standing["seq"]))
 
 
 def answer(service):
@@ -202,7 +202,7 @@ def test_a_forecast_is_about_right(service, clock):
     means = {"low": 0.8, "mid": 1.4, "high": 0.9}
     traffic(service, clock, 200, means, seed=2)
     standing = ask(service, commands.describe_standing)
-    history = service.histories.until("price", standing["seq"])[1]
+    history = history_of(service, "price", standing["seq"])
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     found = lead.forecast(history, bounds, "mid")
     assert not lead.lead_of(history, bounds).best and 0 < found.low <= found.decisions <= found.high
@@ -215,7 +215,7 @@ def test_a_forecast_is_about_right(service, clock):
     assert found.low / 1.5 <= made - 200 <= 3 * found.decisions
     ask(service, commands.change_arm, "high", ArmChange(status="retired"))
     assert "high" not in lead.played_arms(
-        service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
+        history_of(service, "price", ask(service, commands.describe_standing)["seq"])
     )
 
 
@@ -223,7 +223,7 @@ def test_an_arm_that_is_not_played_any_more_is_never_known(service, clock):
     create(service, SHOP)
     traffic(service, clock, 200, {"low": 0.8, "mid": 0.9, "high": 0.85})
     standing = ask(service, commands.describe_standing)
-    history = service.histories.until("price", standing["seq"])[1]
+    history = history_of(service, "price", standing["seq"])
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     leader = lead.lead_of(history, bounds)
     assert math.isinf(
@@ -250,9 +250,9 @@ def test_costs_against_a_known_baseline_and_without_one(service, clock):
     create(service, plain)
     for n in range(40):
         reward(service, decide(service, name="plain")["id"], 2.0 * (n % 3 == 0), name="plain")
-    regret = service.histories.until(
-        "plain", ask(service, commands.describe_standing, name="plain")["seq"]
-    )[1].regret()
+    regret = history_of(
+        service, "plain", ask(service, commands.describe_standing, name="plain")["seq"]
+    ).regret()
     said = shown(service, "plain")["answer"]
     assert (
         f"against the best arm it has cost at most {regret:.3g}:" in said
@@ -355,7 +355,7 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
         elif n % 9 == 0:
             ask(service, commands.cancel, f"d{n}")
     page = shown(service)
-    segments = [row for group in page["segments"] for row in group["rows"]]
+    segments = page["segment_rows"]
     assert {row["id"] for row in page["rows"]} == {"sale", "news"} and len(segments) == 4
     for row in (*page["rows"], *segments):
         assert row["low"] <= 0.1 <= row["high"], row
@@ -367,7 +367,7 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
         "only if the" in page["answer"]
         and "whether it has cost anything cannot be said yet" in page["answer"]
     )
-    history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[1]
+    history = history_of(service, "price", ask(service, commands.describe_standing)["seq"])
     assert (
         history.arms["sale"].open
         == sum(line.arms == ("sale",) for line in history.open.values())
@@ -377,9 +377,7 @@ def test_open_decisions_count_at_their_worst_wherever_an_interval_is_shown(servi
     clock.now += 25 * 60 * MINUTE
     while history.open:
         ask(service, close_windows)
-        history = service.histories.until("price", ask(service, commands.describe_standing)["seq"])[
-            1
-        ]
+        history = history_of(service, "price", ask(service, commands.describe_standing)["seq"])
     assert [arm.open for arm in history.arms.values()] == [0, 0]
     assert (
         sum(

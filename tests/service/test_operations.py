@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from running import HOUR, PRICES, ask, crash, create, decide, reward, service_at, state
+from running import HOUR, PRICES, ask, crash, create, decide, reward, service_at, state, until
 
 from tightrope_service import commands, log
 from tightrope_service.errors import Refused, timestamp
@@ -16,13 +16,6 @@ def refused(status, call, *arguments, **more):
         call(*arguments, **more)
     assert error.value.status == status, error.value.message
     return error.value.message
-
-
-def until(true, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_the_same_experiment_is_created_once(service):

@@ -6,15 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from running import PRICES, ask, create, decide, reward, state
+from running import PRICES, ask, check_replay, create, decide, history_of, reward, state
 
 from tightrope_service import commands
 from tightrope_service.board_view import page_of
 from tightrope_service.commands import issue
 from tightrope_service.errors import Refused
-from tightrope_service.recovery import replay
 from tightrope_service.requests import ArmsRequest
-from tightrope_service.service import Histories
 
 GUARD = PRICES | {
     "policy": "UCB",
@@ -192,7 +190,7 @@ def test_what_is_outside_the_range_is_clipped_where_that_was_asked_for_and_count
         assert reward(service, id, value)["learned"] and not reward(service, id, value)["learned"]
     with pytest.raises(Refused, match="rewarded otherwise"):
         reward(service, "a", 12.0)
-    assert Histories(service.database).exactly("price", 7).total == 2.0  # 1, 0 and 1
+    assert history_of(service, "price", 7).total == 2.0  # 1, 0 and 1
     found = certified(service)
     assert found["clipped"] == 2 and verdict(found, "is worth as much as the end")[0] == "unseen"
     with pytest.raises((Refused, ValueError), match="outside = 'clip' has no range"):
@@ -318,7 +316,7 @@ def test_who_cancels_what_did_not_sell_is_told_on_the_certificate_and_the_board(
     )
     assert verdict(found, "cancelled decisions count for nothing")[0] == "contradicted"
     standing = ask(service, commands.describe_standing)
-    shown = page_of(standing, Histories(service.database).exactly("price", standing["seq"]))
+    shown = page_of(standing, history_of(service, "price", standing["seq"]))
     assert any("cancelled" in one.says for one in shown["warnings"])
 
 
@@ -330,9 +328,8 @@ def test_new_arms_come_under_a_promise_and_the_log_replays(service, clock):
     drive(service, clock, {"low": 0.4, "mid": 0.5, "high": 0.6, "bold": 0.9}, 200, seed=1)
     found, now = certified(service), state(service)
     assert found["budget"]["bound"] >= 0.0 and "do not rely" not in found["promise"]
-    assert Histories(service.database).exactly("price", now["seq"]).arms["bold"].plays > 0
-    with service.database.read() as connection:
-        assert replay(connection, 1, "price").fingerprint == now["fingerprint"]
+    assert history_of(service, "price", now["seq"]).arms["bold"].plays > 0
+    check_replay(service)
 
 
 def test_sentences_call_arms_by_their_ids(service):

@@ -12,7 +12,7 @@ from tightrope_service import commands, log
 from tightrope_service.errors import Refused
 from tightrope_service.events import ModeChanged, Rewarded
 from tightrope_service.experiment import created
-from tightrope_service.experiment import decide as prepare
+from tightrope_service.experiment import decide as draw
 from tightrope_service.log import ExperimentJournal
 from tightrope_service.recovery import replay
 from tightrope_service.requests import DecisionRequest, ModeChange
@@ -43,14 +43,12 @@ class World:
     def play(self, rounds, means=None):
         for _ in range(rounds):
             watched = self.experiment.watched
-            prepared = prepare(
+            decided = draw(
                 self.experiment, f"d{self.experiment.session.decided}", DecisionRequest(), NOW
             )
-            self.events.append(self.journal.record(prepared, NOW))
-            mean = (self.means if means is None else means)[prepared.event.arm]
-            self.journal.record(
-                Rewarded(prepared.event.decision, float(self.noise.random() < mean)), NOW
-            )
+            self.events.append(self.journal.record(decided, NOW))
+            mean = (self.means if means is None else means)[decided.arm]
+            self.journal.record(Rewarded(decided.decision, float(self.noise.random() < mean)), NOW)
             rollout = self.experiment.rollout
             rule = rollout.rule_due() if watched else None
             if rule is not None:

@@ -24,7 +24,6 @@ ROOMS = (
     *DOMAIN,
     *LOG,
     *RUNTIME,
-    "answers",
     "http",
     "board_view",
     "board",

@@ -143,7 +143,7 @@ def test_the_board_shows_only_these(two):
     page = two("GET", "/board", None, None, **cookie)
     assert page.status_code == 200 and "shop-a" in page.text and "price" not in page.text
     assert two("GET", "/board/experiments/shop-a", None, None, **cookie).status_code == 200
-    for path in ("", "/stream", "/certificate", "/certificate.json"):
+    for path in ("", "/parts", "/certificate", "/certificate.json"):
         foreign = two("GET", f"/board/experiments/price{path}", None, None, **cookie)
         assert foreign.status_code == 403 and "is for experiments shop-*" in foreign.text
     token = re.search(r'name="token" value="([0-9a-f]+)"', page.text)[1]

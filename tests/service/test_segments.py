@@ -15,6 +15,7 @@ from running import (
     create,
     decide,
     error,
+    history_of,
     place,
     reward,
     service_at,
@@ -23,13 +24,12 @@ from running import (
 from test_promises import refused
 
 from tightrope_service import commands, log
-from tightrope_service.answers import SegmentsAnswer
 from tightrope_service.board_view import page_of
 from tightrope_service.certificate import assumptions, certificate
 from tightrope_service.errors import Refused
 from tightrope_service.history import promised_bounds, segment_report
 from tightrope_service.spec import ExperimentSpec, check_spec
-from tightrope_service.transfer import write_table
+from tightrope_service.transfer import write_parquet
 
 SEGMENTS = {"country": ["de", "fr"], "device": ["phone"]}
 SPEC = PRICES | {
@@ -42,7 +42,7 @@ MEANS = {"de": {"low": 0.3, "mid": 0.3, "high": 0.9}, "fr": {"low": 0.3, "mid": 
 
 def report(service, name="price"):
     standing = ask(service, commands.describe_standing, name=name)
-    return segment_report(service.histories.until(name, standing["seq"])[1])
+    return segment_report(history_of(service, name, standing["seq"]))
 
 
 def rows_of(found, segment, value):
@@ -278,7 +278,7 @@ def test_the_export_has_a_column_for_each(service, tmp_path):
         decide(service, f"d{n}", segments={"country": country})
         reward(service, f"d{n}", 1.0)
     with service.database.read() as connection:
-        write_table(connection, 1, "price", tmp_path / "a.parquet", "parquet", (0.0, 1.0))
+        write_parquet(connection, 1, "price", tmp_path / "a.parquet")
     table = pq.read_table(tmp_path / "a.parquet").to_pydict()
     assert (
         table["segment_country"] == ["de", "other", "fr"]
@@ -305,7 +305,6 @@ def test_the_api_and_the_board(served):
             == 200
         )
     told = served("GET", "/v1/experiments/price/segments", None, "read")
-    SegmentsAnswer.model_validate(told.json(), strict=True)
     assert told.json()["event"] == 41 and "of many segments some always do" in told.json()["note"]
     assert (
         "has no segments" in error(served("GET", "/v1/experiments/plain/segments"), 409)["message"]
@@ -321,8 +320,8 @@ def test_the_api_and_the_board(served):
         "segments-title" not in served("GET", "/board/experiments/plain", None, None, **cookie).text
     )
     standing = ask(served.service, commands.describe_standing)
-    shown = page_of(standing, served.service.histories.until("price", standing["seq"])[1])
-    assert [group["name"] for group in shown["segments"]] == ["country", "device"]
+    shown = page_of(standing, history_of(served.service, "price", standing["seq"]))
+    assert shown["segments"] == ["country", "device"]
 
 
 def test_the_how_to(tmp_path, monkeypatch):
@@ -401,7 +400,7 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
     assert all(
         sum(plays[place].values()) - plays[place]["low"] > 20 for place in plays
     )  # and each explores
-    history = service.histories.until("price", standing["seq"])[1]
+    history = history_of(service, "price", standing["seq"])
     made = certificate(standing, history, b"k" * 32, 0)
     assert [(one["value"], one["bound"]) for one in made["budget"]["segments"]] == [*bounds.items()]
     assert [(one["value"], one["bound"]) for one in promised_bounds(standing)] == [*bounds.items()]
@@ -415,11 +414,7 @@ def test_each_value_has_a_budget_of_its_own_that_the_certificate_and_the_board_s
     ]
     assert means_are["verdict"] == "agrees"
     page = page_of(standing, history)
-    assert [one["value"] for one in page["segments"][0]["promises"]] == [
-        "de",
-        "fr",
-        "other",
-    ] and page["segments"][1]["promises"] == []
+    assert [one["value"] for one in page["promises"]] == ["de", "fr", "other"]
     assert "It keeps a promise in every country by itself" in page["segments_note"]
     assert page["promise_by"] == "country"
     assert any(
@@ -475,7 +470,7 @@ def test_a_wrong_mean_of_one_value_is_contradicted(service, clock):
         clock.now += 10**6
         reward(service, f"d{n}", float(rng.random() < 0.3))
     standing = ask(service, commands.describe_standing)
-    history = service.histories.until("price", standing["seq"])[1]
+    history = history_of(service, "price", standing["seq"])
     found = assumptions(standing["holdings"], history, standing["rollout"])
     (broken,) = [one for one in found if one.verdict == "contradicted"]
     assert broken.why.endswith("in country fr.")

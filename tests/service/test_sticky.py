@@ -10,6 +10,7 @@ from running import (
     PRICES,
     Clock,
     ask,
+    check_replay,
     crash,
     create,
     decide,
@@ -17,12 +18,12 @@ from running import (
     reward,
     service_at,
     state,
+    until,
 )
 
 from tightrope_service import commands, leases, log
 from tightrope_service.errors import Refused
-from tightrope_service.log import rows_and_names, snapshots
-from tightrope_service.recovery import replay, verify
+from tightrope_service.log import snapshots
 from tightrope_service.requests import ArmChange, ModeChange
 from tightrope_service.spec import ExperimentSpec, check_spec
 
@@ -37,23 +38,7 @@ def kinds(service):
 
 def close_windows(service, clock, microseconds):
     clock.now += microseconds
-    end = time.monotonic() + 20.0
-    while ask(service, lambda transaction: transaction.experiment.due(clock.now)) is not None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def check_replay(service):
-    """The log alone leads to the same state, bit for bit."""
-    with service.database.read() as connection:
-        ((row, name),) = rows_and_names(connection)
-        again = replay(connection, row, name)
-        assert verify(connection, row, name).errors == ()
-    assert (again.fingerprint, again.errors, again.disagreements) == (
-        state(service)["fingerprint"],
-        (),
-        0,
-    )
+    until(lambda: ask(service, lambda at: at.experiment.closing(clock.now)) is None)
 
 
 def test_eight_visits_of_a_subject_are_one_decision(tmp_path):

@@ -6,7 +6,20 @@ import time
 
 import numpy as np
 import pytest
-from running import HOUR, Process, ask, batch, create, decide, probed, reward, service_at, state
+from running import (
+    HOUR,
+    Process,
+    ask,
+    batch,
+    check_replay,
+    create,
+    decide,
+    probed,
+    reward,
+    service_at,
+    state,
+    until,
+)
 
 from tightrope_service import commands, leases, log, writer
 from tightrope_service import experiment as deciding
@@ -36,7 +49,7 @@ def slowed(monkeypatch, seconds):
             time.sleep(seconds)
         return real(experiment, *given)
 
-    monkeypatch.setattr(commands, "prepare", slow)
+    monkeypatch.setattr(commands, "draw", slow)
 
 
 def test_a_batch_of_slow_decisions_is_made_in_parts_between_which_others_are_served(
@@ -102,23 +115,14 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         with pytest.raises(Refused, match="waited for its reward until"):
             reward(service, "1999", 1.0, "e")
         assert state(service, "e")["open"] == 1999
-        monkeypatch.setattr(writer, "PART", 0.01)
+        monkeypatch.setattr(writer, "PART", 0.002)
         parts = []
-        real = writer.Writer._append
-        monkeypatch.setattr(
-            writer.Writer,
-            "_append",
-            lambda self, connection: parts.append(1) or real(self, connection),
-        )
+        real = log.append
+        monkeypatch.setattr(log, "append", lambda *entries: parts.append(1) or real(*entries))
         service.writer._ticked = 0.0  # the clock's turn
-        end = time.monotonic() + 30.0
-        while state(service, "e")["open"]:
-            assert time.monotonic() < end
+        until(lambda: not state(service, "e")["open"], 30.0)
         assert len(parts) > 3
-        told = state(service, "e")
-        with service.database.read() as connection:
-            rows = {name: row for row, name in log.rows_and_names(connection)}
-            assert replay(connection, rows["e"], "e").fingerprint == told["fingerprint"]
+        check_replay(service, "e")
 
 
 @pytest.mark.parametrize("heavy", [False, True])
@@ -187,14 +191,14 @@ def test_what_a_decision_costs_is_measured_where_chances_are_drawn_and_where_arm
     real, drawn = warm_up.decide, []
 
     def slow(experiment, *given):
-        prepared = real(experiment, *given)
-        if np.any(np.asarray(prepared.event.propensity_se) > 0.0) and len(experiment.numbers) > 3:
+        decided = real(experiment, *given)
+        if np.any(np.asarray(decided.propensity_se) > 0.0) and len(experiment.numbers) > 3:
             drawn.append(1)
             time.sleep(0.15)
-        return prepared
+        return decided
 
     monkeypatch.setattr(warm_up, "decide", slow)
-    monkeypatch.setattr(warm_up, "FEW_ARMS", 4)
+    monkeypatch.setattr(commands, "FEW_ARMS", 4)
     arms = [{"id": f"a{k}", "features": [0.5, 0.125 * k]} for k in range(5)]
     spec = {
         "name": "e",

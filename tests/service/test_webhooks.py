@@ -16,17 +16,28 @@ import time
 import types
 
 import pytest
-from running import PRICES, Process, ask, crash, create, decide, error, place, reward, service_at
+from running import (
+    PRICES,
+    Process,
+    ask,
+    crash,
+    create,
+    decide,
+    error,
+    history_of,
+    place,
+    reward,
+    service_at,
+    until,
+)
 from test_scopes import two
 
 from tightrope_service import commands, outbox
 from tightrope_service import webhooks as sending
-from tightrope_service.answers import DeliveriesAnswer, NewWebhookAnswer, WebhooksAnswer
 from tightrope_service.board_view import sentence_of
 from tightrope_service.certificate import NOTICE_KINDS, Notice
 from tightrope_service.errors import Refused
 from tightrope_service.events import Decided
-from tightrope_service.experiment import Prepared
 from tightrope_service.requests import ModeChange
 from tightrope_service.service import Histories
 from tightrope_service.transfer import read_log, write_log
@@ -182,7 +193,7 @@ def test_a_winner_is_told_when_the_board_says_that_it_is_known(service, clock, r
         if n % 50 == 49:
             watched(service)
             standing = ask(service, commands.describe_standing)
-            sentence = sentence_of(standing, service.histories.until("price", standing["seq"])[1])
+            sentence = sentence_of(standing, history_of(service, "price", standing["seq"]))
             known.append(("known now" in sentence, len(rows(service))))
     assert known[0] == (False, 0) and known[-1] == (True, 1)
     assert all(says == bool(number) for says, number in known)
@@ -223,9 +234,7 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
 
             def decided(at, event=event):
                 at.experiment.rollout.least_budget = least
-                at._tell(
-                    Prepared(event, None), types.SimpleNamespace(seq=at.experiment.seq, time=at.now)
-                )
+                at._tell(event, types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
 
             ask(service, decided)
             assert [
@@ -450,8 +459,7 @@ def test_two_senders_send_one_message_of_a_webhook_at_a_time_in_order(path, cloc
             ask(service, commands.change_status, what)
         receiver.seconds = 1.0
         first = Sender(service).begin()
-        while not receiver.got:
-            time.sleep(0.01)
+        until(lambda: receiver.got)
         assert Sender(service).begin() == []
         for one in first:
             one.result(30)
@@ -495,9 +503,7 @@ def test_a_process_tells_and_after_kill_9_tells_the_rest(tmp_path, receiver):
         made = client.create_webhook(receiver.url, ["experiment.stopped"])
         client.create(PRICES)
         client.pause()
-        end = time.monotonic() + 20
-        while not receiver.got and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: receiver.got)
         assert [one["type"] for one in receiver.told] == ["experiment.stopped"]
         assert genuine(made["secret"], receiver.got[0][1], receiver.got[0][2])
         client.resume()
@@ -505,13 +511,9 @@ def test_a_process_tells_and_after_kill_9_tells_the_rest(tmp_path, receiver):
         process.kill()
     process.start()
     with process.client() as client:
-        end = time.monotonic() + 20
-        while len(receiver.got) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: len(receiver.got) >= 2)
         assert [one["data"]["status"] for one in receiver.told] == ["paused", "archived"]
-        end = time.monotonic() + 5
-        while client.webhooks()[0]["waiting"] and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: not client.webhooks()[0]["waiting"], 5)
         assert [one["status"] for one in client.deliveries(made["id"])] == ["delivered"] * 2
         client.remove_webhook(made["id"])
         assert client.webhooks() == []
@@ -670,15 +672,11 @@ def test_the_life_of_a_webhook(two):
     made = two("POST", "/v1/webhooks", {"url": PUBLIC, "events": ["winner.known"], "note": "shop"})
     assert made.status_code == 201
     told = made.json()
-    NewWebhookAnswer.model_validate(told, strict=True)
     assert len(base64.b64decode(told["secret"].removeprefix("whsec_"))) == 32
     listed = two("GET", "/v1/webhooks").json()
-    WebhooksAnswer.model_validate(listed, strict=True)
     assert listed["webhooks"] == [{key: value for key, value in told.items() if key != "secret"}]
     assert two("GET", f"/v1/webhooks/{told['id']}").json() == listed["webhooks"][0]
-    DeliveriesAnswer.model_validate(
-        two("GET", f"/v1/webhooks/{told['id']}/deliveries").json(), strict=True
-    )
+    assert two("GET", f"/v1/webhooks/{told['id']}/deliveries").json() == {"deliveries": []}
     assert two("POST", f"/v1/webhooks/{told['id']}/retry").json() == {"retried": 0}
     assert two("GET", "/v1/webhooks", None, "decide").status_code == 403
     assert two("DELETE", f"/v1/webhooks/{told['id']}").status_code == 204

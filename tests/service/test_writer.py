@@ -4,30 +4,23 @@ slow reads."""
 import asyncio
 import errno
 import threading
-import time
 
 import httpx
 import pytest
 import sqlalchemy as sa
-from running import PRICES, crash, create, decide, reward, service_at, state
+from running import PRICES, crash, create, decide, reward, service_at, state, until
 
 from tightrope_service import commands, keys, log, recovery, routes, writer
 from tightrope_service.app import create_app
 from tightrope_service.errors import Refused
 from tightrope_service.log import snapshots
+from tightrope_service.recovery import Snapshot
 
 SHADOW = PRICES | {
     "window": None,
     "baseline": "low",
     "rollout": {"mode": "shadow", "rewards": [0.0, 1.0]},
 }
-
-
-def wait_for(found, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def saved(service):
@@ -52,7 +45,7 @@ def test_the_writer_is_well_again_without_a_request_once_it_can_write(service, m
         assert error.status == 503
     assert service.writer.failing == "OSError"
     monkeypatch.setattr(log, "append", real)
-    wait_for(lambda: service.writer.failing is None)
+    until(lambda: service.writer.failing is None)
     assert decide(service, "a")["event"] == 2
 
 
@@ -65,7 +58,7 @@ def test_events_that_a_start_has_replayed_count_towards_the_next_snapshot(tmp_pa
                 decide(service, f"d{start}-{n}")
                 reward(service, f"d{start}-{n}", 0.5)
             if start:
-                wait_for(lambda service=service: saved(service))
+                until(lambda service=service: saved(service))
             told = state(service)
             crash(service)
     with service_at(tmp_path / "a.db", clock) as service:
@@ -83,7 +76,7 @@ def test_a_start_that_has_replayed_much_writes_a_snapshot_though_nobody_asks_for
             reward(service, f"d{n}", 0.5)
         crash(service)
     with service_at(tmp_path / "a.db", clock, snapshot_every=10) as service:
-        wait_for(lambda: saved(service) == [61])
+        until(lambda: saved(service) == [61])
         crash(service)
 
 
@@ -105,10 +98,10 @@ def test_an_error_of_our_own_in_a_creation_is_answered_once(service, monkeypatch
 def test_decisions_that_the_rollout_waits_behind_make_snapshots_rarer_as_open_ones_do(
     tmp_path, clock, monkeypatch
 ):
-    written, real = [], recovery.pack
+    written, real = [], Snapshot.of
     monkeypatch.setattr(
-        recovery,
-        "pack",
+        Snapshot,
+        "of",
         lambda journal: (
             written.append(len(journal.experiment.rollout.evidence.waiting)) or real(journal)
         ),

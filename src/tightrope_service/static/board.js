@@ -1,6 +1,7 @@
-// Keeps the page up to date: the server sends the parts that have changed, as HTML it has drawn itself.
+// Keeps the page up to date: every second the server is asked for the parts that have changed, as HTML it has drawn itself.
 const state = document.getElementById("live");
-const source = document.body.dataset.stream;
+const { parts, seq } = document.body.dataset;
+const shown = {};
 
 function say(text, well) {
   if (state === null) return;
@@ -8,23 +9,34 @@ function say(text, well) {
   state.classList.toggle("off", !well);
 }
 
-function replace(parts) {
-  for (const [id, html] of Object.entries(parts)) {
+function replace(changed) {
+  for (const [id, html] of Object.entries(changed)) {
     const part = document.getElementById(id);
-    if (part === null || part.contains(document.activeElement)) continue; // not under somebody's hands
+    if (part === null || html === shown[id] || part.contains(document.activeElement)) continue; // not under somebody's hands
     const open = [...part.querySelectorAll("details")].map((one) => one.open);
-    part.innerHTML = html;
+    part.innerHTML = shown[id] = html;
     part.querySelectorAll("details").forEach((one, k) => { one.open = open[k] ?? one.open; });
   }
 }
 
-if (source) {
-  const events = new EventSource(source);
-  events.onopen = () => say("live", true);
-  events.onmessage = (event) => { replace(JSON.parse(event.data)); say("live", true); };
-  events.onerror = () => say(events.readyState === EventSource.CLOSED ? "not live: load the page again" : "connecting again", false);
-  addEventListener("pagehide", () => events.close());
+async function follow(at) {
+  let next = at;
+  try {
+    const answer = await fetch(`${parts}?seq=${at}`);
+    if ([401, 403, 404].includes(answer.status)) return say("not live: load the page again", false);
+    if (answer.status === 200) {
+      const page = await answer.json();
+      replace(page.parts);
+      next = page.seq;
+    }
+    say(answer.ok ? "live" : "connecting again", answer.ok);
+  } catch {
+    say("connecting again", false);
+  }
+  setTimeout(follow, document.hidden ? 10_000 : 1_000, next);
 }
+
+if (parts) follow(seq);
 
 const mode = document.querySelector("select[name=mode]");
 const share = document.getElementById("share-field");
