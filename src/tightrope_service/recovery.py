@@ -9,15 +9,15 @@ import structlog
 from pydantic_core import from_json, to_json
 from sqlalchemy.engine import Connection
 
+from tightrope import Session
 from tightrope.core import streams
-from tightrope.core.types import JsonObject
-from tightrope.session.codec import flatten
-from tightrope.session.session import Session
+from tightrope.extend import flatten
 from tightrope.session.store import version
 
 from . import log
 from .events import Created, Decided, OpenDecision
 from .experiment import Experiment
+from .extras import JsonObject
 from .log import START, ExperimentJournal, LogEntry, chained, experiments, snapshots
 
 # Snapshots: a whole live experiment as bytes, which only shorten a replay; and the fingerprint of
