@@ -39,7 +39,7 @@ from tightrope.logs.encoding import (
 )
 from tightrope.session.codec import build_oracle
 from tightrope.session.session import Session
-from tightrope.session.size import state_bytes
+from tightrope.session.codec import state_bytes
 
 from .errors import Addressable, Number, Refused, Strict, pair
 

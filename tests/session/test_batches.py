@@ -232,18 +232,18 @@ def test_the_callers_array_may_change_afterwards_unless_it_cannot_be_written():
     fixed.flags.writeable = view.flags.writeable = False  # the view's base can be written
     for array, kept in ((fixed, True), (view, False)):
         session.decide_many(array)
-        assert (session._book.open.batches[-1].features is array) == kept
+        assert (session._book.batches[-1].features is array) == kept
 
 
 def test_arrays_of_a_batch_are_let_go_with_its_last_open_decision():
     session = begun()
     made = session.decide_many(np.eye(2))
-    assert len(session._book.open.batches) == 2
+    assert len(session._book.batches) == 2
     session.reward_many(made.ids, [0.0, 1.0])
     session.cancel("x")
-    assert len(session._book.open.batches) == 1
+    assert len(session._book.batches) == 1
     session.close("y")
-    assert not session._book.open.batches and not session._book.open._left
+    assert not session._book.batches and not session._book.left
 
 
 def test_ids_are_listed_when_one_is_asked_for():
@@ -252,10 +252,10 @@ def test_ids_are_listed_when_one_is_asked_for():
     session = tr.Session(tr.UCB(), arms=3, seed=0)
     first, second = session.decide_many(number=3), session.decide_many(number=2)
     book = session._book
-    assert book.open._unlisted and not book.open.lacks(second.ids.tolist())
-    assert not book.open._unlisted
+    assert book.unlisted and not book.lacks(second.ids.tolist())
+    assert not book.unlisted
     assert list(book.open) == [*first.ids, *second.ids]
-    assert book.open[second.ids[-1]] is book.last
+    assert book.get(second.ids[-1]) is book.last
     assert session.reward_many(second.ids, [1.0, 0.0]) == 2
     assert list(session.open) == list(first.ids)
 

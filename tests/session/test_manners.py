@@ -11,7 +11,7 @@ import tightrope as tr
 from session import strangers
 from tiers import tiered
 from tightrope.core import files
-from tightrope.session.forecast import forecast_range
+from tightrope.session.session import forecast_range
 
 MEANS = np.array([0.1, 0.9])
 

@@ -176,7 +176,7 @@ def interrupted_at(name, call):
         sys.settrace(None)
 
 
-@pytest.mark.parametrize("place", ["record_context", "add", "_stand", "take"])
+@pytest.mark.parametrize("place", ["record_context", "_open", "_agent_and_rounds", "taking"])
 def test_an_interrupted_decision_was_not_made(place):
     session, twin = (tr.Session(tr.LinTS(), dimension=3, seed=0) for _ in range(2))
     X = np.random.default_rng(0).normal(size=(9, 3)) / 3
@@ -189,7 +189,7 @@ def test_an_interrupted_decision_was_not_made(place):
         assert (a.arm, a.propensity) == (b.arm, b.propensity)
 
 
-@pytest.mark.parametrize("place", ["update", "note", "close", "remember"])
+@pytest.mark.parametrize("place", ["_learn", "with_answer", "step", "forget"])
 def test_an_interrupted_reward_was_learned_whole_or_not_at_all(place):
     session = tr.Session(tr.UCB(), arms=2, seed=0)
     made = session.decide()

@@ -18,13 +18,10 @@ from ..core.policy import Policy
 from ..core.types import JsonObject, Oracle
 from ..core.verbs import Context
 from ..logs.formats import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
-from .decisions import Decision
-from .document import plain_chance
-from .encoders import Transformer
-from .ids import Id, checked_id
-from .rounds import Mask, Round
+from .decisions import Decision, Id, checked_id
+from .rounds import Mask, Round, Transformer
 from .session import Session
-from .store import version
+from .store import plain_chance, version
 
 P = ParamSpec("P")
 T = TypeVar("T")
