@@ -37,9 +37,8 @@ from tightrope.logs.encoding import (
     NumberColumn,
     TimeColumn,
 )
-from tightrope.session.codec import build_oracle
+from tightrope.session.codec import build_oracle, state_bytes
 from tightrope.session.session import Session
-from tightrope.session.codec import state_bytes
 
 from .errors import Addressable, Number, Refused, Strict, pair
 
