@@ -179,12 +179,9 @@ class Names:
         other.numbers = self.numbers | {text: k for k, text in enumerate(more, len(self.texts))}
         return other
 
-    def __contains__(self, text: object) -> bool:
-        return text in self.numbers
-
     def number(self, argument: str, value: object, count: int) -> int:
         if isinstance(value, str):
-            if value in self:
+            if value in self.numbers:
                 return self.numbers[value]
             if self.texts is None:
                 raise ValueError(

@@ -314,13 +314,15 @@ def state_bytes(policy: Policy, arms: Arms) -> float | None:
 
     Costs nine small `init`, whatever the arms; their features are not looked at.
     """
-    rows, d = arms.number // arms.blocks, float(arms.dimension)
-    try:
-        sizes = [
-            _bytes_of(policy, _few(arms, k, j)) for k, j in itertools.product(ROWS, DIMENSIONS)
-        ]
-    except ValueError:
-        return None
+    rows, d, sizes = arms.number // arms.blocks, float(arms.dimension), []
+    for k, j in itertools.product(ROWS, DIMENSIONS):
+        features = None if arms.features is None else _rows(k, j)
+        few = arms._replace(number=k * arms.blocks, dimension=j, features=features)
+        try:
+            state = flatten(init(policy, few))
+        except ValueError:
+            return None
+        sizes.append(float(sum(array.nbytes for array in state.values())))
     powers = [
         [float(k) ** i * float(j) ** m for i in range(3) for m in range(3)]
         for k, j in itertools.product(ROWS, DIMENSIONS)
@@ -331,17 +333,8 @@ def state_bytes(policy: Policy, arms: Arms) -> float | None:
     return float(coefficients @ [float(rows) ** i * d**m for i in range(3) for m in range(3)])
 
 
-def _few(arms: Arms, rows: int, dimension: int) -> Arms:
-    features = None if arms.features is None else _rows(rows, dimension)
-    return arms._replace(number=rows * arms.blocks, dimension=dimension, features=features)
-
-
 @functools.cache
 def _rows(rows: int, dimension: int) -> np.ndarray:
     """(rows, dimension) features in general position, shorter than 1."""
     drawn = np.random.default_rng(0).normal(size=(rows, dimension))
     return drawn / (2.0 * np.linalg.norm(drawn, axis=1, keepdims=True))
-
-
-def _bytes_of(policy: Policy, arms: Arms) -> float:
-    return float(sum(array.nbytes for array in flatten(init(policy, arms)).values()))

@@ -369,14 +369,11 @@ def size_of(decision: Decision) -> int:
 
 
 def agrees(context: Context, other: Context) -> bool:
-    for had, value in zip(context, other, strict=True):
-        if (
-            value is not None
-            and had is not value
-            and (had is None or not np.array_equal(had, value))
-        ):
-            return False
-    return True
+    """Whether a round showed all that another one shows."""
+    return all(
+        value is None or had is value or (had is not None and np.array_equal(had, value))
+        for had, value in zip(context, other, strict=True)
+    )
 
 
 def read_only_context(context: Context) -> Context:
@@ -393,18 +390,18 @@ def locked(array: A) -> A:
     return view
 
 
+WORDS = {  # by the event, where the guarantee had a say
+    1: "the policy's first choice was not safe, this one is",
+    2: "the baseline is played",
+    3: "no arm is safe, this one risks least; the guarantee does not hold in this round",
+}
+
+
 def reason(event: int, name: object, propensity: Chance) -> str:
     if isinstance(name, tuple):
         name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
-    if event == 3:
-        return (
-            f"{name}: no arm is safe, this one risks least; the guarantee does not hold in this "
-            "round"
-        )
-    if event == 2:
-        return f"{name}: the baseline is played"
-    if event == 1:
-        return f"{name}: the policy's first choice was not safe, this one is"
+    if event in WORDS:
+        return f"{name}: {WORDS[event]}"
     if isinstance(propensity, np.ndarray):
         return f"{name}: " + (
             "drawn by the policy" if (propensity < 1.0).any() else "the policy's choice"

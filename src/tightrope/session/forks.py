@@ -155,11 +155,9 @@ class AuditStream:
     def __init__(self, stream: np.random.Generator) -> None:
         bits: Any = stream.bit_generator
         self.stream, self._place = stream, bits.state
-        self._rng: np.random.Generator | None = None
+        self._rng = np.random.Generator(type(bits)(0))
 
     def at(self, number: int) -> np.random.Generator:
-        if self._rng is None:
-            self._rng = np.random.Generator(type(self.stream.bit_generator)(0))
         bits: Any = self._rng.bit_generator
         bits.state = self._place
         bits.advance((number - 1) << 64)

@@ -2033,7 +2033,11 @@ class Session:
     ) -> tuple[Action, Reward]:
         count = self._agent.number if context is None else self._rounds.count(context)
         called = self._rounds.names
-        if isinstance(arm, str) and arm not in called and self._book.decision_of(arm) is not None:
+        if (
+            isinstance(arm, str)
+            and arm not in called.numbers
+            and self._book.decision_of(arm) is not None
+        ):
             raise ValueError(
                 f"arm = {checks.show(arm)} is the id of a decision, not an arm; tell its reward "
                 "by reward(id, value)."

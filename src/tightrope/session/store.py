@@ -12,7 +12,7 @@ import importlib.metadata
 import math
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -284,7 +284,7 @@ def unpack_book(
             raise ValueError(f"closed decision {one.id!r} is open, or later than the last.")
         book.closed[one.id] = entry
         book.weight += size_of(entry.decision)
-    book.last = None if data.last is None else book.get(data.last)
+    book.last = None if data.last is None else cast("Entry", book.open[data.last])
     book.selected = book.last if data.selected else None
     return book, contexts[0]
 
