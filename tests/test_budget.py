@@ -27,12 +27,12 @@ LIMITS = {
     "problems": (882, 59, 57, 4),
     "results": (396, 30, 49, 2),
     "service": (6927, 565, 663, 35),
-    "session": (2916, 268, 223, 23),
+    "session": (2811, 173, 210, 12),
     "simulation": (1983, 234, 163, 16),
     "solvers": (881, 28, 54, 3),
     "top": (311, 43, 30, 4),
 }
-TESTS = 22_533
+TESTS = 22_480
 
 
 def counts(path):

@@ -1,8 +1,6 @@
 """`decide_many` and `reward_many` are `decide` and `reward` one after the other, to the bit, for
 every kind of session."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -289,24 +287,6 @@ def test_update_answers_the_last_decision():
     assert signalled.seen(one) == signalled.seen(many)
 
 
-class Everywhere:
-    """Interrupts the call of a function where a numbered one of the session's functions begins or
-    ends."""
-
-    def __init__(self, left):
-        self.left, self.came = left, False
-
-    def __call__(self, frame, event, arg):
-        if "tightrope/session/" not in frame.f_code.co_filename:
-            return None
-        self.left -= event in ("call", "return")
-        if self.left <= 0 and not self.came and event in ("call", "return"):
-            self.came = True
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return self
-
-
 @pytest.mark.parametrize("kind", ["LinUCB, one context", "UCB, window", "UCB in order", "C2UCB"])
 def test_an_interrupted_call_leaves_what_calls_one_by_one_could_leave(kind):
     policy, given, may = kinds()[kind]
@@ -342,16 +322,7 @@ def test_an_interrupted_call_leaves_what_calls_one_by_one_could_leave(kind):
         while came:
             left += 1
             session = begin()
-            tracer = Everywhere(left)
-            before = sys.gettrace()
-            sys.settrace(tracer)
-            try:
-                call(session)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                sys.settrace(before)
-            came = tracer.came
+            came = signalled.Everywhere(lambda: left).interrupts(lambda: call(session))  # noqa: B023
             now = signalled.seen(session)
             state = [
                 k

@@ -569,11 +569,8 @@ class Session:
 
         Parameters
         ----------
-        context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: rounds
-            show nothing; where any was shown, every decision is asked for its own.
-        eligible : (K,) array of bool, or names
-            Arms that may be played, default all.
+        context, eligible
+            As for `decide`.
 
         Returns
         -------
@@ -1334,11 +1331,8 @@ class Session:
 
         Parameters
         ----------
-        context : (K, d) array, (d,) array, Context, or rows for the encoder
-            Features of every arm in this round, or one row that all arms are shown. None: what the
-            last round showed, if rounds show anything.
-        eligible : (K,) array of bool, or names
-            Arms that may be played, default all.
+        context, eligible
+            As for `explain`.
         encoded : bool
             Whether context has features already, where the session has an encoder.
 
