@@ -70,9 +70,7 @@ REMEMBERED = 10_000
 
 FIRST = attrgetter("first")
 A = TypeVar("A", np.ndarray, np.ndarray | None)
-Name = str | int
 Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
-Answers = float | dict[int, float] | None  # a reward, or those of a set by arm
 Reward = float | np.ndarray  # of an arm, or of some arms of a set
 Held = tuple[tuple[Action, Reward], ...]  # answers that wait for earlier decisions
 

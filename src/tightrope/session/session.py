@@ -1763,16 +1763,6 @@ class Session:
             )
         return chances
 
-    def _moment(self) -> float:
-        """The time of a decision: the clock's, or that of the decision before where the clock went
-        back."""
-        moment, last = self._time(), self._book.last
-        return (
-            moment
-            if last is None or last.decision.time is None
-            else max(moment, last.decision.time)
-        )
-
     def _open(self, choice: Choice, id: Id | None, selected: bool = False) -> Entry:
         """Take a choice: the open decision of it. selected: it is one of `select`."""
         context, labels, common = choice.shown
@@ -1789,7 +1779,9 @@ class Session:
         words = (
             f"{name}: the certified answer" if choice.certified else reason(choice.event, name, p)
         )
-        moment = self._moment() if self._timed else None
+        moment = self._time() if self._timed else None
+        if moment is not None and self._book.last is not None:  # the clock may have gone back
+            moment = max(moment, self._book.last.decision.time or moment)
         if before is not self._now or one.counts[DECIDED] + 1 != number:
             raise ValueError(
                 "this session was changed while it decided, by what a callback did; the decision "

@@ -484,7 +484,10 @@ def packed_session(session: Session) -> tuple[Header, dict[str, np.ndarray]]:
     arrays |= {name: value for name, value in shown.items() if value is not None}
     arrays |= split_records(flatten(session.state))
     if base is not None:
-        arrays |= split_records(flatten(base_state(session, base.state), "base"))
+        began = base.state
+        if session.catalogue:  # in the size of one row
+            began = carried(init(session.policy, base_arms(session)), began)
+        arrays |= split_records(flatten(began, "base"))
     window = (
         f"{session.window.total_seconds()!r}s"
         if isinstance(session.window, timedelta)
@@ -512,13 +515,9 @@ def packed_session(session: Session) -> tuple[Header, dict[str, np.ndarray]]:
         encoder=described_encoder(session.encoder),
     )
     if past != Past():
-        began = None if base is None else BaseData(sorted(base.known), base.rounds)
-        header.past = PastData(list(past.known), past.branch, past.forks, began)
+        known = None if base is None else BaseData(sorted(base.known), base.rounds)
+        header.past = PastData(list(past.known), past.branch, past.forks, known)
     return header, arrays
-
-
-def base_state(session: Session, state: State) -> State:
-    return carried(init(session.policy, base_arms(session)), state) if session.catalogue else state
 
 
 def base_arms(session: Session) -> Arms:
@@ -643,7 +642,9 @@ def build(
         changing=parts.changing,
         several=parts.several,
         equal=parts.equal,
-        retired=read_mask(arrays, "retired", a.number),
+        retired=checks.mask("retired", arrays["retired"], a.number)
+        if "retired" in arrays
+        else None,
     )
     rng = streams.unpack(parts.rng)
     if not isinstance(rng.bit_generator, np.random.PCG64):
@@ -785,7 +786,3 @@ def described_arms(parts: Header, arrays: dict[str, np.ndarray]) -> JsonObject:
         return {"arms": shown["features"]}
     rows, d = parts.arms.number // parts.arms.blocks, parts.arms.dimension or None
     return {"dimension": d} if parts.catalogue else {"arms": rows, "dimension": d}
-
-
-def read_mask(arrays: dict[str, np.ndarray], name: str, length: int) -> np.ndarray | None:
-    return checks.mask(name, arrays[name], length) if name in arrays else None
