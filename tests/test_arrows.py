@@ -255,7 +255,7 @@ PRIVATE = {
         tightrope.policies.conservative.holdings.ledger_of
         tightrope.policies.conservative.ledger.SLOPES
         tightrope.policies.conservative.ledger.sum_bound
-        tightrope.session.size.state_bytes
+        tightrope.session.codec.state_bytes
         tightrope.session.store.version
     """,
 }

@@ -293,9 +293,8 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
         counts, lines = outbox.counts(connection), []
         for hook in outbox.all_webhooks(connection):
             if key.covers_all(hook.experiments):
-                troubled = outbox.last_error(connection, hook.id)
-                host = {"host": parts_of(hook.url)[1], "error": troubled}
-                lines.append(outbox.described(hook, counts) | host)
+                line = outbox.described(hook, counts) | {"host": parts_of(hook.url)[1]}
+                lines.append(line | {"error": outbox.last_error(connection, hook.id)})
     return lines
 
 

@@ -119,12 +119,12 @@ def fingerprint(journal: ExperimentJournal) -> bytes:
         [
             (
                 entry.decision.id,
-                np.asarray(entry.action).tolist(),
+                np.asarray(entry.decision.arm).tolist(),
                 _plain(entry.answers),
                 entry.ended,
                 len(entry.held),
             )
-            for entry in book.open.values()
+            for entry in book.entries()
         ],
         [
             (id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.ended)
@@ -135,7 +135,7 @@ def fingerprint(journal: ExperimentJournal) -> bytes:
         to_json(
             [
                 streams.pack(session._agent.rng),
-                streams.pack(session._audit),
+                streams.pack(session._audit.stream),
                 session.rounds,
                 session.decided,
                 session.retired,

@@ -43,7 +43,7 @@ from tightrope.logs.encoding import (
     NumberColumn,
     TimeColumn,
 )
-from tightrope.session.size import state_bytes
+from tightrope.session.codec import state_bytes
 
 from .errors import Addressable, Number, Refused, Strict, pair
 
