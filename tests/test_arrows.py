@@ -238,28 +238,11 @@ PRIVATE = {
         tightrope.core.extras.seconds_of
         tightrope.core.files
         tightrope.core.files.plain
-        tightrope.core.policy.Policy
-        tightrope.core.policy.accepts
-        tightrope.core.policy.is_policy
-        tightrope.core.policy.label
         tightrope.core.registry.find
-        tightrope.core.registry.policy_from_spec
-        tightrope.core.registry.policy_to_spec
         tightrope.core.streams
-        tightrope.core.types.Arguments
-        tightrope.core.types.JsonObject
-        tightrope.core.types.Oracle
-        tightrope.core.verbs.Arms
-        tightrope.core.verbs.Context
-        tightrope.core.verbs.reward_range
-        tightrope.evaluation.estimators.ConfidenceSequence
-        tightrope.evaluation.estimators.bounds_of
-        tightrope.evaluation.evaluate.evaluate
-        tightrope.evaluation.evaluate.evaluate_learner
         tightrope.evaluation.targets.policy_to_judge
         tightrope.logs.encoding.CategoryColumn
         tightrope.logs.encoding.Column
-        tightrope.logs.encoding.Encoder
         tightrope.logs.encoding.FittedEncoder
         tightrope.logs.encoding.HashedColumn
         tightrope.logs.encoding.Kind
@@ -272,11 +255,7 @@ PRIVATE = {
         tightrope.policies.conservative.holdings.ledger_of
         tightrope.policies.conservative.ledger.SLOPES
         tightrope.policies.conservative.ledger.sum_bound
-        tightrope.session.codec.build_oracle
-        tightrope.session.codec.flatten
-        tightrope.session.decisions.Decision
-        tightrope.session.session.Session
-        tightrope.session.size.state_bytes
+        tightrope.session.codec.state_bytes
         tightrope.session.store.version
     """,
 }

@@ -81,8 +81,7 @@ BAD = {
 
 def test_mypy_accepts_good_use_and_refuses_bad(tmp_path):
     (tmp_path / "good.py").write_text(GOOD)
-    lines = ["import tightrope as tr", *BAD]
-    (tmp_path / "bad.py").write_text("\n".join(lines) + "\n")
+    (tmp_path / "bad.py").write_text("\n".join(["import tightrope as tr", *BAD, ""]))
     environment = os.environ | {"MYPYPATH": str(pathlib.Path(tr.__file__).parent.parent)}
     words = [
         "--strict",

@@ -17,12 +17,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, ValidationError
 
-from tightrope.core.types import JsonObject
-
 from . import board_view, commands, outbox
 from .board_view import certificate_chart, page_of, short, signed
 from .commands import issue
 from .errors import Refused, RepeatedName, not_valid, once_each
+from .extras import JsonObject
 from .history import History
 from .http import service_of
 from .keys import SESSION_SECONDS, Key, covered
@@ -294,9 +293,8 @@ def webhook_lines(service: Service, key: Key) -> list[JsonObject]:
         counts, lines = outbox.counts(connection), []
         for hook in outbox.all_webhooks(connection):
             if key.covers_all(hook.experiments):
-                troubled = outbox.last_error(connection, hook.id)
-                host = {"host": parts_of(hook.url)[1], "error": troubled}
-                lines.append(outbox.described(hook, counts) | host)
+                line = outbox.described(hook, counts) | {"host": parts_of(hook.url)[1]}
+                lines.append(line | {"error": outbox.last_error(connection, hook.id)})
     return lines
 
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from tightrope.core.types import JsonObject
-
 from . import history as lead
 from .certificate import CONTRADICTED, assumptions, charge, promised
 from .errors import timestamp
+from .extras import JsonObject
 from .history import (
     BARS,
     ERROR,

@@ -10,11 +10,11 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
-from tightrope.core.types import JsonObject
-from tightrope.evaluation.estimators import bounds_of
+from tightrope.extend import bounds_of
 
 from . import events
 from .errors import timestamp
+from .extras import JsonObject
 from .history import (
     ASSUMING,
     BARS,

@@ -17,9 +17,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tightrope.core.types import JsonObject
-
-from .extras import new_id, require
+from .extras import JsonObject, new_id, require
 
 require(("httpx",))
 

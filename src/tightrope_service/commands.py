@@ -13,9 +13,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import sqlalchemy as sa
 
-from tightrope.core.registry import policy_to_spec
-from tightrope.core.types import JsonObject
-from tightrope.session.session import Session
+from tightrope import Session
+from tightrope.extend import policy_to_spec
 
 from . import events, transfer
 from .certificate import certificate
@@ -23,6 +22,7 @@ from .errors import MICROSECONDS, Refused, invalid, timestamp
 from .events import OpenDecision
 from .experiment import Experiment
 from .experiment import decide as draw
+from .extras import JsonObject
 from .log import Author, ExperimentJournal, LogEntry, snapshots
 from .recovery import Snapshot, write_snapshot
 from .requests import MOST_ITEMS, ArmChange, ArmsRequest, DecisionRequest, ModeChange, RewardRequest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tightrope.core.types import JsonObject
+from .extras import JsonObject
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

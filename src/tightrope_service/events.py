@@ -12,8 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import msgspec
 from msgspec import Struct, field
 
-from tightrope.core.types import JsonObject
-
+from .extras import JsonObject
 from .spec import ExperimentSpec, Mode, completed
 
 Reward = float | dict[str, float]  # of one arm, or of the arms of a set by id

@@ -7,18 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tightrope.core.registry import policy_from_spec, policy_to_spec
-from tightrope.core.types import JsonObject
-from tightrope.core.verbs import Context
+from tightrope import Decision, Session
+from tightrope.extend import Context, flatten, policy_from_spec, policy_to_spec
 from tightrope.numerics.states import copied
 from tightrope.policies.conservative.holdings import holdings, ledger_of
-from tightrope.session.codec import flatten
-from tightrope.session.decisions import Decision
-from tightrope.session.session import Session
 
 from . import events
 from .errors import MICROSECONDS, Refused, about_one_row, invalid
 from .events import Decided, OpenDecision, OpenDecisions, RolloutChoice
+from .extras import JsonObject
 from .history import MaskedBudget, NextRound, segment_values
 from .requests import DecisionRequest
 from .rollout import MODES, PLAYED, Rollout

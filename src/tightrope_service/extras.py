@@ -1,10 +1,12 @@
-"""A sentence where the extra is not installed."""
+"""Names of types, and a sentence where the extra is not installed."""
 
 import importlib.util
 import random
 import secrets
 import time
+from typing import Any, TypeAlias
 
+JsonObject: TypeAlias = dict[str, Any]
 PACKAGES = (
     "fastapi",
     "uvicorn",

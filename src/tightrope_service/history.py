@@ -12,12 +12,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from tightrope.core.types import JsonObject
-from tightrope.evaluation.estimators import ConfidenceSequence, bounds_of
+from tightrope.extend import ConfidenceSequence, bounds_of
 from tightrope.policies.conservative.ledger import SLOPES, sum_bound
 
 from . import events
 from .errors import MICROSECONDS, Refused
+from .extras import JsonObject
 from .rounds import baselines_of, lacks_baseline, longest_row
 from .spec import OTHER, ExperimentSpec, FeatureReader, Numbers, numbers_of
 

@@ -15,11 +15,10 @@ from typing import Literal, NamedTuple, get_args
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from tightrope.core.types import JsonObject
-
 from . import log as audit
 from .database import Database
 from .errors import MICROSECONDS, Refused
+from .extras import JsonObject
 from .log import COMMAND_LINE, Author, experiments, keys, sessions
 from .settings import logger, wall_clock
 

@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tightrope.core.types import JsonObject
-
-from .extras import require
+from .extras import JsonObject, require
 
 # Before what needs it, so that those without it read a sentence.
 require(("openfeature", "httpx"), "openfeature")

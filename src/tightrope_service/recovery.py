@@ -9,15 +9,15 @@ import structlog
 from pydantic_core import from_json, to_json
 from sqlalchemy.engine import Connection
 
+from tightrope import Session
 from tightrope.core import streams
-from tightrope.core.types import JsonObject
-from tightrope.session.codec import flatten
-from tightrope.session.session import Session
+from tightrope.extend import flatten
 from tightrope.session.store import version
 
 from . import log
 from .events import Created, Decided, OpenDecision
 from .experiment import Experiment
+from .extras import JsonObject
 from .log import START, ExperimentJournal, LogEntry, chained, experiments, snapshots
 
 # Snapshots: a whole live experiment as bytes, which only shorten a replay; and the fingerprint of
@@ -119,12 +119,12 @@ def fingerprint(journal: ExperimentJournal) -> bytes:
         [
             (
                 entry.decision.id,
-                np.asarray(entry.action).tolist(),
+                np.asarray(entry.decision.arm).tolist(),
                 _plain(entry.answers),
                 entry.ended,
                 len(entry.held),
             )
-            for entry in book.open.values()
+            for entry in book.entries()
         ],
         [
             (id, np.asarray(ended.decision.arm).tolist(), _plain(ended.answers), ended.ended)
@@ -135,7 +135,7 @@ def fingerprint(journal: ExperimentJournal) -> bytes:
         to_json(
             [
                 streams.pack(session._agent.rng),
-                streams.pack(session._audit),
+                streams.pack(session._audit.stream),
                 session.rounds,
                 session.decided,
                 session.retired,

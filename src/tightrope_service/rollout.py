@@ -16,11 +16,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from tightrope.core import streams
-from tightrope.core.types import JsonObject
-from tightrope.evaluation.estimators import ConfidenceSequence
+from tightrope.extend import ConfidenceSequence
 
 from .errors import Refused
 from .events import Decided, ModeChanged, Reward
+from .extras import JsonObject
 from .rounds import Round
 from .spec import ExperimentSpec, Mode, RolloutSpec
 

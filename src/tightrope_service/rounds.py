@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tightrope.core.types import JsonObject
-from tightrope.core.verbs import Context
+from tightrope.extend import Context
 
 from .errors import Refused
+from .extras import JsonObject
 
 
 class Round(NamedTuple):

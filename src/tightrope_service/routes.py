@@ -11,9 +11,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import AwareDatetime, BaseModel
 from sqlalchemy.engine import Connection
 
+from tightrope import Session
 from tightrope.core.files import plain
-from tightrope.core.types import JsonObject
-from tightrope.session.session import Session
 
 from . import commands, log, outbox
 from .certificate import NOTICE_KINDS, public_key
@@ -21,7 +20,7 @@ from .commands import issue
 from .database import AT_ONCE
 from .errors import Refused, invalid, microseconds, timestamp, unknown_experiment
 from .events import Decided
-from .extras import new_id
+from .extras import JsonObject, new_id
 from .history import promised_bounds, segment_report
 from .http import (
     ArmKey,
@@ -470,7 +469,7 @@ async def evaluate(
 ) -> Response:
     """The estimated reward of always playing an arm, from the decisions of the log and their
     propensities, with bounds that hold at all times."""
-    from tightrope.evaluation.evaluate import evaluate as judge
+    from tightrope import evaluate as judge
 
     def read(connection: Connection, row: int) -> JsonObject:
         table, baseline = log_to_judge(connection, row, name, query)

@@ -19,8 +19,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 
-from tightrope.core.policy import label
-from tightrope.core.types import JsonObject
+from tightrope.extend import label
 from tightrope.logs import Log
 
 from . import log
@@ -28,6 +27,7 @@ from .database import Database
 from .errors import Refused, invalid, unknown_experiment
 from .events import ArmsAdded, Cancelled, Decided, Expired, ModeChanged, Rewarded
 from .experiment import created, decide
+from .extras import JsonObject
 from .history import History
 from .keys import KeyRing
 from .leases import Leases
@@ -136,10 +136,9 @@ def _judge(
 
 
 def _record(log: Log, request: EvaluationRequest, baseline: str | None) -> JsonObject:
-    from tightrope.core.policy import is_policy, label
-    from tightrope.evaluation.evaluate import evaluate, evaluate_learner
+    from tightrope import Session, evaluate, evaluate_learner
     from tightrope.evaluation.targets import policy_to_judge
-    from tightrope.session.session import Session
+    from tightrope.extend import is_policy, label
 
     if request.session is not None:
         try:

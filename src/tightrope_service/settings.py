@@ -11,7 +11,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from structlog.typing import FilteringBoundLogger
 
-from tightrope.core.types import Arguments
+from .extras import JsonObject
 
 
 def wall_clock() -> int:
@@ -58,7 +58,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        at: Arguments = {"registry": self.registry}
+        at: JsonObject = {"registry": self.registry}
         self.requests = Counter(
             "tightrope_requests", "Requests answered", ["route", "status"], **at
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tightrope.core.types import JsonObject
+from .extras import JsonObject
 
 if TYPE_CHECKING:
     from .client import Client

@@ -18,28 +18,32 @@ from pydantic import (
     model_validator,
 )
 
+from tightrope import Encoder, Session
 from tightrope.core import checks
 from tightrope.core.extras import LONGEST, seconds_of
-from tightrope.core.policy import Policy, accepts
-from tightrope.core.registry import find, policy_from_spec
-from tightrope.core.types import JsonObject, Oracle
-from tightrope.core.verbs import Arms as ArmsOfPolicy
-from tightrope.core.verbs import reward_range
+from tightrope.core.registry import find
+from tightrope.extend import Arms as ArmsOfPolicy
+from tightrope.extend import (
+    JsonObject,
+    Oracle,
+    Policy,
+    accepts,
+    build_oracle,
+    policy_from_spec,
+    reward_range,
+)
 from tightrope.logs.encoding import (
     MOST_BUCKETS,
     MOST_LEVELS,
     CategoryColumn,
     Column,
-    Encoder,
     FittedEncoder,
     HashedColumn,
     Kind,
     NumberColumn,
     TimeColumn,
 )
-from tightrope.session.codec import build_oracle
-from tightrope.session.session import Session
-from tightrope.session.size import state_bytes
+from tightrope.session.codec import state_bytes
 
 from .errors import Addressable, Number, Refused, Strict, pair
 

@@ -15,7 +15,6 @@ from sqlalchemy.engine import Connection
 
 from tightrope import logs
 from tightrope.core import files
-from tightrope.core.types import JsonObject
 from tightrope.logs import formats
 
 from . import log
@@ -23,6 +22,7 @@ from .database import Database
 from .errors import timestamp
 from .events import Cancelled, Decided, Expired, Rewarded
 from .experiment import Experiment
+from .extras import JsonObject
 from .log import START, LogEntry, chained, events, experiments, secrets_table, snapshots
 from .recovery import Snapshot, erased_rounds, rebuild, replay, restored, verify
 from .requests import Shown

@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 import tightrope as tr
 from tightrope.numerics.posterior import best_of_normals
-from tightrope.session import round_propensities
-from tightrope.session.round_propensities import answered_at_once, propensities_of_rounds
+from tightrope.session import batches
+from tightrope.session.batches import answered_at_once, propensities_of_rounds
 
 POLICIES = {  # and whether kernels answer for all rounds
     "LinUCB": (tr.LinUCB(), True),
@@ -71,7 +71,7 @@ def test_a_round_that_the_policy_refuses_is_named_by_it():
 
 
 def test_many_entries_are_not_checked_together(monkeypatch):
-    monkeypatch.setattr(round_propensities, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(batches, "MOST_ENTRIES", 5)
     session = tr.Session(tr.LinUCB(), arms=2, dimension=2)
     assert not known_at_once(session, np.ones((3, 2, 2)), None).any()
 

@@ -127,8 +127,7 @@ def test_hoo_and_zooming_play_the_twins_arms():
         (tr.HOO(nu=0.8, rho=0.6), lambda choose: naive.grow_hoo(points, 0.8, 0.6, choose, 300)),
         (tr.Zooming(lipschitz=30.0), lambda choose: naive.zoom(points, 30.0, 300, choose, 300)),
     ):
-        data = np.random.default_rng(9)
-        rewards = [float(data.random()) for _ in range(300)]
+        rewards = np.random.default_rng(9).random(300).tolist()
         session, played = tr.Session(policy, points=points, horizon=300), []
         for reward in rewards:
             played.append(session.select())

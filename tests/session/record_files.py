@@ -1,7 +1,7 @@
 """Write the session files that `test_files.py` loads: `python tests/session/record_files.py`.
 
 Each is a session in the middle of a random history, with open decisions; beside them stands what
-each must do next. Make them anew, under another name, when `FORMAT` of `tightrope.session.document`
+each must do next. Make them anew, under another name, when `FORMAT` of `tightrope.session.store`
 changes; a session file of the same format must load for ever.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from session import histories
-from tightrope.session.document import FORMAT
+from tightrope.session.store import FORMAT
 
 FOLDER = pathlib.Path(__file__).parent / "data"
 KINDS = {
@@ -34,7 +34,7 @@ def features_for(session):
 def answer_all(session):
     """Give every open decision its reward."""
     for id in list(session.open):
-        missing = session._book.open[id].waiting
+        missing = session._book.get(id).waiting
         session.reward(id, 0.5 if missing is None else dict.fromkeys(sorted(missing), 0.5))
 
 

@@ -93,6 +93,38 @@ class Timer:
         return interrupted
 
 
+class Everywhere:
+    """Interrupts a call where a numbered one of the session's functions begins or ends, as a signal
+    does: Python looks for them at calls. number: a function that says which."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def interrupts(self, call):
+        left, came = self.number(), False
+
+        def tracer(frame, event, arg):
+            nonlocal left, came
+            if "tightrope/session/" not in frame.f_code.co_filename:
+                return None
+            left -= event in ("call", "return")
+            if left <= 0 and not came and event in ("call", "return"):
+                came = True
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return tracer
+
+        before = sys.gettrace()
+        sys.settrace(tracer)
+        try:
+            call()
+        except (ValueError, KeyboardInterrupt):
+            pass
+        finally:
+            sys.settrace(before)
+        return came
+
+
 def seen(session):
     """All that a session's file says of it, as a value that can be compared, but for what it knows
     of others."""

@@ -1,8 +1,6 @@
 """`decide_many` and `reward_many` are `decide` and `reward` one after the other, to the bit, for
 every kind of session."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -232,18 +230,18 @@ def test_the_callers_array_may_change_afterwards_unless_it_cannot_be_written():
     fixed.flags.writeable = view.flags.writeable = False  # the view's base can be written
     for array, kept in ((fixed, True), (view, False)):
         session.decide_many(array)
-        assert (session._book.open.batches[-1].features is array) == kept
+        assert (session._book.batches[-1].features is array) == kept
 
 
 def test_arrays_of_a_batch_are_let_go_with_its_last_open_decision():
     session = begun()
     made = session.decide_many(np.eye(2))
-    assert len(session._book.open.batches) == 2
+    assert len(session._book.batches) == 2
     session.reward_many(made.ids, [0.0, 1.0])
     session.cancel("x")
-    assert len(session._book.open.batches) == 1
+    assert len(session._book.batches) == 1
     session.close("y")
-    assert not session._book.open.batches and not session._book.open._left
+    assert not session._book.batches and not session._book.left
 
 
 def test_ids_are_listed_when_one_is_asked_for():
@@ -252,10 +250,10 @@ def test_ids_are_listed_when_one_is_asked_for():
     session = tr.Session(tr.UCB(), arms=3, seed=0)
     first, second = session.decide_many(number=3), session.decide_many(number=2)
     book = session._book
-    assert book.open._unlisted and not book.open.lacks(second.ids.tolist())
-    assert not book.open._unlisted
+    assert book.unlisted and not book.lacks(second.ids.tolist())
+    assert not book.unlisted
     assert list(book.open) == [*first.ids, *second.ids]
-    assert book.open[second.ids[-1]] is book.last
+    assert book.get(second.ids[-1]) is book.last
     assert session.reward_many(second.ids, [1.0, 0.0]) == 2
     assert list(session.open) == list(first.ids)
 
@@ -287,24 +285,6 @@ def test_update_answers_the_last_decision():
         session.update(session.open["#6"].arm, 0.25)
         assert list(session.open) == ["#2", "#3", "#4", "#5"]
     assert signalled.seen(one) == signalled.seen(many)
-
-
-class Everywhere:
-    """Interrupts the call of a function where a numbered one of the session's functions begins or
-    ends."""
-
-    def __init__(self, left):
-        self.left, self.came = left, False
-
-    def __call__(self, frame, event, arg):
-        if "tightrope/session/" not in frame.f_code.co_filename:
-            return None
-        self.left -= event in ("call", "return")
-        if self.left <= 0 and not self.came and event in ("call", "return"):
-            self.came = True
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return self
 
 
 @pytest.mark.parametrize("kind", ["LinUCB, one context", "UCB, window", "UCB in order", "C2UCB"])
@@ -342,16 +322,7 @@ def test_an_interrupted_call_leaves_what_calls_one_by_one_could_leave(kind):
         while came:
             left += 1
             session = begin()
-            tracer = Everywhere(left)
-            before = sys.gettrace()
-            sys.settrace(tracer)
-            try:
-                call(session)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                sys.settrace(before)
-            came = tracer.came
+            came = signalled.Everywhere(lambda: left).interrupts(lambda: call(session))  # noqa: B023
             now = signalled.seen(session)
             state = [
                 k

@@ -16,7 +16,7 @@ from session.record_files import what_follows
 from tiers import thorough
 from tightrope.core import files, streams
 from tightrope.session import store
-from tightrope.session.document import FORMAT
+from tightrope.session.store import FORMAT
 
 DATA = pathlib.Path(__file__).parent / "data"
 ARM, PROPENSITY, _, REASON, ROUND, CONTEXT, MORE = range(1, 8)  # places in a written decision

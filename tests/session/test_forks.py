@@ -267,7 +267,7 @@ def test_workers_are_no_twins(tmp_path):
     assert decisions[3][16].id == "#2.17"
     assert decisions[5][16].id == "#s6.17"
     assert decisions[8][16].id == "#0.1.17"
-    assert len({worker._audit.random() for worker in workers}) == len(workers)
+    assert len({worker._audit.at(1).random() for worker in workers}) == len(workers)
     again = tr.Session.load(path, seed=6)
     assert [again.decide().arm for _ in range(200)] == arms[5].tolist()
     selected = [[worker.select() for _ in range(50)] for worker in workers]

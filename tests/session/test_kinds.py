@@ -23,8 +23,7 @@ from tightrope.extend import (
     policy,
 )
 from tightrope.policies import examples
-from tightrope.session.codec import flatten, restore
-from tightrope.session.soundness import policy_of
+from tightrope.session.codec import flatten, policy_of, restore
 from tightrope.testing import Broken, check_pair
 
 

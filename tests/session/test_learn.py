@@ -31,11 +31,11 @@ class Polars:
 def one_by_one(session, features=None):
     for i in range(N):
         if features is None:
-            session._agent.inform(Context(), int(ARM[i]), float(REWARD[i]))
+            session.update(int(ARM[i]), float(REWARD[i]))
         else:
             shown = np.zeros((5, 3))
             shown[ARM[i]] = features[i]
-            session._agent.inform(Context(shown), int(ARM[i]), float(REWARD[i]))
+            session.update(int(ARM[i]), float(REWARD[i]), shown)
     return session
 
 
@@ -162,7 +162,7 @@ def test_a_baseline_of_each_round():
     one, other = (tr.Session(policy, arms=X * 0.9, seed=0) for _ in range(2))
     one.learn({"arm": ARM, "reward": REWARD, "base": np.where(ARM == 2, 2, 0)}, baseline="base")
     for arm, value in zip(ARM.tolist(), REWARD.tolist(), strict=True):
-        other._agent.inform(Context(baseline=2 if arm == 2 else 0), arm, value)
+        other.update(arm, value, Context(baseline=2 if arm == 2 else 0))
     assert same_state(one, other)
     with pytest.raises(ValueError, match="baseline is missing"):
         one.learn({"arm": ARM, "reward": REWARD})

@@ -11,7 +11,7 @@ import tightrope as tr
 from session import strangers
 from tiers import tiered
 from tightrope.core import files
-from tightrope.session.forecast import forecast_range
+from tightrope.session.session import forecast_range
 
 MEANS = np.array([0.1, 0.9])
 
@@ -142,7 +142,7 @@ def test_who_needs_no_propensity_does_not_pay_for_one(policy, tmp_path, monkeypa
     )
     monkeypatch.setattr(
         tr.Session,
-        "_chance",
+        "_propensity",
         lambda self, *rest: pytest.fail("asked") if not self.measured else (0.5, 0.0, None),
     )
     for n in range(8):

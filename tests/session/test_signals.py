@@ -1,7 +1,6 @@
 """Interrupted calls: a session is afterwards what it was, or what it would be.
 `benchmarks/signals.py` makes a million of them."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -41,50 +40,15 @@ def test_an_interrupted_call_was_made_or_was_not(kind, tmp_path):
     assert found.outcomes.total() >= 5
 
 
-class Everywhere:
-    """Interrupts a call where one of the session's functions begins or ends, as a signal does:
-    Python looks for them at calls."""
-
-    def __init__(self, rng):
-        self.rng = rng
-
-    def interrupts(self, call):
-        left = int(self.rng.integers(1, 160))
-        came = False
-
-        def tracer(frame, event, arg):
-            nonlocal left, came
-            if "tightrope/session/" not in frame.f_code.co_filename:
-                return None
-            left -= event in ("call", "return")
-            if left <= 0 and not came and event in ("call", "return"):
-                came = True
-                sys.settrace(None)
-                raise KeyboardInterrupt
-            return tracer
-
-        before = sys.gettrace()
-        sys.settrace(tracer)
-        try:
-            call()
-        except ValueError:
-            return False
-        except KeyboardInterrupt:
-            return True
-        finally:
-            sys.settrace(before)
-        return False
-
-
 @pytest.mark.parametrize("kind", HERE)
 def test_a_call_that_is_interrupted_where_a_function_begins_or_ends_was_made_or_was_not(
     kind, tmp_path
 ):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = signalled.run(
-            kind, 3, CALLS, tmp_path, Everywhere(np.random.default_rng(0)).interrupts
-        )
+        rng = np.random.default_rng(0)
+        places = signalled.Everywhere(lambda: int(rng.integers(1, 160)))
+        found = signalled.run(kind, 3, CALLS, tmp_path, places.interrupts)
     assert not found.broken, found.examples
     assert found.outcomes["as before"] > 20 and found.outcomes["as after"] > 2, str(found)
 

@@ -7,8 +7,7 @@ import pytest
 import tightrope as tr
 from session import strangers
 from tightrope.core.verbs import Arms, init
-from tightrope.session.codec import flatten
-from tightrope.session.size import state_bytes
+from tightrope.session.codec import flatten, state_bytes
 
 CASES = [
     (tr.UCB(), {}),

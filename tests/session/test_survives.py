@@ -159,55 +159,6 @@ def test_a_guarantee_refuses_one_row_for_all_arms():
         assert session.decide(np.eye(4)[:, :2]).arm == 0
 
 
-def interrupted_at(name, call):
-    """Call with a KeyboardInterrupt where a function of this name is entered, as a signal can bring
-    it."""
-
-    def tracer(frame, event, arg):
-        if event == "call" and frame.f_code.co_name == name:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-
-    sys.settrace(tracer)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            call()
-    finally:
-        sys.settrace(None)
-
-
-@pytest.mark.parametrize("place", ["record_context", "add", "_stand", "take"])
-def test_an_interrupted_decision_was_not_made(place):
-    session, twin = (tr.Session(tr.LinTS(), dimension=3, seed=0) for _ in range(2))
-    X = np.random.default_rng(0).normal(size=(9, 3)) / 3
-    for one in (session, twin):
-        one.reward(one.decide(X[:2]).id, 0.5)
-    interrupted_at(place, lambda: session.decide(X))
-    assert (session.decided, session.rounds, list(session.open)) == (1, 1, [])
-    for n in (2, 9, 4):
-        a, b = session.decide(X[:n]), twin.decide(X[:n])
-        assert (a.arm, a.propensity) == (b.arm, b.propensity)
-
-
-@pytest.mark.parametrize("place", ["update", "note", "close", "remember"])
-def test_an_interrupted_reward_was_learned_whole_or_not_at_all(place):
-    session = tr.Session(tr.UCB(), arms=2, seed=0)
-    made = session.decide()
-    interrupted_at(place, lambda: session.reward(made.id, 1.0))
-    assert session.is_open(made.id) == (session.rounds == 0)
-    assert session.state.pulls.sum() == session.rounds
-    session.reward(made.id, 1.0)
-    assert (session.rounds, session.open) == (1, {})
-
-
-def test_an_interrupted_growth_did_not_happen():
-    session = tr.Session(tr.UCB(), arms=4)
-    interrupted_at("_agent_and_rounds", lambda: session.add_arms(number=2))
-    assert session.arms.number == session.state.pulls.size == 4
-    with pytest.raises(ValueError, match="arm = 5 is not a whole number from 0 to 3"):
-        session.update(5, 1.0)
-
-
 @pytest.mark.parametrize("what", ["rewards", "cancels"])
 def test_a_reward_that_calls_back(what):
     session = tr.Session(tr.UCB(), arms=1)

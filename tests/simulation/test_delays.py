@@ -68,8 +68,7 @@ def by_hand(problem, policy, delay, in_order, seed=0):
 
 
 def worlds():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(9, 3)) / 2
+    rows = np.random.default_rng(0).normal(size=(9, 3)) / 2
     return [
         (tr.problems.Bernoulli([0.3, 0.5, 0.7, 0.6]), tr.UCB(alpha=0.5)),
         (tr.problems.Bernoulli([0.3, 0.5, 0.7, 0.6]), tr.BetaThompson()),

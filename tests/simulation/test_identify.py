@@ -54,8 +54,7 @@ def test_a_run_cut_short_is_not_certified():
 def test_a_fixed_budget_is_used_up_and_its_error_estimate_is_honest():
     """Wrong guesses happen about as often as estimated (4 s.e.), and the estimate falls with the
     budget."""
-    means = np.array([0.3, 0.0, 0.1, -0.2])
-    problem = tr.problems.Linear(np.eye(4), means, noise=1.0)
+    problem = tr.problems.Linear(np.eye(4), [0.3, 0.0, 0.1, -0.2], noise=1.0)
     policy = tr.Uniform(delta=0.1, theta_bound=1.0)
     small, large = (
         tr.identify(problem, {"it": policy}, replications=400, seed=1, budget=n) for n in (80, 400)

@@ -89,8 +89,7 @@ def test_few_replications_keep_the_level(n, kind):
 
 
 def test_a_large_difference_is_decided_from_six_replications_on():
-    rng = np.random.default_rng(8)
-    a, b = rng.normal(size=(2, 6))
+    a, b = np.random.default_rng(8).normal(size=(2, 6))
     assert compared_pairs({"a": a, "b": b + 30.0}, "regret").pairs[0].p == 2.0**-5
     flipped = [
         abs((np.array(signs) * (a - b)).mean()) for signs in itertools.product((-1, 1), repeat=6)

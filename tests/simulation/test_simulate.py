@@ -28,6 +28,14 @@ def test_bits_do_not_depend_on_workers_or_company():
     assert not np.array_equal(one.pulls["Thompson"], other.pulls["Thompson"])
 
 
+@pytest.mark.parametrize("seed, replication", [(0, 0), (3, 7), (2**32 - 1, 2**32 - 1), (2**40, 1)])
+def test_streams_are_those_of_numpys_seed_sequence(seed, replication):
+    for role in range(6):
+        words = np.random.SeedSequence(seed, spawn_key=(replication, role))
+        expected = np.random.default_rng(words).bit_generator.state
+        assert stream(seed, replication, role).bit_generator.state == expected
+
+
 def test_checkpoints_and_pulls_add_up():
     result = tr.simulate(PROBLEM_10, TWO, horizon=1000, replications=4)
     gaps = 0.75 - np.linspace(0.25, 0.75, 10)

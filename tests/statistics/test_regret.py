@@ -66,8 +66,7 @@ def test_ucb_pulls_balance_the_indices():
 
 
 def test_features_pay_when_arms_are_many():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4))
+    X = np.random.default_rng(0).normal(size=(60, 4))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     problem = tr.problems.Linear(X, X[0], noise=0.3)
     policies = {

@@ -289,7 +289,7 @@ class Stream:
 class Handle:
     """A policy, its state and a random stream in compiled code.
 
-    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (7,) int64, which kernels
+    policy, state: NamedTuples of numbers, arrays and such tuples. tally: (6,) int64, which kernels
     count in, see `session.agent`.
     """
 

@@ -11,7 +11,7 @@ from ..core import checks
 from ..core.policy import Policy, is_policy, label
 from ..core.registry import policy_from_spec
 from ..logs.log import TOLERANCE, Log, Rows, check_order
-from ..session.round_propensities import propensities_of_rounds
+from ..session.batches import propensities_of_rounds
 from ..session.session import Session
 from .estimators import MOST_PRODUCTS
 

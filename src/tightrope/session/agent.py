@@ -1,14 +1,15 @@
 """A policy at work: its state, its random stream and its counts, in compiled code where the policy
 is compiled.
 
-A signal's exception comes between two steps of Python, never within a call of compiled code. What
-belongs together is therefore one call: a proposal remembers where the stream was, taking it counts
-the decision, and learning counts the reward. A proposal that is not taken is as if it had never
-been made: the next one draws from the same place.
+A proposal remembers where the stream was. One that is not taken is as if it had never been made:
+the next one draws from the same place. What changes the state is a `Step`, which is prepared first
+and made by its only iteration.
 """
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,34 +32,39 @@ from ..core.verbs import (
     withdraw,
 )
 from ..numerics.states import copied
-from .decisions import Reward
 
 T = TypeVar("T")
 Kernel: TypeAlias = Callable[..., object]
 
-PLAINLY = (True,) * len(PLAIN)  # which of a context's fields a round does not show
-ARM = (types.int64,)  # kinds of what a kernel is told after the number of arms
-ARM_AND_REWARD = (types.int64, types.float64)
-COUNTED_ARM_AND_REWARD = (types.boolean, types.int64, types.float64)
+# A change of a policy's state, made by the only iteration of a `for`. Python looks for signals
+# after a call and at the end of a loop's body, but not between an iteration and the body. So the
+# lines of a body that calls nothing are taken together with the change, or neither is.
+Step: TypeAlias = Iterable[object]
+NO_CHANGE: Step = (None,)
+
+
+def one_step(*parts: Iterable[object]) -> Step:
+    """What several iterators do, all in one iteration."""
+    return map(deque, (itertools.chain(*parts),), (0,))
+
+
+NO_FIELDS_SHOWN = (True,) * len(PLAIN)
 UNPLAYABLE = -1  # in place of the event, where `select` returned an arm that is not eligible
 # Places of a tally: decisions taken, rewards learned, decisions only counted, the decision for
-# which the stream was last drawn, decisions withdrawn by this process, which no file needs, and
-# number and arm of the last one only counted, as long as it is open.
-DECIDED, REWARDS, PLAYED, PROPOSED, WITHDRAWN, SELECTED, SELECTED_ARM = range(7)
+# which the stream was last drawn, and number and arm of the last one only counted, as long as it is
+# open.
+DECIDED, REWARDS, PLAYED, PROPOSED, SELECTED, SELECTED_ARM = range(6)
 
 
 def new_tally() -> np.ndarray:
-    tally = np.zeros(7, dtype=np.int64)
+    tally = np.zeros(6, dtype=np.int64)
     tally[SELECTED] = -1
     return tally
 
 
 class Agent:
     """A policy with its state and its stream, by the verbs. What compiled code cannot hold is
-    played by this class itself.
-
-    A step is made in a copy of the state. The lines that then take it over call nothing, so that no
-    signal's exception comes between them.
+    played by this class itself, each step in a copy of the state.
 
     Parameters
     ----------
@@ -68,22 +74,20 @@ class Agent:
         The policy's own; all agents of a session share it.
     number : int
         Arms in a round; what kernels are called with is compared with it.
-    tally : (7,) int64 array
+    tally : (6,) int64 array
         Counts of a session, see `DECIDED`.
     """
 
     def __init__(
         self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray
     ) -> None:
-        self.policy, self.state, self.stream, self.number, self.tally = (
-            policy,
-            state,
-            stream,
-            number,
-            tally,
-        )
+        self.policy, self.stream, self.number, self.tally = policy, stream, number, tally
         self.counts: memoryview = tally.data  # read as Python's numbers
         self.commits = commit.answers(policy)
+        self._hold(state)
+
+    def _hold(self, state: State) -> None:
+        self.state = state
 
     @property
     def rng(self) -> np.random.Generator:
@@ -106,44 +110,20 @@ class Agent:
         self.stream.mark()
         self.counts[PROPOSED] = self.counts[DECIDED] + 1
         action: Action = select(self.policy, self.state, context, self.stream.rng)
-        if isinstance(action, np.ndarray) and action.ndim:
-            return action, event(self.policy, self.state, action), not self.stream.moved()
-        action = int(action)
-        if not 0 <= action < self.number or not (
-            context.eligible is None or context.eligible[action]
-        ):
-            self.rewind()
-            return action, UNPLAYABLE, True
+        if not isinstance(action, np.ndarray) or not action.ndim:
+            action = int(action)
+            if not 0 <= action < self.number or not allowed(context.eligible, action):
+                self.rewind()
+                return action, UNPLAYABLE, True
         return action, event(self.policy, self.state, action), not self.stream.moved()
 
-    def take(self, context: Context, action: Action) -> None:
-        """The action is taken: a decision."""
-        state = self._committed(context, action)
-        self.state = state
-        self.counts[DECIDED] += 1
+    def step(self, verb: Kernel, context: Context, action: Action, *reward: Any) -> Step:
+        """What `commit` or `withdraw` makes of a decision, or `update` or `inform` of a reward."""
+        state = verb(self.policy, copied(self.state), context, action, *reward)
+        return map(setattr, (self,), ("state",), (state,))
 
-    def _committed(self, context: Context, action: Action) -> State:
-        return (
-            commit(self.policy, copied(self.state), context, action) if self.commits else self.state
-        )
-
-    def withdraw(self, context: Context, action: Action) -> None:
-        """The action was never shown."""
-        state = withdraw(self.policy, copied(self.state), context, action)
-        self.state = state
-        self.counts[WITHDRAWN] += 1
-
-    def update(self, context: Context, action: Action, reward: Any) -> None:
-        """Learn the reward of an open decision."""
-        state = update(self.policy, copied(self.state), context, action, reward)
-        self.state = state
-        self.counts[REWARDS] += 1
-
-    def inform(self, context: Context, action: Action, reward: Reward) -> None:
-        """Learn a reward that no open decision stands for."""
-        state = inform(self.policy, copied(self.state), context, action, reward)
-        self.state = state
-        self.counts[REWARDS] += 1
+    def taking(self, context: Context, action: Action) -> Step:
+        return self.step(commit, context, action) if self.commits else NO_CHANGE
 
     def stopped(self) -> bool:
         """Whether an identification policy has its answer."""
@@ -154,12 +134,12 @@ class Agent:
         counted."""
         action, why, certain = self.propose(PLAIN)
         if why != UNPLAYABLE:
-            state = self._committed(PLAIN, action)
-            self.state = state
-            self.counts[DECIDED] += 1
-            self.counts[PLAYED] += 1
-            self.counts[SELECTED] = self.counts[DECIDED]
-            self.counts[SELECTED_ARM] = int(action)
+            counts, arm = self.counts, int(action)
+            for _ in self.taking(PLAIN, action):
+                counts[DECIDED] += 1
+                counts[PLAYED] += 1
+                counts[SELECTED] = counts[DECIDED]
+                counts[SELECTED_ARM] = arm
         return action, why, certain
 
     def selected(self) -> int | None:
@@ -172,24 +152,19 @@ class Agent:
         or of another arm."""
         if self.selected() != arm:
             return False
-        state = update(self.policy, copied(self.state), PLAIN, arm, reward)
-        self.state = state
-        self.counts[SELECTED] = -1
-        self.counts[REWARDS] += 1
+        counts = self.counts
+        for _ in self.step(update, PLAIN, arm, reward):
+            counts[SELECTED] = -1
+            counts[REWARDS] += 1
         return True
 
 
 class CompiledAgent(Agent):
     """The same, where all of it lives in compiled code and one pointer crosses in a call."""
 
-    def __init__(
-        self, policy: Policy, state: State, stream: Stream, number: int, tally: np.ndarray
-    ) -> None:
-        self._handle = Handle(policy, state, stream, tally)
+    def _hold(self, state: State) -> None:
+        self._handle = Handle(self.policy, state, self.stream, self.tally)
         self._calls: dict[tuple[Kernel, tuple[bool, ...]], Callable[..., Any]] = {}
-        self.commits = commit.answers(policy)
-        self.policy, self.stream, self.number, self.tally = policy, stream, number, tally
-        self.counts = tally.data
 
     @property
     def state(self) -> State:  # type: ignore[override]
@@ -205,30 +180,14 @@ class CompiledAgent(Agent):
             )
         return answer
 
+    # The first call of each of these three puts what it calls in its own place.
+
     def _propose_plain(self) -> tuple[int, int, bool]:
         call = functools.partial(
             self._call(_propose, PLAIN, types.int64, types.boolean), *PLAIN, self.number, False
         )
         self._propose_plain = call  # type: ignore[method-assign]
         return call()
-
-    def take(self, context: Context, action: Action) -> None:
-        if self.commits:
-            self._checked(_take, context, ARM, action)
-        else:
-            self.counts[DECIDED] += 1
-
-    def withdraw(self, context: Context, action: Action) -> None:
-        self._checked(_withdraw, context, ARM, action)
-
-    def update(self, context: Context, action: Action, reward: float) -> None:
-        self._checked(_update, context, COUNTED_ARM_AND_REWARD, False, action, reward)
-
-    def inform(self, context: Context, action: Action, reward: Reward) -> None:
-        self._checked(_inform, context, ARM_AND_REWARD, action, reward)
-
-    def stopped(self) -> bool:
-        return bool(self._call(_stopped, None)())
 
     def play(self) -> tuple[int, int, bool]:
         call = functools.partial(
@@ -238,49 +197,39 @@ class CompiledAgent(Agent):
         return call()
 
     def learn(self, arm: int, reward: float) -> bool:
-        call = functools.partial(
-            self._call(_update, PLAIN, types.int64, *COUNTED_ARM_AND_REWARD),
-            *PLAIN,
-            self.number,
-            True,
-        )
+        call = self._call(_learn, None, types.int64, types.float64)
         self.learn = call  # type: ignore[method-assign]
-        return call(arm, reward)
+        return bool(call(arm, reward))
 
-    def many(self, kernel: Callable[..., T], *values: object) -> T:
-        """Call a kernel of `batches` for many rounds at once; values: numbers, arrays and None."""
-        return compiled_for(kernel, (self._handle.type, *map(typeof, values))).entry_point(
-            self._handle.pointer, *values
-        )
+    def step(self, verb: Kernel, context: Context, action: Action, *reward: Any) -> Step:
+        kinds = (types.int64, types.int64, types.float64)[: 2 + len(reward)]
+        call = self._call(STEPS[verb], context, *kinds)
+        return itertools.starmap(call, ((*context, self.number, action, *reward),))
 
-    def _checked(
-        self, kernel: Kernel, context: Context, kinds: tuple[types.Type, ...], *values: object
-    ) -> None:
-        """Call a kernel that changes the state; it refuses what is not about its own arms. kinds:
-        of the values, as ARM."""
-        if not self._call(kernel, context, types.int64, *kinds)(*context, self.number, *values):
-            arm = values[kinds.index(types.int64)]
-            raise ValueError(
-                f"arm = {arm} or its round is not of these {self.number} arms; nothing was changed."
-            )
+    def stopped(self) -> bool:
+        return bool(self._call(_stopped, None)())
+
+    def many(self, kernel: Callable[..., T], *values: object) -> Callable[[], T]:
+        """A call of a kernel of `batches` for many rounds at once; values: numbers, arrays and
+        None."""
+        compiled = compiled_for(kernel, (self._handle.type, *map(typeof, values)))
+        return functools.partial(compiled.entry_point, self._handle.pointer, *values)
 
     def _call(
         self, kernel: Callable[..., T], context: Context | None, *more: types.Type
     ) -> Callable[..., T]:
-        shown = (
-            PLAINLY
-            if context is PLAIN
-            else ()
-            if context is None
-            else tuple(item is None for item in context)
-        )
-        call = self._calls.get((kernel, shown))
+        if context is PLAIN:
+            hidden = NO_FIELDS_SHOWN
+        else:
+            hidden = () if context is None else tuple(item is None for item in context)
+        call = self._calls.get((kernel, hidden))
         if call is None:
             kinds = [
-                types.none if hidden else kind for hidden, kind in zip(shown, KINDS, strict=False)
+                types.none if left_out else kind
+                for left_out, kind in zip(hidden, KINDS, strict=False)
             ]
             compiled = compiled_for(kernel, (self._handle.type, *kinds, *more))
-            self._calls[kernel, shown] = call = functools.partial(
+            self._calls[kernel, hidden] = call = functools.partial(
                 compiled.entry_point, self._handle.pointer
             )
         return call
@@ -358,7 +307,6 @@ def learn_many(handle, features, masks, row, rows, arms, rewards):  # type: igno
         handle.state = update(
             handle.policy, handle.state, Context(row, mask, None, None), arms[j], rewards[j]
         )
-        handle.tally[REWARDS] += 1
 
 
 @jit
@@ -379,13 +327,14 @@ def show(features, i, row):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _fits(features, eligible, number, arm):  # type: ignore[no-untyped-def]
-    """Whether an arm and what a round shows are of so many arms: kernels check no index."""
-    return (
-        0 <= arm < number
-        and (features is None or features.shape[0] == number)
-        and (eligible is None or eligible.shape[0] == number)
-    )
+def _check_fit(features, eligible, number, arm):  # type: ignore[no-untyped-def]
+    """Refuse an arm and a round that are not of so many arms: kernels check no index."""
+    if (
+        not 0 <= arm < number
+        or (features is not None and features.shape[0] != number)
+        or (eligible is not None and eligible.shape[0] != number)
+    ):
+        raise ValueError("the arm or its round is not of this session's arms; nothing was changed.")
 
 
 @jit
@@ -393,8 +342,7 @@ def _propose(  # type: ignore[no-untyped-def]
     handle, features, eligible, baseline, baseline_mean, segment, number, counted
 ):
     """counted: take what is proposed at once, in a round whose decision is only counted."""
-    if not _fits(features, eligible, number, 0):
-        return -1, UNPLAYABLE, True
+    _check_fit(features, eligible, number, 0)
     _ready(handle)
     before, context = handle.before, Context(features, eligible, baseline, baseline_mean, segment)
     arm = int(select(handle.policy, handle.state, context, handle.rng))
@@ -418,75 +366,60 @@ def _propose(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _take(  # type: ignore[no-untyped-def]
+def _commit(  # type: ignore[no-untyped-def]
     handle, features, eligible, baseline, baseline_mean, segment, number, arm
 ):
-    if not _fits(features, eligible, number, arm):
-        return False
-    handle.state = commit(
-        handle.policy,
-        handle.state,
-        Context(features, eligible, baseline, baseline_mean, segment),
-        arm,
-    )
-    handle.tally[DECIDED] += 1
-    return True
+    _check_fit(features, eligible, number, arm)
+    context = Context(features, eligible, baseline, baseline_mean, segment)
+    handle.state = commit(handle.policy, handle.state, context, arm)
 
 
 @jit
 def _withdraw(  # type: ignore[no-untyped-def]
     handle, features, eligible, baseline, baseline_mean, segment, number, arm
 ):
-    if not _fits(features, eligible, number, arm):
-        return False
-    handle.state = withdraw(
-        handle.policy,
-        handle.state,
-        Context(features, eligible, baseline, baseline_mean, segment),
-        arm,
-    )
-    handle.tally[WITHDRAWN] += 1
-    return True
+    _check_fit(features, eligible, number, arm)
+    context = Context(features, eligible, baseline, baseline_mean, segment)
+    handle.state = withdraw(handle.policy, handle.state, context, arm)
 
 
 @jit
 def _update(  # type: ignore[no-untyped-def]
-    handle, features, eligible, baseline, baseline_mean, segment, number, counted, arm, reward
+    handle, features, eligible, baseline, baseline_mean, segment, number, arm, reward
 ):
-    """counted: the reward of the last decision, which was only counted; False is returned where it
-    is not open, or of another arm."""
-    tally = handle.tally
-    if not _fits(features, eligible, number, arm) or (
-        counted and (tally[SELECTED] != tally[DECIDED] or tally[SELECTED_ARM] != arm)
-    ):
-        return False
-    handle.state = update(
-        handle.policy,
-        handle.state,
-        Context(features, eligible, baseline, baseline_mean, segment),
-        arm,
-        reward,
-    )
-    if counted:
-        tally[SELECTED] = -1
-    tally[REWARDS] += 1
-    return True
+    _check_fit(features, eligible, number, arm)
+    context = Context(features, eligible, baseline, baseline_mean, segment)
+    handle.state = update(handle.policy, handle.state, context, arm, reward)
 
 
 @jit
 def _inform(  # type: ignore[no-untyped-def]
     handle, features, eligible, baseline, baseline_mean, segment, number, arm, reward
 ):
-    if not _fits(features, eligible, number, arm):
+    _check_fit(features, eligible, number, arm)
+    context = Context(features, eligible, baseline, baseline_mean, segment)
+    handle.state = inform(handle.policy, handle.state, context, arm, reward)
+
+
+STEPS: dict[Any, Kernel] = {
+    commit: _commit,
+    withdraw: _withdraw,
+    update: _update,
+    inform: _inform,
+}
+
+
+@jit
+def _learn(handle, arm, reward):  # type: ignore[no-untyped-def]
+    """Learn the reward of the last decision, which was only counted; False is returned where it is
+    not open, or of another arm."""
+    tally = handle.tally
+    if tally[SELECTED] != tally[DECIDED] or tally[SELECTED_ARM] != arm:
         return False
-    handle.state = inform(
-        handle.policy,
-        handle.state,
-        Context(features, eligible, baseline, baseline_mean, segment),
-        arm,
-        reward,
-    )
-    handle.tally[REWARDS] += 1
+    context = Context(None, None, None, None, None)
+    handle.state = update(handle.policy, handle.state, context, arm, reward)
+    tally[SELECTED] = -1
+    tally[REWARDS] += 1
     return True
 
 

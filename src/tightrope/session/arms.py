@@ -11,7 +11,6 @@ from ..core.registry import offers
 from ..core.types import Oracle
 from ..core.verbs import Arms
 from ..solvers.oracles import set_size
-from .ids import encodable
 
 
 def describe_arms(
@@ -180,12 +179,9 @@ class Names:
         other.numbers = self.numbers | {text: k for k, text in enumerate(more, len(self.texts))}
         return other
 
-    def __contains__(self, text: object) -> bool:
-        return text in self.numbers
-
     def number(self, argument: str, value: object, count: int) -> int:
         if isinstance(value, str):
-            if value in self:
+            if value in self.numbers:
                 return self.numbers[value]
             if self.texts is None:
                 raise ValueError(
@@ -247,3 +243,11 @@ def checked_names(argument: str, texts: object, length: int | None = None) -> tu
 def nearest(value: str, texts: tuple[str, ...]) -> str:
     few = ", ".join(map(repr, texts[:5])) + (", .." if len(texts) > 5 else "")
     return f"the names are {few}.{checks.hint(value, texts)}"
+
+
+def encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -7,36 +7,47 @@ all of it is decided.
 """
 
 import copy
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..compiled.kernels import jit
-from ..core import checks
+from ..core import checks, streams
+from ..core.policy import compiled
 from ..core.types import PLAIN
-from ..core.verbs import Context, admit
+from ..core.verbs import Context, admit, chances, propensity, select
+from ..numerics.states import copied
 from ..policies.bases import RegressionPolicy
-from .agent import DECIDED, REWARDS, CompiledAgent, learn_many, propose_many
-from .choices import DecidingSession
-from .decisions import Batch, Entry, Open
-from .encoders import encoded_rows
-from .ids import AUTOMATIC, MOST_ID, Id, checked_id, encodable, refuse_automatic
-from .rewards import check_equal, rewards_by_arm
-from .rounds import MOST_EQUAL, CheckedRound, Mask, Round, Rounds
+from .agent import DECIDED, REWARDS, CompiledAgent, learn_many, one_step, propose_many, show
+from .decisions import (
+    AUTOMATIC,
+    MOST_ID,
+    REMEMBERED,
+    Batch,
+    Book,
+    Entry,
+    Id,
+    check_equal,
+    checked_id,
+    encodable,
+    refuse_automatic,
+    rewards_by_arm,
+)
+from .rounds import MOST_EQUAL, CheckedRound, Mask, Round, Rounds, encoded_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
 
-ITS_OWN = (
-    "policy",
-    "encoder",
-    "_past",
-    "_written",
-)  # what a session keeps that takes over the decisions of its copy
+T = TypeVar("T")
+Session = Any  # of `session`, which imports this module
+
+# attributes that a session keeps when it takes over the decisions of its copy
+KEPT_ATTRIBUTES = ("policy", "encoder", "_past", "_written")
+MOST_ENTRIES = 4_000_000  # of the features of rounds that are checked together
 
 
 class Decisions(NamedTuple):
@@ -94,7 +105,7 @@ class RoundRequests(NamedTuple):
 
 
 def decide_many(
-    session: DecidingSession, contexts: object, ids: object, eligible: object, number: int | None
+    session: Session, contexts: object, ids: object, eligible: object, number: int | None
 ) -> Decisions:
     asked = checked_rounds(session, contexts, ids, eligible, number)
     batch = decided_at_once(session, asked)
@@ -111,7 +122,7 @@ def decide_many(
 
 
 def checked_rounds(
-    session: DecidingSession, contexts: Any, ids: object, eligible: Any, number: int | None
+    session: Session, contexts: Any, ids: object, eligible: Any, number: int | None
 ) -> RoundRequests:
     if session.encoder is not None:
         contexts = encoded_contexts(session, contexts)
@@ -171,7 +182,7 @@ def checked_rounds(
     return RoundRequests(contexts, eligible, each, listed, n)
 
 
-def encoded_contexts(session: DecidingSession, contexts: Any) -> Any:
+def encoded_contexts(session: Session, contexts: Any) -> Any:
     """Rows as features, (n, d), or (n, K, d) of lists of rows; candidates of a catalogue and whole
     contexts stay, and are encoded later."""
     listing = isinstance(contexts, list | tuple) and len(contexts) > 0
@@ -215,7 +226,7 @@ def checked_row(argument: str, i: int, check: Callable[..., T], *values: object)
         raise ValueError(f"row {i} of {argument}: {error}") from error
 
 
-def check_new(session: DecidingSession, ids: list[Id]) -> None:
+def check_new(session: Session, ids: list[Id]) -> None:
     """Refuse ids that occur twice, belong to a decision, or look like those that a session
     makes."""
     if len(set(ids)) < len(ids):
@@ -228,8 +239,8 @@ def check_new(session: DecidingSession, ids: list[Id]) -> None:
                 )
             earlier.add(id)
     book = session._book
-    if not (book.open.lacks(ids) and book.closed.keys().isdisjoint(ids)):
-        i = next(i for i, id in enumerate(ids) if id in book.open or id in book.closed)
+    if not book.lacks(ids):
+        i = next(i for i, id in enumerate(ids) if not book.lacks([id]))
         raise ValueError(
             f"row {i} of ids: {checks.show(ids[i])} was decided already; give new ids."
         )
@@ -238,7 +249,7 @@ def check_new(session: DecidingSession, ids: list[Id]) -> None:
             checked_row("ids", i, refuse_automatic, id)
 
 
-def one_by_one(session: DecidingSession, asked: RoundRequests) -> Decisions:
+def one_by_one(session: Session, asked: RoundRequests) -> Decisions:
     """All of them by `decide`, in a copy that takes the session's place at once."""
     other = copy.copy(session)
     if isinstance(asked.contexts, np.ndarray):
@@ -257,7 +268,7 @@ def one_by_one(session: DecidingSession, asked: RoundRequests) -> Decisions:
             )
         )
     session.__dict__.update(
-        {name: value for name, value in vars(other).items() if name not in ITS_OWN}
+        {name: value for name, value in vars(other).items() if name not in KEPT_ATTRIBUTES}
     )
     single = session.arms.oracle is None
     columns = {
@@ -287,7 +298,7 @@ def objects(values: Sequence[object]) -> np.ndarray:
     return array
 
 
-def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | None:
+def decided_at_once(session: Session, asked: RoundRequests) -> Batch | None:
     """The decisions, in one compiled call; None where each has to be looked at by itself, and
     nothing was changed."""
     now = session._now
@@ -331,7 +342,7 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
         np.empty(n, dtype=np.bool_),
     )
     row = None if features is None else np.empty((one.number, features.shape[-1]))
-    if one.many(propose_many, features, masks, row, one.number, arms, events, certain) < n:
+    if one.many(propose_many, features, masks, row, one.number, arms, events, certain)() < n:
         return None
     ids = automatic_ids(session, number, n) if asked.ids is None else asked.ids
     unmeasured = np.full(n, math.nan)
@@ -349,7 +360,7 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
         one.number,
     )
     if session.measured:
-        batch = with_propensities(session, batch, one, shown, certain)
+        batch = with_propensities(session, batch, one, certain)
     if session._now is not now or one.counts[DECIDED] + 1 != number:
         raise ValueError(
             "this session was changed while it decided, by what a callback did; no decision was "
@@ -359,9 +370,7 @@ def decided_at_once(session: DecidingSession, asked: RoundRequests) -> Batch | N
     return batch
 
 
-def checked_features(
-    session: DecidingSession, contexts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def checked_features(session: Session, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rows, d = session.arms.rows, session.arms.dimension
     if contexts.shape[1:] not in ((d,), (rows, d)):
         raise ValueError(
@@ -412,7 +421,7 @@ def is_read_only(array: np.ndarray) -> bool:
     return False
 
 
-def checked_masks(session: DecidingSession, asked: RoundRequests) -> np.ndarray | None:
+def checked_masks(session: Session, asked: RoundRequests) -> np.ndarray | None:
     """(n, K) which arms may be played in each round, (1, K) in all, or None."""
     rounds, K = session._rounds, session.arms.number
     if asked.masks is None:
@@ -435,9 +444,7 @@ def checked_masks(session: DecidingSession, asked: RoundRequests) -> np.ndarray 
     return masks
 
 
-def rounds_met(
-    session: DecidingSession, features: np.ndarray, shown: CheckedRound
-) -> Rounds | None:
+def rounds_met(session: Session, features: np.ndarray, shown: CheckedRound) -> Rounds | None:
     """The session's rounds once all these were decided, but for the last context; None where arms
     look alike too often to go on."""
     rounds, n = session._rounds, len(features)
@@ -463,92 +470,73 @@ def rounds_met(
     return rounds.changed(arms=arms, equal=equal, changing=True, several=several)
 
 
-def automatic_ids(session: DecidingSession, first: int, n: int) -> list[Id]:
+def automatic_ids(session: Session, first: int, n: int) -> list[Id]:
     book, branch = session._book, session._past.branch
     begin = f"{AUTOMATIC}{branch}." if branch else AUTOMATIC
     ids: list[Id] = [f"{begin}{k}" for k in range(first, first + n)]
-    if book.open.lacks(ids) and book.closed.keys().isdisjoint(ids):
+    if book.lacks(ids):
         return ids
     return [book.automatic(k, branch) for k in range(first, first + n)]
 
 
 def with_propensities(
-    session: DecidingSession,
-    batch: Batch,
-    one: CompiledAgent,
-    shown: CheckedRound,
-    certain: np.ndarray,
+    session: Session, batch: Batch, one: CompiledAgent, certain: np.ndarray
 ) -> Batch:
     n = len(batch.arm)
     p, error, draws = np.ones(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     rows = np.arange(n) if session._measures else np.flatnonzero(~certain)
     for i in rows.tolist():
-        arm = int(batch.arm[i])
-        here = shown._replace(context=batch.context(i))
-        p[i], error[i], behind = session._chance_of(
-            one, arm, bool(certain[i]), here, batch.first + i
+        p[i], error[i], behind = session._propensity(
+            one, batch.context(i), int(batch.arm[i]), batch.first + i
         )
         draws[i] = behind or 0
     return batch._replace(propensity=p, error=error, draws=draws if draws.any() else None)
 
 
-def open_batch(
-    session: DecidingSession, batch: Batch, one: CompiledAgent, met: Rounds | None
-) -> None:
-    """Take all of them: the count makes them decisions; what comes before is undone where it does
-    not come."""
-    before, last, former, n = (
-        session._now,
-        session._book.last,
-        session._book.selected,
-        len(batch.ids),
-    )
-    try:
-        entry = session._book.add_many(batch)
-        if met is not None:
-            session._stand(one, met.changed(last=entry.context))
-        one.counts[DECIDED] += n
-        session._end_earlier(former)
-    except BaseException:
-        if one.counts[DECIDED] < batch.first:
-            session._book.open.remove_many(batch.ids, batch)
-            session._book.last, session._now = last, before
-        else:
-            session._end_earlier(former)
-        raise
+def open_batch(session: Session, batch: Batch, one: CompiledAgent, met: Rounds | None) -> None:
+    book, now, counts, n = session._book, session._now, one.counts, len(batch.ids)
+    last = batch.entry(n - 1)
+    if met is not None:
+        now = session._agent_and_rounds(one, met.changed(last=last.context))
+
+    def take() -> None:  # calls nothing
+        session._now = now
+        book.left[batch.first] = n
+        book.batches = [*book.batches, batch]
+        book.unlisted = (*book.unlisted, batch)
+        book.last = last
+        counts[DECIDED] += n
+
+    session._whole(take, book.selected)
 
 
 # Rewards ------------------------------------------------------------------------------------------
 
 
-def reward_many(session: DecidingSession, ids: object, values: object) -> int:
+def reward_many(session: Session, ids: object, values: object) -> int:
     listed = listed_ids(ids)
     if session.arms.oracle is not None:
         return rewards_of_sets(session, listed, values)
     rewards = checked_values(session, values, len(listed))
-    items = [
-        item if type(item) is int else place_of(session._book.open, item)
-        for item in session._book.open.raw(listed)
-    ]
+    book = session._book
+    items = list(map(book.open.get, listed))
     fresh = fresh_rows(session, listed, rewards, items)
-    at_once = session.apply == "on arrival" and isinstance(session._agent, CompiledAgent)
-    if not at_once:
-        for i in fresh:
-            session.reward(listed[i], float(rewards[i]))
-        return len(fresh)
-    whole = batch_of_all(session._book.open, items) if len(fresh) == len(items) else None
-    groups = by_batch(session._book.open, fresh, items) if whole is None else [(whole, fresh)]
-    for batch, rows in groups:
-        if batch is None:
-            for i in rows:
-                session.reward(listed[i], float(rewards[i]))
+    batches, rounds = list(book.batches), np.zeros(len(items), dtype=np.int64)
+    if session.apply == "on arrival":
+        rounds[:] = [item if type(item) is int else round_in_batch(book, item) for item in items]
+    places = np.searchsorted([batch.first for batch in batches], rounds, side="right") - 1
+    for rows in np.split(fresh, np.flatnonzero(np.diff(places[fresh])) + 1):
+        some = listed if len(rows) == len(listed) else [listed[i] for i in rows.tolist()]
+        if some and places[rows[0]] >= 0:
+            batch = batches[places[rows[0]]]
+            learned_at_once(session, batch, rounds[rows] - batch.first, some, rewards[rows])
         else:
-            places = np.array([items[i] for i in rows]) - batch.first
-            learned_at_once(session, batch, places, [listed[i] for i in rows], rewards[rows])
+            for id, value in zip(some, rewards[rows].tolist(), strict=True):
+                session.reward(id, value)
     return len(fresh)
 
 
-def checked_values(session: DecidingSession, values: object, n: int) -> np.ndarray:
+def checked_values(session: Session, values: object, n: int) -> np.ndarray:
     rewards = checks.floats(
         "values", values if isinstance(values, np.ndarray) else listed_items("values", values)
     )
@@ -567,53 +555,20 @@ def checked_values(session: DecidingSession, values: object, n: int) -> np.ndarr
     return np.array(rewards)
 
 
-def place_of(open: Open, item: Entry | int | None) -> Entry | int | None:
-    """The entry of a decision: its number where it is of a batch, its entry, or None where it is
-    not open."""
-    if (
-        isinstance(item, Entry)
-        and item.ended is None
-        and open.batch_of(item.decision.round) is not None
-    ):
-        return item.decision.round
-    return item
-
-
-def batch_of_all(open: Open, items: list[Any]) -> Batch | None:
-    if set(map(type, items)) != {int}:
-        return None
-    batch = open.batch_of(min(items))
-    return batch if batch is not None and max(items) < batch.first + len(batch.ids) else None
-
-
-def by_batch(
-    open: Open, rows: list[int], items: list[Any]
-) -> Iterator[tuple[Batch | None, list[int]]]:
-    """Rows one after the other, those together that are of one batch; None: of none."""
-    begin = 0
-    while begin < len(rows):
-        number = items[rows[begin]]
-        batch = open.batch_of(number) if type(number) is int else None
-        after = 0 if batch is None else batch.first + len(batch.ids)
-        end = begin + 1
-        while (
-            batch is not None
-            and end < len(rows)
-            and type(items[rows[end]]) is int
-            and batch.first <= items[rows[end]] < after
-        ):
-            end += 1
-        yield batch, rows[begin:end]
-        begin = end
+def round_in_batch(book: Book, entry: Entry | None) -> int:
+    """The number of an open decision of a batch, and 0, before all of them, for any other."""
+    if entry is None or entry.ended is not None or book.batch_of(entry.decision.round) is None:
+        return 0
+    return entry.decision.round
 
 
 def fresh_rows(
-    session: DecidingSession, ids: list[Id], rewards: np.ndarray, items: Sequence[object]
-) -> list[int]:
+    session: Session, ids: list[Id], rewards: np.ndarray, items: Sequence[object]
+) -> np.ndarray:
     """Rows whose decisions wait; ValueError for unknown ids and for another reward than the one
     that was given before."""
     if set(map(type, items)) == {int} and len(set(ids)) == len(ids):
-        return list(range(len(ids)))
+        return np.arange(len(ids))
     reward_of: dict[Id, float] = {}
     fresh = []
     for i, (id, value, item) in enumerate(zip(ids, rewards.tolist(), items, strict=True)):
@@ -629,28 +584,34 @@ def fresh_rows(
             checked_row("ids", i, session._check_repetition, id, value)
         else:
             fresh.append(i)
-    return fresh
+    return np.array(fresh, dtype=np.int64)
 
 
 def learned_at_once(
-    session: DecidingSession, batch: Batch, rows: np.ndarray, ids: list[Id], rewards: np.ndarray
+    session: Session, batch: Batch, rows: np.ndarray, ids: list[Id], rewards: np.ndarray
 ) -> None:
-    one = session._agent
-    assert isinstance(one, CompiledAgent)
-    arms, learned = batch.arm[rows], one.counts[REWARDS]
+    book, one, n = session._book, session._agent, len(ids)
     row = None if batch.features is None else np.empty((batch.number, batch.features.shape[-1]))
-    try:
-        one.many(
-            learn_many, batch.features, batch.masks, row, rows, arms, rewards
-        )  # counts the rewards
-        session._book.close_many(ids, rewards, batch)
-    except BaseException:
-        if one.counts[REWARDS] != learned:
-            session._book.close_many(ids, rewards, batch)
-        raise
+    learn = one.many(learn_many, batch.features, batch.masks, row, rows, batch.arm[rows], rewards)
+    few = slice(max(0, n - REMEMBERED), n)
+    closed = [
+        batch.rewarded(i, reward)
+        for i, reward in zip(rows[few].tolist(), rewards[few].tolist(), strict=True)
+    ]
+    step = one_step(
+        itertools.starmap(learn, ((),)),
+        map(book.open.__delitem__, ids),
+        map(book.closed.__setitem__, ids[few], closed),
+    )
+    counts = one.counts
+    for _ in step:
+        counts[REWARDS] += n
+        book.weight += len(closed)
+        book.left[batch.first] -= n
+    book.forget()
 
 
-def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> int:
+def rewards_of_sets(session: Session, ids: list[Id], values: object) -> int:
     listed = listed_items("values", values)
     if len(listed) != len(ids):
         raise ValueError(
@@ -659,7 +620,7 @@ def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> 
         )
     known: dict[Id, dict[int, float]] = {}
     for i, (id, value) in enumerate(zip(ids, listed, strict=True)):
-        entry = session._book.open.get(id)
+        entry = session._book.get(id)
         if entry is None or entry.ended is not None:
             checked_row("ids", i, session._check_repetition, id, value)
             continue
@@ -670,3 +631,101 @@ def rewards_of_sets(session: DecidingSession, ids: list[Id], values: object) -> 
         checked_row("values", i, check_equal, entry.decision, answers, rewards, "rewarded")
         known[id] = answers | rewards
     return sum(session.reward(id, value) for id, value in zip(ids, listed, strict=True))
+
+
+# Chances of all arms in many rounds, as a log is judged by them -----------------------------------
+
+
+def propensities_of_rounds(
+    session: Session, features: np.ndarray, eligible: np.ndarray | None
+) -> np.ndarray:
+    """(m, K) what `session.propensities` says of m rounds. Changes nothing.
+
+    A policy that draws nothing, or whose kernels compute its chances, answers for all rounds in one
+    compiled call; others, and rounds in which chances have to be drawn, are asked one by one.
+
+    Parameters
+    ----------
+    features : (m, K, d) or (m, d) array
+        Of every arm, or what all arms are shown; encoded, where the session has an encoder.
+    eligible : (m, K) bool array or None
+        Which arms may be played.
+    """
+    m = features.shape[0]
+    out, known = np.zeros((m, session.arms.number)), np.zeros(m, dtype=np.bool_)
+    answered_at_once(session, features, eligible, out, known)
+    for i in np.flatnonzero(~known):
+        out[i] = session.propensities(
+            features[i], None if eligible is None else eligible[i], encoded=True
+        )
+    return out
+
+
+def answered_at_once(
+    session: Session,
+    features: np.ndarray,
+    eligible: np.ndarray | None,
+    out: np.ndarray,
+    known: np.ndarray,
+) -> None:
+    """Fill what kernels can say of the rounds into out (m, K), and known (m,) where they did;
+    neither where a round needs a look."""
+    policy, m = session.policy, features.shape[0]
+    plain = not (session.arms.oracle is not None or session.retired or type(policy).TRAITS.stops)
+    if m == 0 or features.size > MOST_ENTRIES or not plain or not compiled(policy):
+        return
+    shown, _, common = session._checked_round(
+        features[0], None if eligible is None else eligible[0], None, encoded=True
+    )
+    state = copied(session._agent_for(shown, common).state)
+    assert shown.features is not None
+    try:  # a check of the largest entries: where all rows pass at once, each does
+        admit(
+            policy,
+            state,
+            shown._replace(features=features.reshape(-1, features.shape[-1]), eligible=None),
+        )
+    except ValueError:
+        return
+    features, row = np.ascontiguousarray(features), np.array(shown.features)
+    mask = (
+        np.ones(out.shape, dtype=np.bool_)
+        if eligible is None
+        else np.ascontiguousarray(eligible, dtype=np.bool_)
+    )
+    if chances.answers(policy):
+        fill_chances(policy, state, features, mask, row, out, known)
+        total = out.sum(axis=1)
+        np.divide(out, total[:, None], out=out, where=(known & (total > 0.0))[:, None])
+    elif not propensity.answers(policy):
+        rng = streams.stream(session.seed, session.rounds, streams.AUDIT)
+        before, choices = rng.bit_generator.state, np.empty(m, dtype=np.int64)
+        choose_in_rounds(policy, state, features, mask, row, rng, choices)
+        playable = bool(np.all((choices >= 0) & (choices < out.shape[1]))) and bool(
+            mask[np.arange(m), choices].all()
+        )
+        if playable and rng.bit_generator.state == before:
+            out[np.arange(m), choices] = 1.0
+            known[:] = True
+
+
+@jit
+def fill_chances(
+    policy: Any, state: Any, features: Any, eligible: Any, row: Any, out: Any, known: Any
+) -> None:
+    """out <- what `chances` says of every round, and known <- whether it did. features: (m, K, d)
+    or (m, d); row: (K, d), rewritten."""
+    for i in range(out.shape[0]):
+        show(features, i, row)
+        known[i] = chances(policy, state, Context(row, eligible[i], None, None), out[i])
+
+
+@jit
+def choose_in_rounds(
+    policy: Any, state: Any, features: Any, eligible: Any, row: Any, rng: Any, choices: Any
+) -> None:
+    """choices <- what `select` plays in every round. features: (m, K, d) or (m, d); row: (K, d),
+    rewritten."""
+    for i in range(choices.shape[0]):
+        show(features, i, row)
+        choices[i] = select(policy, state, Context(row, eligible[i], None, None), rng)

@@ -1,17 +1,130 @@
 """States and oracles as plain data and arrays, and back: what a session file holds."""
 
 import dataclasses
+import functools
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..core import checks
-from ..core.policy import Policy
+from ..core.fields import Kind, Limit, Record, StateOf, kind_of
+from ..core.policy import Policy, is_policy, label
 from ..core.types import JsonObject, Oracle, State
-from ..core.verbs import Arms
+from ..core.verbs import Arms, init, reward_range
 from ..solvers import oracles
-from .soundness import check_array, check_rewards, policy_of
+
+ANY = Kind()
+ROUNDING = 1e-9  # relative, of sums of rewards
+
+
+def policy_of(state: State, name: str, policy: Policy) -> Policy:
+    """The policy whose state a field holds: the one inside that it declares, else the one
+    around."""
+    kind = kind_of(type(state), name)
+    if not isinstance(kind, StateOf):
+        return policy
+    inner = getattr(policy, kind.parameter, None)
+    if not is_policy(inner):
+        raise ValueError(
+            f"{name} is declared as the state of {label(policy)}'s {kind.parameter!r}, which is "
+            "no policy inside it."
+        )
+    return inner
+
+
+def check_array(
+    state: State,
+    name: str,
+    path: str,
+    value: np.ndarray,
+    template: np.ndarray,
+    policy: Policy,
+    arms: Arms,
+) -> None:
+    kind = kind_of(type(state), name)
+    if not value.dtype.names:
+        if isinstance(kind, Record):
+            raise ValueError(
+                f"{path} is declared as a Record, but is {value.dtype} and has no parts."
+            )
+        _check(path, value, template, kind, policy, arms)
+        return
+    for part in value.dtype.names:
+        own = kind.kinds.get(part) if isinstance(kind, Record) else kind
+        _check(f"{path}.{part}", value[part], template[part], own, policy, arms)
+
+
+def check_rewards(state: State, prefix: str, policy: Policy) -> None:
+    """Refuse sums of rewards that so many rewards of the policy's range cannot have."""
+    for name in state._fields:
+        kind = kind_of(type(state), name)
+        if not isinstance(kind, Kind) or not kind.rewards:
+            continue
+        sums: np.ndarray = getattr(state, name)
+        pulls: Any = getattr(state, kind.rewards, None)
+        if np.shape(pulls) != np.shape(sums):
+            raise ValueError(
+                f"{prefix}.{name} is declared as sums of rewards, but no field {kind.rewards} of "
+                "its shape counts them."
+            )
+        low, high = reward_range(policy)
+        slack = ROUNDING * (1.0 + pulls)
+        least, most = (
+            (low - high, high - low) if getattr(state, "intercept", False) else (low, high)
+        )  # rewards are kept less the first
+        with np.errstate(invalid="ignore"):
+            below, above = (
+                np.where(pulls > 0, least * pulls, 0.0),
+                np.where(pulls > 0, most * pulls, 0.0),
+            )
+        if not ((sums >= below - slack) & (sums <= above + slack)).all():
+            raise ValueError(
+                f"{prefix}.{name} is outside what the policy's rewards, from {low:g} to {high:g}, "
+                "can add up to."
+            )
+
+
+def _check(
+    path: str, value: np.ndarray, template: np.ndarray, declared: object, policy: Policy, arms: Arms
+) -> None:
+    kind = declared if isinstance(declared, Kind) else ANY
+    if (
+        value.dtype.kind == "b"
+        and value.size
+        and np.ascontiguousarray(value).view(np.uint8).max() > 1
+    ):
+        raise ValueError(f"{path} holds a byte that is neither True nor False.")
+    if kind.derived and not np.array_equal(value, template, equal_nan=value.dtype.kind == "f"):
+        raise ValueError(f"{path} is not what these arms give.")
+    if kind.finite and not np.isfinite(value).all():
+        raise ValueError(f"{path} holds a number that is not finite.")
+    low, high = _limit(path, kind.least, policy, arms), _limit(path, kind.most, policy, arms)
+    if low == 0.0 and high == np.inf and (value < 0).any():
+        raise ValueError(f"{path} holds a negative {kind.noun}.")
+    if (low > -np.inf or high < np.inf) and not ((value >= low) & (value <= high)).all():
+        raise ValueError(f"{path} holds a {kind.noun} outside [{low:g}, {high:g}].")
+    if kind.whole and not (value == np.floor(value)).all():
+        raise ValueError(f"{path} holds a {kind.noun} that is not whole.")
+    if kind.once and not np.array_equal(np.sort(value, axis=None), np.arange(value.size)):
+        raise ValueError(f"{path} does not hold every arm once.")
+
+
+def _limit(path: str, limit: Limit, policy: Policy, arms: Arms) -> float:
+    if not callable(limit):
+        return limit
+    try:
+        return float(limit(policy, arms))
+    except AttributeError as error:
+        raise ValueError(
+            f"{path} cannot be checked for {label(policy)}: {error}. The state of a policy inside "
+            "another is declared as Annotated[Any, StateOf('inner')], with the name of the "
+            "parameter that holds it."
+        ) from None
+
+
+# States and oracles -------------------------------------------------------------------------------
 
 
 def is_data(value: object) -> bool:
@@ -186,3 +299,42 @@ def same_oracle(oracle: Oracle, plain: object, arrays: dict[str, np.ndarray]) ->
         and more.keys() == stored.keys()
         and all(np.array_equal(more[name], stored[name]) for name in more)
     )
+
+
+# Size ---------------------------------------------------------------------------------------------
+
+
+ROWS, DIMENSIONS = (9, 11, 13), (2, 3, 4)  # of the small states that are made instead
+
+
+def state_bytes(policy: Policy, arms: Arms) -> float | None:
+    """Bytes of the arrays of a policy's state: a polynomial in K and d of degree 2 in each, which
+    the states of few arms and features show. Exact where no array is cut off at a size of its own.
+    None where the policy refuses such small problems.
+
+    Costs nine small `init`, whatever the arms; their features are not looked at.
+    """
+    rows, d, sizes = arms.number // arms.blocks, float(arms.dimension), []
+    for k, j in itertools.product(ROWS, DIMENSIONS):
+        features = None if arms.features is None else _rows(k, j)
+        few = arms._replace(number=k * arms.blocks, dimension=j, features=features)
+        try:
+            state = flatten(init(policy, few))
+        except ValueError:
+            return None
+        sizes.append(float(sum(array.nbytes for array in state.values())))
+    powers = [
+        [float(k) ** i * float(j) ** m for i in range(3) for m in range(3)]
+        for k, j in itertools.product(ROWS, DIMENSIONS)
+    ]
+    coefficients = (
+        np.rint(np.linalg.solve(np.array(powers), np.array(sizes)) * 24.0) / 24.0
+    )  # bytes come in whole numbers and halves
+    return float(coefficients @ [float(rows) ** i * d**m for i in range(3) for m in range(3)])
+
+
+@functools.cache
+def _rows(rows: int, dimension: int) -> np.ndarray:
+    """(rows, dimension) features in general position, shorter than 1."""
+    drawn = np.random.default_rng(0).normal(size=(rows, dimension))
+    return drawn / (2.0 * np.linalg.norm(drawn, axis=1, keepdims=True))

@@ -2,18 +2,67 @@
 
 import bisect
 import itertools
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeGuard, TypeVar
 
 import numpy as np
 
+from ..core import checks
 from ..core.types import PLAIN, Action
 from ..core.verbs import Context
-from .arms import Names
-from .ids import AUTOMATIC, Id
+from .arms import Names, encodable
+
+AUTOMATIC = "#"  # how the ids begin that a session makes itself
+MOST_ID = 10**18
+
+Id = str | int
+LOADED = "s"  # how the part of a branch begins that stands for a seed
+MOST_BRANCH = 200  # characters
+DIGEST = r"[0-9a-f]{24}"  # of a state
+LEAST_DRAWS, MOST_DRAWS = 10, 10**8  # behind a probability
+BRANCH = rf"({LOADED}?[0-9]+(\.{LOADED}?[0-9]+)*)?"
+
+
+def checked_id(value: object) -> Id:
+    """Text, or a whole number, that a file can hold."""
+    if isinstance(value, str) and value:
+        id = str(value)
+        if not encodable(id):
+            raise ValueError(
+                f"id = {checks.show(value)} has characters that are no text (lone surrogates), "
+                "which no file can hold."
+            )
+        return id
+    try:
+        if isinstance(value, (str, float, np.floating)):
+            raise ValueError
+        number = checks.integer("id", value)
+    except ValueError:
+        remedy = "; pass its id, decision.id" if hasattr(value, "propensity") else ""
+        raise ValueError(
+            f"id = {checks.show(value)} is not text or a whole number{remedy}."
+        ) from None
+    if abs(number) >= MOST_ID:
+        raise ValueError(
+            f"id has {len(str(number)) if abs(number) < 10**4000 else 'thousands of'} digits; a "
+            "number has at most 18, else give text."
+        )
+    return number
+
+
+def refuse_automatic(id: Id) -> None:
+    if isinstance(id, str) and id.startswith(AUTOMATIC):
+        raise ValueError(
+            f"id = {checks.show(id)} begins with {AUTOMATIC}, as the ids do that a session makes "
+            "itself; choose another."
+        )
+
+
+# Decisions ----------------------------------------------------------------------------------------
+
 
 # arms of closed decisions whose ids still answer; older ones are forgotten, so that memory does not
 # grow
@@ -21,11 +70,9 @@ REMEMBERED = 10_000
 
 FIRST = attrgetter("first")
 A = TypeVar("A", np.ndarray, np.ndarray | None)
-Name = str | int
 Chance = float | np.ndarray  # of an arm, or of each arm to be in a set
-Answers = float | dict[int, float] | None  # a reward, or those of a set by arm
 Reward = float | np.ndarray  # of an arm, or of some arms of a set
-Held = list[tuple[Action, Reward]]  # answers that wait for earlier decisions
+Held = tuple[tuple[Action, Reward], ...]  # answers that wait for earlier decisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +106,36 @@ class Entry:
     """A decision with what its reward will need, and with its answers; of a closed one enough to
     answer its id once more."""
 
-    __slots__ = ("action", "answers", "context", "decision", "ended", "held", "waiting")
+    __slots__ = ("answers", "context", "decision", "ended", "held", "waiting")
 
-    def __init__(
-        self, decision: Decision, context: Context, action: Action, waiting: set[int] | None
-    ) -> None:
+    def __init__(self, decision: Decision, context: Context, waiting: set[int] | None) -> None:
         self.decision = decision
         # the round's own, as long as it is open; `decision` shows read-only views of it
         self.context = context
-        self.action: Any = action  # an array where `waiting` is a set
         self.waiting = waiting  # arms of a set that were not answered; None: a single arm
         self.answers: Any = None if waiting is None else {}  # the reward, or those of a set by arm
-        self.held: Held = []
-        self.ended: str | None = (
-            # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier
-            # decisions
-            None
-        )
+        self.held: Held = ()
+        # "rewarded", "expired" or "closed"; it stays open while its answers wait for earlier ones
+        self.ended: str | None = None
 
-    def answer(self, action: Action, value: Reward) -> None:
+    def with_answer(self, action: Action, value: Reward) -> tuple[Any, set[int] | None]:
+        """What its answers and the arms that it waits for become."""
         if self.waiting is None:
-            self.answers = value
-        else:
-            arms = np.asarray(action).tolist()
-            self.answers |= zip(arms, np.asarray(value).tolist(), strict=True)
-            self.waiting.difference_update(arms)
+            return value, None
+        arms = np.asarray(action).tolist()
+        rewards = dict(zip(arms, np.asarray(value).tolist(), strict=True))
+        return self.answers | rewards, self.waiting.difference(arms)
+
+    def part_of_set(
+        self, rewards: Mapping[int, float], how: str
+    ) -> tuple[Action | None, Reward | None, str | None]:
+        """(arms, their rewards, how the decision ends by them) of an answer to some arms of a
+        set."""
+        assert self.waiting is not None
+        ended = how if self.waiting <= rewards.keys() else None
+        if not rewards:
+            return None, None, ended
+        return np.array(list(rewards), dtype=np.int64), np.array(list(rewards.values())), ended
 
     def plays(self, action: Action) -> bool:
         """Whether it waits for a reward of this arm, or of all these arms of a set."""
@@ -95,7 +147,7 @@ class Entry:
                 and wanted <= self.waiting
                 and bool(wanted) == bool(self.waiting)
             )
-        return self.waiting is None and bool(self.action == action)
+        return self.waiting is None and bool(self.decision.arm == action)
 
 
 class Batch(NamedTuple):
@@ -130,126 +182,71 @@ class Batch(NamedTuple):
         return Context(X, None if self.masks is None else self.masks[i % len(self.masks)].copy())
 
     def entry(self, i: int) -> Entry:
-        arm, p, context = int(self.arm[i]), float(self.propensity[i]), self.context(i)
+        context = self.context(i)
+        return Entry(self._decision(i, read_only_context(context)), context, None)
+
+    def rewarded(self, i: int, reward: float) -> Entry:
+        """What is remembered of it with its reward."""
+        seen = PLAIN if self.features is None and self.masks is None else None
+        entry = Entry(self._decision(i, seen), PLAIN, None)
+        entry.answers, entry.ended = reward, "rewarded"
+        return entry
+
+    def _decision(self, i: int, seen: Context | None) -> Decision:
+        arm, p = int(self.arm[i]), float(self.propensity[i])
         name = self.names.of(arm)
-        draws = None if self.draws is None or not self.draws[i] else int(self.draws[i])
         words = reason(int(self.event[i]), name, p)
-        decision = Decision(
-            self.ids[i],
-            arm,
-            name,
-            p,
-            float(self.error[i]),
-            words,
-            self.first + i,
-            read_only_context(context),
-            draws,
-        )
-        return Entry(decision, context, arm, None)
+        draws = None if self.draws is None or not self.draws[i] else int(self.draws[i])
+        error, number = float(self.error[i]), self.first + i
+        return Decision(self.ids[i], arm, name, p, error, words, number, seen, draws)
 
 
-class Open:
-    """Open decisions by id, the oldest first. In place of one of a batch stands its number, until
-    somebody asks for the entry.
+class Book:
+    """The open decisions in order of their rounds, and the last closed ones.
 
-    The ids of a batch are listed when the first of all ids is asked for, which takes half as long
-    as deciding does.
+    In place of an open decision of a batch stands its number, until somebody asks for its entry. A
+    decision of `select` has no id that its caller knows: `update` answers it until the next
+    decision is made. Where rounds show nothing of their own, it is not here: the agent counts it.
     """
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[Id, Entry | int] = (
-            OrderedDict()
-        )  # a plain dict finds its first in time that grows with those removed
-        self._unlisted: list[Batch] = []  # batches whose ids do not stand there yet
-        self._last: dict[Id, Entry] = {}  # entries that were made of these
+        # a plain dict finds its first in time that grows with those removed
+        self._open: OrderedDict[Id, Entry | int] = OrderedDict()
+        self.unlisted: tuple[Batch, ...] = ()  # batches whose ids do not stand there yet
         self.batches: list[Batch] = []  # of which decisions may be open, the oldest first
-        self._left: dict[int, int] = {}  # how many are, by the number of the first
+        self.left: dict[int, int] = {}  # how many are, by the number of the first
+        self.closed: OrderedDict[Id, Entry] = OrderedDict()
+        self.weight = 0  # arms in closed
+        self.selected: Entry | None = None  # the open decision of `select`
+        self.last: Entry | None = None  # the last decision, unless it was only counted
 
     @property
-    def _listed(self) -> OrderedDict[Id, "Entry | int"]:
-        """All of them. A signal's exception leaves what is listed once more, to the same effect."""
-        for batch in self._unlisted:
-            self._entries.update(
-                zip(batch.ids, range(batch.first, batch.first + len(batch.ids)), strict=True)
-            )
-        if self._unlisted:
-            self._entries.update(self._last)
-            self._unlisted, self._last = [], {}
-        return self._entries
-
-    def add(self, id: Id, entry: Entry) -> None:
-        self._listed[id] = entry
-
-    def add_many(self, batch: Batch) -> Entry:
-        last = batch.entry(len(batch.ids) - 1)
-        self._left[batch.first] = len(batch.ids)
-        self.batches.append(batch)
-        self._last[last.decision.id] = last
-        self._unlisted.append(batch)
-        return last
-
-    def batch_of(self, number: int) -> Batch | None:
-        place = bisect.bisect_right(self.batches, number, key=FIRST) - 1
-        batch = self.batches[place] if place >= 0 else None
-        return batch if batch is not None and number < batch.first + len(batch.ids) else None
-
-    def remove_many(self, ids: Iterable[Id], batch: Batch) -> None:
-        """Take decisions of a batch out. Once more changes nothing."""
-        entries = self._listed
-        present = [id for id in ids if id in entries]
-        deque(map(entries.__delitem__, present), maxlen=0)
-        self._less(batch, len(present))
-
-    def remove(self, id: Id) -> None:
-        """Take a decision out. Once more changes nothing."""
-        entries = self._listed
-        item = entries.get(id)
-        if item is not None:
-            del entries[id]
-            batch = (
-                self.batch_of(item if isinstance(item, int) else item.decision.round)
-                if self.batches
-                else None
-            )
-            if batch is not None:
-                self._less(batch, 1)
-
-    def _less(self, batch: Batch, count: int) -> None:
-        """Forget a batch when none of it is open. A signal's exception before this call keeps its
-        arrays, and nothing else."""
-        left = self._left.get(batch.first, 0) - count
-        self._left[batch.first] = left
-        if left <= 0:
-            self._left.pop(batch.first)
-            self.batches = [other for other in self.batches if other is not batch]
-
-    def __len__(self) -> int:
-        return len(self._listed)
-
-    def __iter__(self) -> Iterator[Id]:
-        return iter(self._listed)
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._listed
-
-    def __getitem__(self, id: Id) -> Entry:
-        entries = self._listed
-        item = entries[id]
-        if not isinstance(item, int):
-            return item
-        batch = self.batch_of(item)
-        assert batch is not None
-        entry = entries[id] = batch.entry(item - batch.first)
-        return entry
+    def open(self) -> OrderedDict[Id, "Entry | int"]:
+        """Open decisions by id, the oldest first. Ids of a batch are listed when the first of all
+        is asked for, which takes half as long as deciding does."""
+        if self.unlisted:
+            for batch in self.unlisted:
+                rounds = range(batch.first, batch.first + len(batch.ids))
+                self._open.update(zip(batch.ids, rounds, strict=True))
+            assert self.last is not None  # the last one of the last batch
+            self._open[self.last.decision.id] = self.last
+            self.unlisted = ()
+        return self._open
 
     def get(self, id: Id) -> Entry | None:
-        return self[id] if id in self._listed else None
+        """The entry of an open decision."""
+        item = self.open.get(id)
+        if isinstance(item, int):
+            batch = self.batch_of(item)
+            assert batch is not None
+            item = self._open[id] = batch.entry(item - batch.first)
+        return item
 
-    def values(self, keep: bool = True) -> Iterator[Entry]:
-        """Their entries. keep: those that are made of a batch stay."""
-        entries, batch, after = self._listed, None, 0
-        for id, item in entries.items():
-            if not isinstance(item, int):
+    def entries(self, keep: bool = True) -> Iterator[Entry]:
+        """Those of all open decisions. keep: those that are made of a batch stay."""
+        batch, after = None, 0
+        for id, item in self.open.items():
+            if isinstance(item, Entry):
                 yield item
                 continue
             if batch is None or item >= after:
@@ -258,159 +255,69 @@ class Open:
                 after = batch.first + len(batch.ids)
             entry = batch.entry(item - batch.first)
             if keep:
-                entries[id] = entry
+                self._open[id] = entry
             yield entry
 
-    def lacks(self, ids: Iterable[Id]) -> bool:
-        return not (self._entries or self._unlisted) or self._listed.keys().isdisjoint(ids)
+    def batch_of(self, number: int) -> Batch | None:
+        if not self.batches:
+            return None
+        place = bisect.bisect_right(self.batches, number, key=FIRST) - 1
+        batch = self.batches[place] if place >= 0 else None
+        return batch if batch is not None and number < batch.first + len(batch.ids) else None
 
-    def raw(self, ids: Iterable[Id]) -> "list[Entry | int | None]":
-        """For every id its entry, the number of a decision of a batch, or None where it is not
-        open."""
-        return list(map(self._listed.get, ids))
+    def find(self, id: Id) -> Entry | None:
+        return self.get(id) or self.closed.get(id)
 
-    def count(self) -> int:
-        return sum(isinstance(item, int) or item.ended is None for item in self._listed.values())
+    def decision_of(self, id: Id) -> Decision | None:
+        entry = self.find(id)
+        return None if entry is None else entry.decision
 
-
-class Book:
-    """The open decisions in order of their rounds, and the last closed ones.
-
-    A decision of `select` has no id that its caller knows: `update` answers it until the next
-    decision is made. Where rounds show nothing of their own, it is not here: the agent counts it.
-    """
-
-    def __init__(self) -> None:
-        self.open = Open()
-        self.closed: OrderedDict[Id, Entry] = OrderedDict()
-        self.selected: Entry | None = None  # the open decision of `select`
-        self.last: Entry | None = None  # the last decision, unless it was only counted
-        self._weight = 0  # arms in closed
+    def lacks(self, ids: Sequence[Id]) -> bool:
+        """Whether none of these ids is known."""
+        listed = self._open or self.unlisted
+        return not (listed and any(map(self.open.__contains__, ids))) and (
+            self.closed.keys().isdisjoint(ids)
+        )
 
     @property
     def waiting(self) -> int:
-        return self.open.count()
-
-    def decision_of(self, id: Id) -> Decision | None:
-        entry = self.open.get(id) or self.closed.get(id)
-        return None if entry is None else entry.decision
-
-    def add(self, entry: Entry, selected: bool = False) -> None:
-        self.open.add(entry.decision.id, entry)
-        self.last = entry
-        if selected:
-            self.selected = entry
-
-    def add_many(self, batch: Batch) -> Entry:
-        """Enter the decisions of a batch; returns the last one. `Open.remove_many` takes back what
-        a signal's exception left of it."""
-        self.last = self.open.add_many(batch)
-        return self.last
-
-    def close_many(self, ids: Sequence[Id], values: np.ndarray, batch: Batch) -> None:
-        """Close decisions of a batch with their rewards; only those that are remembered become
-        entries. Once more changes nothing."""
-        early = max(0, len(ids) - REMEMBERED)
-        places = [i for i, item in enumerate(self.open.raw(ids[:early])) if type(item) is int]
-        self.open.remove_many([ids[i] for i in places], batch)
-        for id, value in itertools.islice(
-            zip(ids, values.tolist(), strict=True), early if len(places) == early else 0, None
-        ):
-            entry = self.open.get(id)
-            if entry is not None:
-                self.note(entry, entry.action, value, "rewarded", None)
+        return sum(isinstance(item, int) or item.ended is None for item in self.open.values())
 
     def automatic(self, number: int, branch: str) -> Id:
         """An id for the decision of this number, as no caller may choose it, and no other branch of
         the session makes it."""
         id = f"{AUTOMATIC}{branch}.{number}" if branch else f"{AUTOMATIC}{number}"
-        while self.decision_of(id) is not None:  # a log that is followed may have it
+        while id in self.open or id in self.closed:  # a log that is followed may have it
             id += "+"
         return id
 
-    def remove(self, id: Id) -> Entry | None:
-        """Take an open decision out, as if it had never been made. A signal's exception between two
-        lines leaves a book that works."""
-        entry = self.open.get(id)
-        if entry is not None and entry is self.selected:
-            self.selected = None
-        self.open.remove(id)
-        return entry
-
-    def close(self, id: Id, how: str) -> None:
-        entry = self.open.get(id)
-        if entry is not None:
-            entry.ended = how
-            self.remember(entry)
-            self.remove(id)
-
-    def note(
-        self,
-        entry: Entry,
-        action: Action | None,
-        value: Reward | None,
-        ended: str | None,
-        withheld: Held | None,
-    ) -> None:
-        """Keep an answer that was learned; ended: how the decision is closed by it. Once more
-        changes nothing."""
-        if action is not None and value is not None:
-            entry.answer(action, value)
-        if withheld is not None:
-            entry.held = withheld
-        if ended is not None:
-            self.close(entry.decision.id, ended)
-
-    def remember(self, ended: Entry) -> None:
-        if ended.context is not PLAIN:
-            d = ended.decision
-            shorter = Decision(
-                d.id,
-                d.arm,
-                d.name,
-                d.propensity,
-                d.propensity_se,
-                d.reason,
-                d.round,
-                draws=d.draws,
-                time=d.time,
-            )
-            ended.decision, ended.context = shorter, PLAIN
-        id, weight = ended.decision.id, size_of(ended.decision)
-        if (
-            id not in self.closed
-        ):  # no call stands between a change and its weight, where a signal's exception could come
-            self.closed[id] = ended
-            self._weight += weight
-        while self._weight > REMEMBERED and len(self.closed) > 1:
+    def forget(self) -> None:
+        """Let go of closed decisions that are too many, and of batches none of which is open."""
+        while self.weight > REMEMBERED and len(self.closed) > 1:
             oldest, entry = next(iter(self.closed.items()))
             weight = size_of(entry.decision)
             del self.closed[oldest]
-            self._weight -= weight
+            self.weight -= weight
+        if self.batches and not all(self.left.values()):
+            self.batches = [batch for batch in self.batches if self.left[batch.first]]
+            self.left = {batch.first: self.left[batch.first] for batch in self.batches}
 
-    def is_open(self, entry: Entry | None) -> bool:
+    def is_open(self, entry: Entry | None) -> TypeGuard[Entry]:
         return entry is not None and entry.ended is None and entry.decision.id in self.open
-
-    def first(self) -> Entry | None:
-        return next(iter(self.open.values()), None)
 
     def latest(self, number: int) -> Entry | None:
         """The decision of this number, the session's last, if it is here and waits for its
         answers."""
         last = self.last
-        return (
-            last
-            if last is not None and last.decision.round == number and self.is_open(last)
-            else None
-        )
+        return last if self.is_open(last) and last.decision.round == number else None
 
     def before(self, round: int) -> list[Entry]:
-        early = itertools.takewhile(lambda entry: entry.decision.round < round, self.open.values())
+        early = itertools.takewhile(lambda entry: entry.decision.round < round, self.entries())
         return [entry for entry in early if entry.ended is None]
 
     def made_before(self, moment: float) -> list[Entry]:
         early = itertools.takewhile(
-            lambda entry: (entry.decision.time or 0.0) < moment, self.open.values()
+            lambda entry: (entry.decision.time or 0.0) < moment, self.entries()
         )
         return [entry for entry in early if entry.ended is None]
 
@@ -418,7 +325,7 @@ class Book:
         """The book with more arms: in rounds before they were not eligible and had no features."""
         contexts: dict[int, Context] = {}
         other = Book()
-        for entry in self.open.values():
+        for entry in self.entries():
             old = entry.context
             if id(old) not in contexts:
                 mask, features = np.zeros(number, dtype=np.bool_), old.features
@@ -428,17 +335,31 @@ class Book:
                         [features, np.zeros((rows - features.shape[0], features.shape[1]))]
                     )
                 contexts[id(old)] = old._replace(features=features, eligible=mask)
-            longer = Entry(entry.decision, contexts[id(old)], entry.action, entry.waiting)
+            longer = Entry(entry.decision, contexts[id(old)], entry.waiting)
             longer.answers, longer.held, longer.ended = entry.answers, entry.held, entry.ended
-            other.add(longer)
-        other.closed, other._weight = self.closed, self._weight
-        other.selected = (
-            None if self.selected is None else other.open.get(self.selected.decision.id)
-        )
-        other.last = (
-            None if self.last is None else other.open.get(self.last.decision.id) or self.last
-        )
+            other.open[entry.decision.id] = longer
+            if entry is self.last:
+                other.last = longer
+            if entry is self.selected:
+                other.selected = longer
+        other.closed, other.weight = self.closed, self.weight
+        other.last = other.last or self.last
         return other
+
+
+def without_context(decision: Decision) -> Decision:
+    d = decision
+    return Decision(
+        d.id,
+        d.arm,
+        d.name,
+        d.propensity,
+        d.propensity_se,
+        d.reason,
+        d.round,
+        draws=d.draws,
+        time=d.time,
+    )
 
 
 def size_of(decision: Decision) -> int:
@@ -446,14 +367,11 @@ def size_of(decision: Decision) -> int:
 
 
 def agrees(context: Context, other: Context) -> bool:
-    for had, value in zip(context, other, strict=True):
-        if (
-            value is not None
-            and had is not value
-            and (had is None or not np.array_equal(had, value))
-        ):
-            return False
-    return True
+    """Whether a round showed all that another one shows."""
+    return all(
+        value is None or had is value or (had is not None and np.array_equal(had, value))
+        for had, value in zip(context, other, strict=True)
+    )
 
 
 def read_only_context(context: Context) -> Context:
@@ -470,18 +388,18 @@ def locked(array: A) -> A:
     return view
 
 
+WORDS = {  # by the event, where the guarantee had a say
+    1: "the policy's first choice was not safe, this one is",
+    2: "the baseline is played",
+    3: "no arm is safe, this one risks least; the guarantee does not hold in this round",
+}
+
+
 def reason(event: int, name: object, propensity: Chance) -> str:
     if isinstance(name, tuple):
         name = ", ".join(map(str, name[:10])) + (", .." if len(name) > 10 else "")
-    if event == 3:
-        return (
-            f"{name}: no arm is safe, this one risks least; the guarantee does not hold in this "
-            "round"
-        )
-    if event == 2:
-        return f"{name}: the baseline is played"
-    if event == 1:
-        return f"{name}: the policy's first choice was not safe, this one is"
+    if event in WORDS:
+        return f"{name}: {WORDS[event]}"
     if isinstance(propensity, np.ndarray):
         return f"{name}: " + (
             "drawn by the policy" if (propensity < 1.0).any() else "the policy's choice"
@@ -489,3 +407,56 @@ def reason(event: int, name: object, propensity: Chance) -> str:
     if propensity < 1.0:
         return f"{name}: drawn by the policy with probability {propensity:.3g}"
     return f"{name}: the policy's choice"
+
+
+# Rewards ------------------------------------------------------------------------------------------
+
+
+def rewards_by_arm(
+    decision: Decision, value: object, checked: Callable[[str, object], float]
+) -> dict[int, float]:
+    arms = decision.arm.tolist()
+    if not isinstance(value, Mapping):
+        values = checks.floats("reward", value).reshape(-1)
+        if values.size != len(arms):
+            raise ValueError(
+                f"reward has {values.size} entries, but decision {decision.id!r} has {len(arms)} "
+                "arms; for a part of them give {arm: reward}."
+            )
+        value = dict(zip(arms, values.tolist(), strict=True))
+    by_name = dict(zip(decision.name, arms, strict=True))
+    rewards: dict[int, float] = {}
+    for key, number in value.items():
+        arm = by_name.get(key) if isinstance(key, str) else checks.integer("arm", key)
+        if arm is None or arm not in arms:
+            raise ValueError(
+                f"arm = {checks.show(key)} is not in decision {decision.id!r}, which has "
+                f"{checks.show(decision.name)}."
+            )
+        rewards[arm] = checked(
+            f"reward[{key}]" if type(key) is int else f"reward[{checks.show(key)}]", number
+        )  # most are numbers
+    return rewards
+
+
+def check_equal(
+    decision: Decision, answers: dict[int, float], rewards: dict[int, float], how: str
+) -> None:
+    """Refuse another reward for an arm that has one, and any for an arm of a decision that was
+    closed without it."""
+    for arm, value in rewards.items():
+        if arm in answers and answers[arm] != value:
+            raise ValueError(
+                f"decision {decision.id!r} was {how} with {answers[arm]:g} for arm {arm}; a "
+                "reward is given once."
+            )
+        if arm not in answers and how == "closed":
+            refuse(decision, None, how)
+
+
+def refuse(decision: Decision, answer: float | None, how: str) -> NoReturn:
+    answer_text = "without a reward" if answer is None else f"with {answer:g}"
+    raise ValueError(
+        f"decision {decision.id!r} was {how} {answer_text}; a reward is given once, while the "
+        "decision is open."
+    )

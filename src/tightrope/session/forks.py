@@ -16,9 +16,9 @@ from ..core.types import State
 from ..core.verbs import merge
 from ..numerics.states import copied, negative
 from .codec import flatten
-from .ids import LOADED, MOST_BRANCH
+from .decisions import LOADED, MOST_BRANCH
 
-SessionParts = Any  # of `parts`, which keeps a `Past`
+Session = Any  # of `session`, which imports this module
 MOST_WRITTEN = 1_000  # states of a session that it knows because it wrote or read them
 
 
@@ -42,7 +42,7 @@ class Past(NamedTuple):
         )
 
 
-def digest(session: SessionParts) -> str | None:
+def digest(session: Session) -> str | None:
     """Of what a session has learned and drawn; None: nothing that could be counted twice."""
     if not session.rounds:
         return None
@@ -62,18 +62,18 @@ def digest(session: SessionParts) -> str | None:
     return hash.hexdigest()
 
 
-def note_written(session: SessionParts) -> None:
+def note_written(session: Session) -> None:
     """A session was written or read: workers may go on from there."""
     now = digest(session)
     if now is not None and now not in session._written:
         session._written = (*session._written, now)[-MOST_WRITTEN:]
 
 
-def known_to(session: SessionParts) -> frozenset[str]:
+def known_to(session: Session) -> frozenset[str]:
     return frozenset((*session._past.known, *session._written))
 
 
-def shared(one: SessionParts, other: SessionParts) -> Base | None:
+def shared(one: Session, other: Session) -> Base | None:
     """The base that both have learned from; None: they share nothing. ValueError where it is not
     known, or rewards would count twice."""
     if one is other:
@@ -114,7 +114,7 @@ def same_sizes(one: State, other: State) -> bool:
     )
 
 
-def sum_of_both(session: SessionParts, other: SessionParts, base: Base | None) -> tuple[State, int]:
+def sum_of_both(session: Session, other: Session, base: Base | None) -> tuple[State, int]:
     """The state that has learned what both have, what they share once, and how many rewards are new
     to the session."""
     state, rewards = merge(session.policy, session.state, other.state), other.rounds
@@ -123,7 +123,7 @@ def sum_of_both(session: SessionParts, other: SessionParts, base: Base | None) -
     return merge(session.policy, state, negative(base.state)), rewards - base.rounds
 
 
-def went_on(session: SessionParts, branch: str) -> Past:
+def went_on(session: Session, branch: str) -> Past:
     known = session._past.knowing(digest(session)).known
     sums = session.rounds and merge.answers(session.policy)
     return Past(
@@ -145,6 +145,23 @@ def extended(branch: str, part: str) -> str:
             "fork that."
         )
     return longer
+
+
+class AuditStream:
+    """A stream for the draws behind propensities: every decision has its own place in it, 2^64
+    numbers after that of the decision before, so that a log can be followed to the bit without
+    drawing them again."""
+
+    def __init__(self, stream: np.random.Generator) -> None:
+        bits: Any = stream.bit_generator
+        self.stream, self._place = stream, bits.state
+        self._rng = np.random.Generator(type(bits)(0))
+
+    def at(self, number: int) -> np.random.Generator:
+        bits: Any = self._rng.bit_generator
+        bits.state = self._place
+        bits.advance((number - 1) << 64)
+        return self._rng
 
 
 def generator(seed: int, branch: str, role: int) -> np.random.Generator:

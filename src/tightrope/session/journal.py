@@ -18,13 +18,10 @@ from ..core.policy import Policy
 from ..core.types import JsonObject, Oracle
 from ..core.verbs import Context
 from ..logs.formats import FORMAT, checked_path, line_of, mask_of_text, read_journal, text_of_mask
-from .decisions import Decision
-from .document import plain_chance
-from .encoders import Transformer
-from .ids import Id, checked_id
-from .rounds import Mask, Round
+from .decisions import Decision, Id, checked_id
+from .rounds import Mask, Round, Transformer
 from .session import Session
-from .store import version
+from .store import plain_chance, version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -375,6 +372,10 @@ def decision_line(session: Session, decision: Decision, names: Sequence[str] | N
     """The line of a decision. x: features, one row where all arms were shown it; mask: a 1 for
     every arm that could be played."""
     context = decision.context
+    assert context is not None  # that of a new decision
+    X, mask = context.features, context.eligible
+    if X is not None and session.arms.common and (X[0] == X).all():
+        X = X[0]
     line: JsonObject = {
         "call": "decide",
         "id": decision.id,
@@ -383,22 +384,16 @@ def decision_line(session: Session, decision: Decision, names: Sequence[str] | N
         "p": plain_chance(decision.propensity),
         "se": plain_chance(decision.propensity_se),
     }
-    if context is not None and context.features is not None:
-        X = context.features
-        line["x"] = (X[0] if session.arms.common and (X[0] == X).all() else X).tolist()
-    if context is not None and context.eligible is not None:
-        line["mask"] = text_of_mask(context.eligible)
-    if context is not None and context.baseline is not None:
-        line["baseline"] = context.baseline
-    if context is not None and context.baseline_mean is not None:
-        line["baseline_mean"] = context.baseline_mean
-    if context is not None and context.segment is not None:
-        line["segment"] = context.segment
-    if names is not None:
-        line["names"] = names
-    if decision.draws is not None:
-        line["draws"] = decision.draws
-    return line
+    shown = {
+        "x": None if X is None else X.tolist(),
+        "mask": None if mask is None else text_of_mask(mask),
+        "baseline": context.baseline,
+        "baseline_mean": context.baseline_mean,
+        "segment": context.segment,
+        "names": names,
+        "draws": decision.draws,
+    }
+    return line | {name: value for name, value in shown.items() if value is not None}
 
 
 def plain_arm(arm: SupportsIndex | str) -> str | int:

@@ -187,7 +187,7 @@ def _session_of(policy: Policy, arguments: JsonObject, rows: Rows) -> Session:
         state = restore(
             template, {key: value for key, value in rows.items() if key != "rounds"}, policy, arms
         )
-        session._stand(
+        session._commit(
             session._agent_of(state, arms, rounds - session.rounds),
             session._rounds.changed(arms=arms),
         )
