@@ -32,7 +32,7 @@ from .http import FastRoutes, LimitedProtocol, Limits, refusal
 from .service import Histories, Service
 from .settings import Settings, logger, start_logs
 from .transfer import rewrite_owed
-from .webhooks import Sender, look
+from .webhooks import Sender, notice_standing
 
 LOOK_SECONDS = 600.0  # between two looks whether a file is to be written anew
 DAY = 24 * 3600 * MICROSECONDS
@@ -72,7 +72,9 @@ def create_app(settings: Settings, service: Service | None = None) -> FastAPI:
             served.open()
         sender = Sender(served)
         sender.start()
-        served.writer.look = functools.partial(look, served, Histories(served.database, most=None))
+        served.writer.notice = functools.partial(
+            notice_standing, served, Histories(served.database, most=None)
+        )
         tasks = [asyncio.create_task(_rewrite_daily(served))]
         if settings.own_process:
             tasks.append(asyncio.create_task(compile_common(served)))

@@ -360,7 +360,7 @@ async def experiment_page(
 ) -> Response:
     """The page of an experiment. refused: why arms were not added; typed: those arms."""
     status = 200 if refused is None else refused.status
-    variables = await look(service_of(request), name, key)
+    variables = await page_variables(service_of(request), name, key)
     return page(
         "experiment.html",
         status,
@@ -371,7 +371,7 @@ async def experiment_page(
     )
 
 
-async def look(service: Service, name: str, key: Key) -> JsonObject:
+async def page_variables(service: Service, name: str, key: Key) -> JsonObject:
     """The page's contents for the holder of a key, as of now."""
     standing = await service.ask(name, commands.describe_standing)
     variables: JsonObject = await with_history(
@@ -402,7 +402,7 @@ async def parts(request: Request, name: str) -> Response:
     owned = service.writer.owned.get(name)
     if owned is not None and str(owned.experiment.seq) == request.query_params.get("seq"):
         return Response(status_code=204, headers=HEADERS)
-    variables = await look(service, name, key)
+    variables = await page_variables(service, name, key)
 
     def rendered() -> JsonObject:
         return {

@@ -1,5 +1,5 @@
-"""The contents of an experiment's page: numbers, pictures and sentences, from the live experiment
-and the history of its log."""
+"""What an experiment's page shows: numbers, charts and sentences, computed from the live experiment
+and the fold of its log."""
 
 import datetime
 import itertools

@@ -1,6 +1,7 @@
-"""The log at a glance: curves, arms, delays, the last decisions. Read from the events, off the
-writer's path, and kept up to date by reading only what is new. Memory does not grow with the log
-but with open decisions."""
+"""The fold of an experiment's log for readers: curves, arms, delays, segments, last decisions.
+
+It runs beside the writer and reads new events only. Its memory grows with the open decisions, not
+with the log."""
 
 import bisect
 import math

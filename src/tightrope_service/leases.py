@@ -224,7 +224,7 @@ class OwnedExperiment:
         while self.marks and now - self.marks[0][0] > within:
             self.shown = self.marks.popleft()[1]
 
-    def worth_a_look(self, seconds: float) -> bool:
+    def due_for_notice(self, seconds: float) -> bool:
         """Whether something is new since a look that is so long ago, or that was before the end."""
         now, archived = time.monotonic(), self.experiment.status == "archived"
         if self.experiment.seq == self.looked or not (archived or now - self.looked_at >= seconds):

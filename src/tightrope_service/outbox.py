@@ -1,4 +1,5 @@
-"""Webhooks in the database, and the addresses that they may have."""
+"""The outbox of webhooks: messages are rows written in their event's transaction. Also: which
+addresses a webhook may have."""
 
 import base64
 import fnmatch
@@ -138,13 +139,13 @@ def remove(connection: Connection, id: int) -> None:
 # Telling ------------------------------------------------------------------------------------------
 
 
-def tell(connection: Connection, now: int, experiment: str, notice: Notice) -> None:
+def enqueue(connection: Connection, now: int, experiment: str, notice: Notice) -> None:
     """Write a message for every webhook that is told of such a thing."""
     for hook in covering(connection, experiment):
         put(connection, now, hook, experiment, notice)
 
 
-def tell_lasting(
+def enqueue_lasting(
     connection: Connection,
     now: int,
     row: int,

@@ -1,4 +1,5 @@
-"""From the log back to a live experiment: the last snapshot and the entries after it."""
+"""Recovery of an experiment from its log: the last snapshot, then a replay of the events after it.
+Verification compares fingerprints of the state with a replay from the first event."""
 
 import hashlib
 from typing import NamedTuple, Self

@@ -1,5 +1,6 @@
-"""A running service without its HTTP: asynchronous requests on one side, the writer's thread on the
-other."""
+"""The running service without its HTTP: asynchronous requests on one side, the writer's thread on
+the other; threads for reading, processes for judging, and the compilation of kernels before an
+experiment begins."""
 
 import asyncio
 import base64
@@ -233,7 +234,7 @@ def warm_up(spec: ExperimentSpec) -> None:
                 journal = journal_of(spec, mode)
                 for number, request in enumerate(sample_requests(spec, one_row)):
                     rehearse(journal, request, str(number))
-                look(journal)
+                read_once(journal)
                 check_seconds(journal, spec, one_row)
         _rehearsed.add(kind)
 
@@ -344,7 +345,7 @@ def rewarded(event: Decided, value: float) -> Rewarded:
     )
 
 
-def look(journal: ExperimentJournal) -> None:
+def read_once(journal: ExperimentJournal) -> None:
     experiment = journal.experiment
     readings: list[Callable[[], object]] = [
         experiment.holdings,

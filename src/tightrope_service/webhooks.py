@@ -1,9 +1,5 @@
-"""The sender: a thread that delivers messages from the outbox to webhooks, each at least once.
-
-An attempt is noted before it is made and ends within ATTEMPT_SECONDS, whatever the receiver does.
-One that fails is made again after a pause that doubles every time, until the message's time is
-over; then it has failed, which the board and the API show.
-"""
+"""The sender of webhooks: a thread that takes due messages from the outbox, one at a time for each
+webhook, and retries; and the search for notices that hold of a whole experiment."""
 
 import base64
 import concurrent.futures
@@ -133,8 +129,8 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         while not self.ending:
-            self.service.writer.told.wait(self.period)
-            self.service.writer.told.clear()
+            self.service.writer.outbox_ready.wait(self.period)
+            self.service.writer.outbox_ready.clear()
             try:
                 self.begin()
                 now = self.service.settings.clock()
@@ -148,7 +144,7 @@ class Sender(threading.Thread):
     def stop(self) -> None:
         """End; attempts that are under way end by themselves."""
         self.ending = True
-        self.service.writer.told.set()
+        self.service.writer.outbox_ready.set()
         self.join(ATTEMPT_SECONDS)
         self.pool.shutdown(wait=False, cancel_futures=True)
 
@@ -262,7 +258,7 @@ def headers_of(
     }
 
 
-def look(service: Service, histories: Histories, transaction: Transaction) -> None:
+def notice_standing(service: Service, histories: Histories, transaction: Transaction) -> None:
     """Let the writer tell what holds of all of an experiment, once another thread has found it.
     histories: none of the board's, which looking at many experiments would push out."""
     name = transaction.experiment.name
@@ -281,7 +277,7 @@ def look(service: Service, histories: Histories, transaction: Transaction) -> No
 
         def tell(at: Transaction) -> None:
             for scope, found in holding.items():
-                at.tell_lasting(scope, found)
+                at.notify_lasting(scope, found)
 
         service.writer.ask(Command(name, tell))
 

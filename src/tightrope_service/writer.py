@@ -1,12 +1,13 @@
-"""The writer: one thread that decides and appends. What it answers is on disk.
+"""The writer: one thread that decides and appends. A command is answered once its events are on
+disk.
 
-Commands wait in lines, one for each experiment. The thread works in parts of at most PART seconds:
-it goes around the lines, gives each a share of the part, applies commands to the live experiments
-and appends their events in one transaction; only then are they answered, and meanwhile the next
-ones gather. A command that is long, such as a batch, stops where its time is over and goes on in a
-later part, behind the others, so that nobody waits for more than a part or two whatever the others
-ask for. If the transaction fails, nobody is told that anything of it happened, and the experiments
-are read from the database again before they go on: memory never runs ahead of the log.
+Commands are queued per experiment. The thread dispatches them in groups of about GROUP_SECONDS: it
+visits the queues in turn, gives each a share of the time, applies commands to the live experiments
+and appends their events in one transaction. Commands are answered after the commit, and meanwhile
+the next group gathers. A long command, such as a batch, yields when its time is over and continues
+in a later group, behind the others, so that nobody waits for more than a group or two. If the
+transaction fails, none of its commands happened, and its experiments are recovered from the
+database before they go on: memory never runs ahead of the log.
 """
 
 import asyncio
@@ -40,25 +41,25 @@ from .recovery import Snapshot, rebuild, recover, was_erased, write_snapshot
 from .settings import Settings, logger, metrics
 from .spec import ExperimentSpec
 
-PART = 0.05  # seconds of work between two commits
-LEAST_SHARE = 0.002  # seconds that an experiment gets in a part
-CALM_SECONDS = (
+GROUP_SECONDS = 0.05  # seconds of work between two commits
+LEAST_SHARE = 0.002  # seconds that an experiment gets in a group
+RETRY_SECONDS = (
     1.0  # seconds without a failure after which a service tries by itself whether it can write
 )
 READ_AGAIN = 5.0  # seconds after which a log that could not be read is read again, at least
 READ_SHARE = 20.0  # of the time that reading took, or it would keep the others waiting all the time
-LOOK_SECONDS = 10.0  # between two looks at all of an experiment, which take long
+NOTICE_SECONDS = 10.0  # between two looks at all of an experiment, which take long
 AT_ONCE = 200  # commands whose decisions are looked up together
 
 Answer = object
 Ticket = asyncio.Future[Any] | Future[Any]  # of one answer, whatever it is
 Answered = tuple[Ticket | None, Answer]  # answer or exception of a command
-Done = Callable[[Sequence[Answered]], None]  # of every command of a part
+Done = Callable[[Sequence[Answered]], None]  # of every command of a group
 Act = Callable[["Transaction"], Answer]
 
 
 class Unfinished(NamedTuple):
-    """The answer of an act whose time is over: it is called again in a later part. until: not
+    """The answer of an act whose time is over: it is called again in a later group. until: not
     before this is done; None: at once."""
 
     until: "Future[Snapshot] | None" = None
@@ -126,32 +127,32 @@ class Transaction:
         audit.note_event(
             self.connection, self.now, self.author, self.experiment.name, entry.seq, event
         )
-        self._tell(event, entry)
+        self._notify(event, entry)
         if entry.decision is not None and entry.decision in self.looked_up:
             self.looked_up[entry.decision].append(entry)
         return entry
 
-    def _tell(self, event: Event, entry: LogEntry) -> None:
+    def _notify(self, event: Event, entry: LogEntry) -> None:
         if not isinstance(event, Decided):
             notice = certificate.of_event(event, entry.seq, entry.time)
             if notice is not None:
-                outbox.tell(self.connection, self.now, self.experiment.name, notice)
-                self.writer.has_told = True
+                outbox.enqueue(self.connection, self.now, self.experiment.name, notice)
+                self.writer.new_messages = True
         elif (bound := event.budget) is not None:
             least, before = self.experiment.rollout.least_budget, self.owned.at_risk
             if bound < least and before is not True:
-                self.tell_lasting(
+                self.notify_lasting(
                     "budget", {"": certificate.of_bound(bound, least, entry.seq, entry.time)}
                 )
                 self.owned.at_risk = True
             elif bound >= max(least, 0.0) and before is not False:
-                self.tell_lasting("budget", {})
+                self.notify_lasting("budget", {})
                 self.owned.at_risk = False
 
-    def tell_lasting(self, scope: str, holding: dict[str, Notice]) -> None:
+    def notify_lasting(self, scope: str, holding: dict[str, Notice]) -> None:
         row, name = self.owned.row, self.experiment.name
-        outbox.tell_lasting(self.connection, self.now, row, name, scope, holding)
-        self.writer.has_told = True
+        outbox.enqueue_lasting(self.connection, self.now, row, name, scope, holding)
+        self.writer.new_messages = True
 
     @property
     def over(self) -> bool:
@@ -174,8 +175,8 @@ class Transaction:
 
 
 class Writer(threading.Thread):
-    """See the module. done: is given a group's answers in the writer's thread. taken: is told the
-    spec of each experiment that it takes over."""
+    """The writer's thread. done: receives a group's answers, in this thread. acquired: receives the
+    spec of each experiment that the writer acquires."""
 
     def __init__(
         self,
@@ -183,158 +184,161 @@ class Writer(threading.Thread):
         settings: Settings,
         leases: Leases,
         done: Done,
-        taken: Callable[[ExperimentSpec], None],
+        acquired: Callable[[ExperimentSpec], None],
     ) -> None:
         super().__init__(name="writer", daemon=True)
-        self.database, self.settings, self.leases, self.done, self.taken = (
+        self.database, self.settings, self.leases, self.done, self.acquired = (
             database,
             settings,
             leases,
             done,
-            taken,
+            acquired,
         )
-        self.queue: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
+        self.intake: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
         self.owned: dict[str, OwnedExperiment] = {}
         self.replayed = False  # whether all experiments that nobody else writes were read once
-        self.failing: str | None = (
-            None  # why the last transaction failed; None: something was written since
-        )
+        # why the last transaction failed; None: something was written since
+        self.failing: str | None = None
         self.failed = 0.0  # when that was, by the computer's count of seconds
-        self.held: dict[
-            str, Lease
-        ] = {}  # of experiments that stay this process's, as all of an SQLite file
-        self.unavailable: dict[
-            str, tuple[float, Refused]
-        ] = {}  # experiments that cannot be had before a time, and what is answered
-        self._fresh: set[str] = (
-            set()
-        )  # created, or appended to, in the transaction that is under way
-        self.lines: OrderedDict[str, deque[Command]] = (
-            OrderedDict()
-        )  # commands that wait, by experiment; who was served goes to the end
+        # leases of experiments that stay this process's, as all of an SQLite file
+        self.held: dict[str, Lease] = {}
+        # experiments that cannot be acquired before a time, and what is answered meanwhile
+        self.unavailable: dict[str, tuple[float, Refused]] = {}
+        self._written: set[str] = set()  # created or appended to in the current transaction
+        # commands by experiment; the one served last goes to the end
+        self.pending: OrderedDict[str, deque[Command]] = OrderedDict()
         self.copies = concurrent.futures.ThreadPoolExecutor(1, "snapshots")
-        self.look: Act | None = (
-            None  # done now and then with each experiment that has something new
-        )
-        self.told = threading.Event()  # there are new messages for webhooks
-        self.has_told = False  # in the transaction that is under way
+        # done every NOTICE_SECONDS for each experiment with new events
+        self.notice: Act | None = None
+        self.outbox_ready = threading.Event()  # there are new messages for webhooks
+        self.new_messages = False  # in the current transaction
         self._ending = False
         self._ticked = 0.0
 
     def ask(self, command: Command) -> None:
-        self.queue.put(command)
+        self.intake.put(command)
 
     def stop(self) -> None:
         """Work off what waits, write snapshots, give up the leases and end."""
-        self.queue.put(None)
+        self.intake.put(None)
         self.join()
 
     # The loop -------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until `stop`, and then until nobody waits any more."""
-        while not self._ending or self.lines:
+        """Serve until `stop`, and then until no command is pending."""
+        while not self._ending or self.pending:
             self.leases.seen = time.monotonic()
-            self._line_up()
-            if self.lines:
+            self._drain_queue()
+            if self.pending:
                 self._serve()
             if time.monotonic() - self._ticked >= self.settings.tick:
                 self._tick()
                 self._ticked = time.monotonic()
-        self._leave()
+        self._shut_down()
 
-    def _line_up(self) -> None:
-        """Put all commands that came into the lines; where nobody waits, wait for one unless the
-        clock's turn comes first."""
+    def _drain_queue(self) -> None:
+        """Move new commands to their experiments' queues; where none is pending, wait for one until
+        the next tick."""
         with contextlib.suppress(queue.Empty):
             pause = max(self.settings.tick - (time.monotonic() - self._ticked), 0.001)
-            command = self.queue.get_nowait() if self.lines else self.queue.get(timeout=pause)
+            command = self.intake.get_nowait() if self.pending else self.intake.get(timeout=pause)
             while True:
                 if command is None:
                     self._ending = True
                 else:
-                    self.lines.setdefault(command.experiment, deque()).append(command)
-                command = self.queue.get_nowait()
+                    self.pending.setdefault(command.experiment, deque()).append(command)
+                command = self.intake.get_nowait()
 
     def _serve(self) -> None:
-        """A part: do commands of all lines for a while, bring their events to disk, answer."""
+        """Run one group: apply pending commands of all experiments, commit their events, answer."""
         answers: list[Answered] = []
-        untouched: list[Answered] = []  # answers that do not depend on the transaction
-        begun: list[Command] = []
-        alone = (
+        settled: list[Answered] = []  # answers that do not depend on the transaction
+        started: list[Command] = []
+        only_first = (
             self.failing is not None and self.database.sqlite
         )  # reads are answered while a full disk takes no events
         try:
-            for name in [name for name in self.lines if name not in self.owned]:
+            for name in [name for name in self.pending if name not in self.owned]:
                 try:
-                    self._take(name)
+                    self._acquire(name)
                 except Refused as error:
-                    answers += [(command.ticket, error) for command in self.lines.pop(name)]
-            untouched = list(answers)
+                    answers += [(command.ticket, error) for command in self.pending.pop(name)]
+            settled = list(answers)
             with self.database.write() as connection:
-                began, share = time.monotonic(), max(PART / max(len(self.lines), 1), LEAST_SHARE)
-                for name in list(self.lines):
+                began, share = (
+                    time.monotonic(),
+                    max(GROUP_SECONDS / max(len(self.pending), 1), LEAST_SHARE),
+                )
+                for name in list(self.pending):
                     answers += self._serve_one(
-                        connection, name, begun, time.monotonic() + share, alone
+                        connection, name, started, time.monotonic() + share, only_first
                     )
-                    self.lines.move_to_end(name)
-                    if not self.lines[name]:
-                        del self.lines[name]
-                    if alone or time.monotonic() - began >= PART:
+                    self.pending.move_to_end(name)
+                    if not self.pending[name]:
+                        del self.pending[name]
+                    if only_first or time.monotonic() - began >= GROUP_SECONDS:
                         break
                 for owned in self.owned.values():
                     self.append(connection, owned)
-            if self._fresh:  # what only reads says nothing of a disk that is full
+            if self._written:  # what only reads says nothing of a disk that is full
                 self.failing = None
             metrics().group.observe(len(answers))
         except Exception as error:
-            refused = self._failed(error, {command.experiment for command in begun})
-            for name in {command.experiment for command in begun} & self.lines.keys():
-                self.lines[name] = deque(
-                    command for command in self.lines[name] if command not in begun
+            refused = self._failed(error, {command.experiment for command in started})
+            for name in {command.experiment for command in started} & self.pending.keys():
+                self.pending[name] = deque(
+                    command for command in self.pending[name] if command not in started
                 )
-            self.lines = OrderedDict((name, line) for name, line in self.lines.items() if line)
-            for one in begun:
+            self.pending = OrderedDict(
+                (name, queued) for name, queued in self.pending.items() if queued
+            )
+            for one in started:
                 one.act = given_up  # also where it waits for something
             answers = [
-                *untouched,
+                *settled,
                 *(
                     (one.ticket, refused if one.failed is None else one.failed(refused))
-                    for one in begun
+                    for one in started
                 ),
             ]
-        self._after()
+        self._after_commit()
         self.done(answers)
 
     def _serve_one(
-        self, connection: Connection, name: str, begun: list[Command], until: float, alone: bool
+        self,
+        connection: Connection,
+        name: str,
+        started: list[Command],
+        until: float,
+        only_first: bool,
     ) -> Sequence[Answered]:
-        """The commands of a line, as far as its time goes. begun: takes them. alone: only the first
-        one."""
-        line, owned = self.lines[name], self.owned.get(name)
+        """Run queued commands of one experiment until `until`; started ones are appended to
+        `started`. only_first: run one command."""
+        queued, owned = self.pending[name], self.owned.get(name)
         if owned is None:
-            creating = next((command for command in line if command.spec is not None), None)
+            creating = next((command for command in queued if command.spec is not None), None)
             try:
                 owned = self._create(connection, name, creating)
             except Refused as error:
-                refused = [(command.ticket, error) for command in line]
-                line.clear()
+                refused = [(command.ticket, error) for command in queued]
+                queued.clear()
                 return refused
             except Exception:
-                begun.extend(line)  # they have their answer, or would be tried for ever
-                line.clear()
+                started.extend(queued)  # they have their answer, or would be tried for ever
+                queued.clear()
                 raise
         transaction = Transaction(self, owned, self.settings.clock(), connection, until)
         answers: list[Answered] = []
         later: list[Command] = []
-        for number in range(1 if alone else min(len(line), self.settings.group)):
+        for number in range(1 if only_first else min(len(queued), self.settings.group)):
             if number % AT_ONCE == 0:
-                first = list(itertools.islice(line, AT_ONCE))
+                first = list(itertools.islice(queued, AT_ONCE))
                 transaction.look_up(
                     id for command in first for id in command.ids if id not in owned.experiment.open
                 )
-            command = line.popleft()
-            begun.append(command)
+            command = queued.popleft()
+            started.append(command)
             transaction.author = command.author
             try:
                 answer = command.act(transaction)
@@ -348,13 +352,13 @@ class Writer(threading.Thread):
                 answer.until.add_done_callback(functools.partial(self._requeue, command))
             if transaction.over:
                 break
-        line.extend(later)
+        queued.extend(later)
         return answers
 
     def _requeue(self, command: Command, done: "Future[Snapshot]") -> None:
         if command.act is given_up:
             command.ticket = None
-        self.queue.put(command)
+        self.intake.put(command)
 
     def append(self, connection: Connection, owned: OwnedExperiment) -> None:
         """Append an experiment's new events. Until the commit they can still be lost with the
@@ -363,7 +367,7 @@ class Writer(threading.Thread):
             store.append(connection, owned.row, owned.lease.fence, owned.new)
             metrics().events.inc(len(owned.new))
             owned.new = []
-            self._fresh.add(owned.experiment.name)
+            self._written.add(owned.experiment.name)
 
     def _failed(self, error: Exception, touched: set[str]) -> Refused:
         """Nothing of the group happened: forget what memory thinks, and say so."""
@@ -380,9 +384,9 @@ class Writer(threading.Thread):
         self.owned = {
             name: owned
             for name, owned in self.owned.items()
-            if name not in touched | self._fresh and not owned.new and not overtaken
+            if name not in touched | self._written and not owned.new and not overtaken
         }
-        self._fresh.clear()
+        self._written.clear()
         if not outside:
             return Refused(
                 500, "The service met an error of its own, so nothing was done; its log says more."
@@ -393,16 +397,16 @@ class Writer(threading.Thread):
             retry_after=1,
         )
 
-    def _after(self) -> None:
+    def _after_commit(self) -> None:
         """Count the events that are on disk now, and shorten the next start where it is time."""
         if self.database.sqlite:
             self.held |= {
-                name: self.owned[name].lease for name in self._fresh if name in self.owned
+                name: self.owned[name].lease for name in self._written if name in self.owned
             }
-        self._fresh.clear()
-        if self.has_told:
-            self.has_told = False
-            self.told.set()
+        self._written.clear()
+        if self.new_messages:
+            self.new_messages = False
+            self.outbox_ready.set()
         for owned in list(self.owned.values()):
             if owned.due(self.settings.snapshot_every):
                 self._snapshot(owned)
@@ -444,7 +448,7 @@ class Writer(threading.Thread):
 
     # Experiments ----------------------------------------------------------------------------------
 
-    def _take(self, name: str) -> None:
+    def _acquire(self, name: str) -> None:
         """Hold an experiment that the database has, if it has it: from its last snapshot and the
         events behind it.
 
@@ -465,7 +469,7 @@ class Writer(threading.Thread):
         journal, saved = self._read(name, lease)
         self.owned[name] = OwnedExperiment(lease, journal, saved)
         self.unavailable.pop(name, None)
-        self.taken(self.owned[name].experiment.spec)
+        self.acquired(self.owned[name].experiment.spec)
 
     def _read(self, name: str, lease: Lease) -> tuple[ExperimentJournal, int]:
         """An experiment from its log, and the event of the snapshot that it began with. Where the
@@ -501,11 +505,11 @@ class Writer(threading.Thread):
         owned = OwnedExperiment(lease, journal, first.seq)
         owned.new.append(first)
         audit.note_event(connection, first.time, command.author, name, first.seq, event)
-        self._fresh.add(name)
+        self._written.add(name)
         self.owned[name] = owned
         return owned
 
-    def _leave(self) -> None:
+    def _shut_down(self) -> None:
         """The last thing before the process ends: snapshots, and leases for others to take."""
         self.copies.shutdown(cancel_futures=True)
         for owned in self.owned.values():
@@ -526,19 +530,19 @@ class Writer(threading.Thread):
                 for name in self.leases.renew(connection, self.owned):
                     del self.owned[name]
                 free = self.leases.free(connection, self.owned)
-                calm = self.failing is not None and time.monotonic() - self.failed >= CALM_SECONDS
+                calm = self.failing is not None and time.monotonic() - self.failed >= RETRY_SECONDS
                 if calm:
                     try_writing(connection, self.leases.owner)
             for name in free:
                 with contextlib.suppress(Refused):
-                    self._take(name)
+                    self._acquire(name)
             self.replayed = True
             if calm:  # a service that is not ready gets no requests, so none of them could clear it
                 self.failing = None
         except Exception as error:
             self._failed(error, set(self.owned))
             return
-        self._after()
+        self._after_commit()
         for owned in self.owned.values():
             owned.mark()
         now = self.settings.clock()
@@ -547,9 +551,9 @@ class Writer(threading.Thread):
         for name, owned in list(self.owned.items()):
             if owned.experiment.open.first_due(now) is not None and not owned.closing:
                 owned.closing = True
-                self.lines.setdefault(name, deque()).append(Command(name, close_windows))
-            if self.look is not None and owned.worth_a_look(LOOK_SECONDS):
-                self.lines.setdefault(name, deque()).append(Command(name, self.look))
+                self.pending.setdefault(name, deque()).append(Command(name, close_windows))
+            if self.notice is not None and owned.due_for_notice(NOTICE_SECONDS):
+                self.pending.setdefault(name, deque()).append(Command(name, self.notice))
 
 
 def try_writing(connection: Connection, owner: str) -> None:

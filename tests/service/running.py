@@ -87,7 +87,7 @@ def service_at(path, clock=None, **settings):
 def crash(service):
     """End an service's process as far as its database can tell: what was not committed is gone,
     nothing is written any more."""
-    service.writer._leave = lambda: None
+    service.writer._shut_down = lambda: None
     service.close()
 
 

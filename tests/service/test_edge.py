@@ -444,7 +444,7 @@ def test_it_is_not_ready_while_nothing_can_be_written(served, monkeypatch):
         time.sleep(0.05)
         assert "last commit failed" in error(served("GET", "/readyz"), 503)["message"]
     monkeypatch.setattr(writer, "try_writing", full)
-    time.sleep(writer.CALM_SECONDS + 0.2)
+    time.sleep(writer.RETRY_SECONDS + 0.2)
     assert served("GET", "/readyz").status_code == 503  # with nobody who asks
     monkeypatch.undo()
     assert log.append is real

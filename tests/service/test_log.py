@@ -209,7 +209,7 @@ def test_erasing_a_subject_blanks_bodies_and_keeps_the_chain(tmp_path, clock):
         assert before["open"] == 2  # the subject's open decision was closed: it held its features
         made = decide(service, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]])
         after = state(service, "p")
-        service.writer._leave = lambda: None
+        service.writer._shut_down = lambda: None
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service, "p") == after  # from the snapshot behind the erasure
         assert decide(service, "after", "p", context=[[1.0, 0.0], [0.0, 1.0]]) == made
@@ -488,7 +488,7 @@ def test_an_erasure_that_nothing_could_go_on_from_is_refused_and_nothing_is_blan
         with pytest.raises(Refused, match=r"cannot be saved.*Nothing was erased") as error:
             ask(service, commands.Erasure("someone"), name="p")
         assert error.value.status == 409
-        service.writer._leave = lambda: None
+        service.writer._shut_down = lambda: None
     with service_at(tmp_path / "a.db", clock) as service:
         assert state(service, "p") == before
         assert ask(service, commands.Erasure("someone"), name="p")["erased"] == 1

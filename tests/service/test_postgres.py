@@ -75,7 +75,7 @@ def test_batches_windows_and_erasures_in_parts(fresh, clock, monkeypatch):
     """Large ones: a batch that goes on in later parts, a snapshot from the log, an erasure behind
     it, windows that close one by one."""
     monkeypatch.setattr(leases, "LIGHT", 5)
-    monkeypatch.setattr(writer, "PART", 0.005)
+    monkeypatch.setattr(writer, "GROUP_SECONDS", 0.005)
     rows = [[0.125, 0.5], [0.25, 0.75]]
     asked = [
         (f"d{n}", DecisionRequest(id=f"d{n}", context=rows, subject=f"u{n % 2}"))

@@ -115,7 +115,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
         with pytest.raises(Refused, match="waited for its reward until"):
             reward(service, "1999", 1.0, "e")
         assert state(service, "e")["open"] == 1999
-        monkeypatch.setattr(writer, "PART", 0.002)
+        monkeypatch.setattr(writer, "GROUP_SECONDS", 0.002)
         parts = []
         real = log.append
         monkeypatch.setattr(log, "append", lambda *entries: parts.append(1) or real(*entries))
@@ -128,7 +128,7 @@ def test_one_late_reward_closes_its_own_window_and_the_others_close_in_parts(
 @pytest.mark.parametrize("heavy", [False, True])
 def test_an_erasure_is_done_in_parts_and_holds(heavy, two, monkeypatch):
     monkeypatch.setattr(leases, "LIGHT", 10 if heavy else 10**6)
-    monkeypatch.setattr(writer, "PART", 0.01)
+    monkeypatch.setattr(writer, "GROUP_SECONDS", 0.01)
     create(two, {"name": "e", "policy": "LinUCB", "arms": TWO, "dimension": 2, "window": None})
     rows = {"context": [[0.125, 0.5], [0.25, 1.0]]}
     ask(two, batch(300, "u", subject="u", **rows), name="e")

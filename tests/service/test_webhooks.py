@@ -41,7 +41,7 @@ from tightrope_service.events import Decided
 from tightrope_service.requests import ModeChange
 from tightrope_service.service import Histories
 from tightrope_service.transfer import read_log, write_log
-from tightrope_service.webhooks import Sender, look
+from tightrope_service.webhooks import Sender, notice_standing
 
 assert two  # the fixture
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md"
@@ -129,7 +129,7 @@ def watched(service):
     """Let the writer's tick look at all of the experiment, and tell what holds."""
     ask(service, commands.describe)  # so that the process has it
     owned = service.writer.owned["price"]
-    service.writer.look = functools.partial(look, service, Histories(service.database))
+    service.writer.notice = functools.partial(notice_standing, service, Histories(service.database))
     owned.looked, owned.looked_at = -1, -math.inf
     while owned.looked < 0:
         time.sleep(0.01)
@@ -234,7 +234,7 @@ def test_a_promise_is_at_risk_when_the_budget_is_below_its_least_until_it_recove
 
             def decided(at, event=event):
                 at.experiment.rollout.least_budget = least
-                at._tell(event, types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
+                at._notify(event, types.SimpleNamespace(seq=at.experiment.seq, time=at.now))
 
             ask(service, decided)
             assert [
@@ -731,7 +731,7 @@ def test_the_board_shows_webhooks_to_keys_that_may_admin(two):
     two("POST", "/v1/webhooks", {"url": PUBLIC, "note": "shop team"})
     with two.service.database.write() as connection:
         now = two.service.settings.clock()
-        outbox.tell(connection, now, "price", Notice("winner.known", 1, now, "It is known.", {}))
+        outbox.enqueue(connection, now, "price", Notice("winner.known", 1, now, "It is known.", {}))
         (one,) = outbox.ready(connection, now)
         outbox.settle(connection, one, 0, outbox.FAILED_STATUS, now, "status 500")
     for role, shown in (("admin", True), ("read", False), ("admin shop", False)):

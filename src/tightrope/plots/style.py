@@ -1,4 +1,5 @@
-"""Colours and small drawing habits shared by all figures."""
+"""Colours, axes and legends that all figures share; figures as panels of a page in its theme;
+sentences on numbers."""
 
 import io
 import math

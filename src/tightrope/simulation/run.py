@@ -1,8 +1,8 @@
-"""`run_experiment`: plan the chunks, ask workers for those that are missing, collect their rows.
+"""Runs of experiments: chunks are planned, dispatched to workers and collected; progress and
+signals meanwhile.
 
-The driver keeps chunk numbers until the first result is asked for, so that a run that is found
-whole in its folder starts no worker.
-"""
+The driver dispatches chunk numbers only when the first result is asked for, so that a run that is
+found whole in its folder starts no worker."""
 
 import contextlib
 import pathlib

@@ -65,22 +65,13 @@ def geometric_checkpoints(horizon: int, count: int = 60) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class FixedHorizon:
-    """The experiment of `simulate`."""
+class OnWorlds:
+    """What the experiments of `simulate` and `identify` share: policies, each on worlds in turn."""
 
     worlds: Sequence[World]
     policies: dict[str, PerProblem[Policy]]
-    monitors: dict[str, PerProblem[Monitor]]
-    horizon: int
-    checkpoints: np.ndarray
+    rounds: int  # where a replication ends, or (identify) at the latest
     seed: int
-    delay: Delay | None = None
-    in_order: bool = False
-    kind = "simulation"
-
-    @property
-    def rounds(self) -> int:
-        return self.horizon
 
     @property
     def period(self) -> int:
@@ -89,37 +80,50 @@ class FixedHorizon:
     def names(self) -> list[str]:
         return list(self.policies)
 
+    def content(self, name: str, replication: int) -> dict[str, object]:
+        return {
+            "problem": self.worlds[replication % self.period].problem,
+            "policy": self.policies[name][replication],
+        }
+
+    def label(self, name: str, replication: int) -> str:
+        return label(self.policies[name][replication])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedHorizon(OnWorlds):
+    monitors: dict[str, PerProblem[Monitor]]
+    checkpoints: np.ndarray
+    delay: Delay | None
+    in_order: bool
+    kind = "simulation"
+
     def common(self) -> JsonObject:
         late = {
             "delay": None if self.delay is None else repr(self.delay),
             "apply": ORDERS[self.in_order],
         }
         return {
-            "horizon": self.horizon,
+            "horizon": self.rounds,
             "checkpoints": self.checkpoints.tolist(),
             "seed": self.seed,
         } | late
 
     def content(self, name: str, replication: int) -> dict[str, object]:
-        return {
-            "problem": self.worlds[replication % self.period].problem,
-            "policy": self.policies[name][replication],
+        return super().content(name, replication) | {
             "monitor": self.monitors[name][replication],
             "delay": self.delay,
         }
 
-    def label(self, name: str, replication: int) -> str:
-        return label(self.policies[name][replication])
-
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         policy, world = self.policies[name][replication], self.worlds[replication % self.period]
-        run = prepare(policy, world, self.seed, replication, self.horizon, self.delay is not None)
+        run = prepare(policy, world, self.seed, replication, self.rounds, self.delay is not None)
         pending = None
         if self.delay is not None:
-            pending = new_pending(self.delay, self.in_order, self.horizon, world)
+            pending = new_pending(self.delay, self.in_order, self.rounds, world)
         monitor = self.monitors[name][replication]
         log, tally, play = to_horizon(run, monitor, self.checkpoints, pending)
-        slices.run(play, self.horizon)
+        slices.run(play, self.rounds)
         _check_regret(log.regret, self.checkpoints, name, world.problem)
         return {"regret": log.regret, "pulls": log.pulls.astype(np.int64)} | {
             f"watched.{field}": array for field, array in tally._asdict().items() if array.size
@@ -241,14 +245,14 @@ def simulate(
     )
     late, in_order = as_delay(delay), checks.choice("apply", apply, ORDERS) == 1
     experiment = FixedHorizon(
-        worlds,
-        chosen,
-        as_monitors(monitor, list(chosen), worlds),
-        horizon,
-        rounds,
-        seed,
-        late,
-        in_order,
+        worlds=worlds,
+        policies=chosen,
+        rounds=horizon,
+        seed=seed,
+        monitors=as_monitors(monitor, list(chosen), worlds),
+        checkpoints=rounds,
+        delay=late,
+        in_order=in_order,
     )
     if late is not None:
         check_room(late, in_order, horizon, worlds[0].first_round)
@@ -346,7 +350,7 @@ def _until_ranked(
         ),
         Outcome({}),
     )
-    each = len(experiment.policies) * experiment.horizon
+    each = len(experiment.policies) * experiment.rounds
     begin = 0
     for end in until.looks(experiment.period):
         offset = begin * each
@@ -417,34 +421,14 @@ IDENTIFY_ROUNDING = 1e-12  # means this close to the best are the best
 
 
 @dataclass(frozen=True)
-class UntilStop:
+class UntilStop(OnWorlds):
     """The experiment of `identify`."""
 
-    worlds: Sequence[World]
-    policies: dict[str, PerProblem[Policy]]
-    rounds: int  # where a replication ends at the latest
     may_stop: bool  # False: a fixed budget, used up
-    seed: int
     kind = "identification"
-
-    @property
-    def period(self) -> int:
-        return len(self.worlds)
-
-    def names(self) -> list[str]:
-        return list(self.policies)
 
     def common(self) -> dict[str, object]:
         return {"max_rounds" if self.may_stop else "budget": self.rounds, "seed": self.seed}
-
-    def content(self, name: str, replication: int) -> dict[str, object]:
-        return {
-            "problem": self.worlds[replication % self.period].problem,
-            "policy": self.policies[name][replication],
-        }
-
-    def label(self, name: str, replication: int) -> str:
-        return label(self.policies[name][replication])
 
     def replicate(self, name: str, replication: int, slices: Slices) -> Rows:
         run = prepare(
@@ -539,7 +523,7 @@ def identify(
         8 * len(chosen) * (worlds[0].arms.number + len(ANSWERS)),
     )
     settings = _settings(worlds, chosen, seed) | {"max_rounds": max_rounds, "budget": budget}
-    experiment = UntilStop(worlds, chosen, limit, budget is None, seed)
+    experiment = UntilStop(worlds, chosen, limit, seed, budget is None)
     with showing(progress, "identify", known=budget is not None) as advance:
         outcome = run_experiment(
             experiment,

@@ -1,5 +1,5 @@
-"""The recipe of a run and those who compute its chunks: threads of this process, or workers that
-unpack it once."""
+"""The recipe of a run and the workers that compute its chunks: threads of this process, or
+processes and clusters, which receive the recipe once."""
 
 import contextlib
 import hashlib
