@@ -96,49 +96,62 @@ def learn(model, context, arm, reward):
     """
 
 
-@verb
-def untried(model, eligible):
-    """How many eligible arms have a regression of their own and no reward yet. O(K)."""
+class OneRegression:
+    """The verbs of forms that have one regression for all arms, for those without an own answer."""
+
+    @verb
+    def untried(self, eligible):
+        """How many eligible arms have a regression of their own and no reward yet. O(K)."""
+        return 0
+
+    @verb
+    def best_arm(self, values, eligible, untried_first):
+        """Lowest index of the largest value among the eligible arms. O(K).
+
+        untried_first: among those alone of which nothing is known, because they have a regression
+        of their own and no reward yet, if there are.
+        """
+        return argmax(values, eligible)
+
+    @verb
+    def penalty(self):
+        """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by
+        parts: the mean square of a coefficient, in the units of a squared reward. O(d), for a
+        regression each O(K d)."""
+        unknown, d = 0.0, self.theta.shape[0]
+        for i in range(d):
+            unknown += self.inverse[i, i]
+        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
+
+    @verb
+    def regained(self):
+        """How much less the least penalised sum of squares is with an intercept drawn to m / c than
+        with one drawn to 0. O(1), or O(K)."""
+        last = self.theta.shape[0] - 1
+        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
+
+    @verb
+    def sample(self, scale, out, rng):
+        """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call
+        `predict` first."""
+        sample_theta(self, scale, self.features, out, rng)
+
+    @verb
+    def win_chances(self, scale, eligible, untried_first, out):
+        """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say
+        whether it did; False where the arms' draws depend on each other, or one is certain. Call
+        `predict` first. O(K^2) evaluations of a normal distribution."""
+        return False
 
 
-@verb
-def best_arm(model, values, eligible, untried_first):
-    """Lowest index of the largest value among the eligible arms. O(K).
-
-    untried_first: among those alone of which nothing is known, because they have a regression of
-    their own and no reward yet, if there are.
-    """
-
-
-@verb
-def penalty(model):
-    """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by
-    parts: the mean square of a coefficient, in the units of a squared reward. O(d), for a
-    regression each O(K d)."""
-
-
-@verb
-def regained(model):
-    """How much less the least penalised sum of squares is with an intercept drawn to m / c than
-    with one drawn to 0. O(1), or O(K)."""
+untried, best_arm, penalty = OneRegression.untried, OneRegression.best_arm, OneRegression.penalty
+regained, sample = OneRegression.regained, OneRegression.sample
+win_chances = OneRegression.win_chances
 
 
 @verb
 def refresh(model):
     """Replace the rank-one path by a fresh factorisation."""
-
-
-@verb
-def sample(model, scale, out, rng):
-    """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call
-    `predict` first."""
-
-
-@verb
-def win_chances(model, scale, eligible, untried_first, out):
-    """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say
-    whether it did; False where the arms' draws depend on each other, or one is certain. Call
-    `predict` first. O(K^2) evaluations of a normal distribution."""
 
 
 @verb
@@ -525,14 +538,6 @@ class ArmRidge(NamedTuple):
         return surprise, denominator
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
     def penalty(self):
         size, parts = self.parts[0], self.parts
         if self.intercept:  # lam ||theta + anchor h - drawn e||^2
@@ -584,10 +589,6 @@ class ArmRidge(NamedTuple):
             for j in range(k + 1):
                 total += self.square_root[k, j] * self.column_of_product[j]
             out[k] = self.mean[k] + scale * total
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
     @jit
     def correlate(self, arm, out):
@@ -717,26 +718,6 @@ class ContextRidge(NamedTuple):
         return error, max(denominator, 1.0)
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
-    def penalty(self):
-        unknown, d = 0.0, self.theta.shape[0]
-        for i in range(d):
-            unknown += self.inverse[i, i]
-        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
-
-    @jit
-    def regained(self):
-        last = self.theta.shape[0] - 1
-        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
-
-    @jit
     def refresh(self):
         d = self.theta.shape[0]
         definite_cholesky(self.design, self.factor)
@@ -748,14 +729,6 @@ class ContextRidge(NamedTuple):
         solve_lower_transposed(self.factor, self.theta)
         invert_from_factor(self.factor, self.inverse, self.direction)
         require_finite(self.theta)
-
-    @jit
-    def sample(self, scale, out, rng):
-        sample_theta(self, scale, self.features, out, rng)
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
     @jit
     def correlate(self, arm, out):
@@ -1070,14 +1043,6 @@ class FadingRidge(NamedTuple):
         return math.sqrt(max(growth, 0.0)), 1.0
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
     def penalty(self):
         size, unknown, d, anchor = 0.0, 0.0, self.theta.shape[0], anchor_of(self)
         for i in range(d):
@@ -1126,10 +1091,6 @@ class FadingRidge(NamedTuple):
             for i in range(d):
                 total += self.features[k, i] * direction[i]
             out[k] = total
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
 
 def new_fading_ridge(
@@ -1281,26 +1242,6 @@ class FeatureRidge(NamedTuple):
         return surprise, denominator
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
-    def penalty(self):
-        unknown, d = 0.0, self.theta.shape[0]
-        for i in range(d):
-            unknown += self.inverse[i, i]
-        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
-
-    @jit
-    def regained(self):
-        last = self.theta.shape[0] - 1
-        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
-
-    @jit
     def refresh(self):
         K, d = self.features.shape
         theta, direction = self.theta, self.direction
@@ -1331,14 +1272,6 @@ class FeatureRidge(NamedTuple):
             self.mean[k] = self.base[k] + anchor * self.side[k]
         require_finite(self.mean)
         require_finite(self.square)
-
-    @jit
-    def sample(self, scale, out, rng):
-        sample_theta(self, scale, self.features, out, rng)
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
     @jit
     def correlate(self, arm, out):
