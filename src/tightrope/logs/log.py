@@ -68,7 +68,7 @@ class ArmLabels:
         )
         self._by_text = {str(each): k for k, each in enumerate(self.labels or ())}
         self._words = self.labels is not None and not any(
-            _reads_as_number(each) for each in self.labels
+            isinstance(each, int) or each.isdigit() for each in self.labels
         )
 
     @classmethod
@@ -148,7 +148,12 @@ class ArmLabels:
             self._refuse_two_meanings(name, distinct)
             arms = np.array([*map(self._number, distinct), -1], dtype=np.int64)[places]
         arms = np.where((arms >= 0) & (arms < self.count), arms, -1)
-        bad.note(arms < 0, lambda i: f"{name} = {entry(values, i)} is {self._unknown()}")
+        unknown = (
+            f"no arm from 0 to {self.count - 1}"
+            if self.labels is None
+            else f"not among arms = {checks.show(list(self.labels))}"
+        )
+        bad.note(arms < 0, lambda i: f"{name} = {entry(values, i)} is {unknown}")
         return arms
 
     def number(self, argument: str, arm: object) -> int:
@@ -199,13 +204,6 @@ class ArmLabels:
                 "text (in a frame of decisions they are the column 'name')."
             )
 
-    def _unknown(self) -> str:
-        return (
-            f"no arm from 0 to {self.count - 1}"
-            if self.labels is None
-            else f"not among arms = {checks.show(list(self.labels))}"
-        )
-
 
 def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
     """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than
@@ -232,10 +230,6 @@ def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
             f"{checks.show(list(arms))}, in this order; put it in their order, or give its "
             "numbers as an array that is."
         )
-
-
-def _reads_as_number(one: Label) -> bool:
-    return isinstance(one, int) or one.isdigit()
 
 
 def _note_mixed(
@@ -596,7 +590,7 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
         if part.round is None:
             yield part
             continue
-        joined = part if last_round is None else _join_rows(last_round, part)
+        joined = part if last_round is None else joined_rows([last_round, part], last_round.first)
         assert joined.round is not None
         last = int(np.argmax(joined.round == joined.round[-1]))  # rows of a round are consecutive
         if last:
@@ -606,11 +600,12 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
         yield last_round
 
 
-def _join_rows(a: Rows, b: Rows) -> Rows:
-    pairs = zip(a[:-1], b[:-1], strict=True)
+def joined_rows(parts: Sequence[Rows], first: int = 0) -> Rows:
+    """The rows of several chunks together."""
+    columns = zip(*(part[:-1] for part in parts), strict=True)
     return Rows(  # type: ignore[call-arg]
-        *(x if x is None else np.concatenate([x, y]) for x, y in pairs),  # type: ignore[arg-type]
-        a.first,
+        *(None if one[0] is None else np.concatenate(one) for one in columns),  # type: ignore[arg-type]
+        first,
     )
 
 
@@ -736,32 +731,30 @@ def new_log(
     if least is None and all_equal and not known:
         # every arm has its equal share, so none has less than the one with most rivals
         least = smallest
-    facts = {
-        "n": n,
-        "given": total,
-        "rounds": rounds,
-        "size": size,
-        "plays": plays,
-        "uniform": all_equal,
-        "known": known,
-    }
-    facts |= {
-        "deterministic": smallest >= 1.0 - TOLERANCE and arms > 1,
-        "constant": largest - smallest <= TOLERANCE,
-    }
     always = bool(
         (plays > 0).all()
         and (ends[1] - ends[0] <= TOLERANCE).all()
         and abs(ends[0].sum() - 1.0) <= TOLERANCE
     )
-    facts["expected"] = (
-        None if size > 1 else sums if known or all_equal else n * ends[0] if always else None
+    expected = n * ends[0] if always else None
+    return replace(
+        log,
+        floor=least,
+        left_out=left,
+        n=n,
+        given=total,
+        rounds=rounds,
+        size=size,
+        plays=plays,
+        uniform=all_equal,
+        known=known,
+        deterministic=smallest >= 1.0 - TOLERANCE and arms > 1,
+        constant=largest - smallest <= TOLERANCE,
+        expected=None if size > 1 else sums if known or all_equal else expected,
+        observed=observed,
+        two_valued=len(distinct) < 3,
+        as_drawn=bool((most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all()),
     )
-    facts |= {"observed": observed, "two_valued": len(distinct) < 3}
-    facts["as_drawn"] = bool(
-        (most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all()
-    )
-    return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
 
 
 @jit
@@ -880,12 +873,7 @@ def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
 
 
 def whole(log: Log) -> Rows:
-    parts = [part._replace(origin=part.given) for part in log.chunks()]
-    joined = [
-        None if item is None else np.concatenate([part[i] for part in parts])
-        for i, item in enumerate(parts[0][:-1])
-    ]
-    return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]
+    return joined_rows([part._replace(origin=part.given) for part in log.chunks()])
 
 
 # `from_frame`: logs from tables, in memory or in files.
@@ -991,14 +979,24 @@ def from_frame(
     columns.check()
     table = open_table(frame, arm=arm)
     blocks = (columns.probabilities, columns.eligible)
-    least = max(*map(number_of_columns, blocks), _arms_of(columns.features), _rows_of(arm_features))
+    least = max(
+        *map(number_of_columns, blocks),
+        columns.features.shape[1]
+        if isinstance(columns.features, np.ndarray) and columns.features.ndim == 3
+        else 0,
+        0 if arm_features is None else len(np.atleast_1d(np.asarray(arm_features))),
+    )
     if isinstance(table, InFiles):
         if any(isinstance(item, np.ndarray) for item in (*blocks, columns.features)):
             raise ValueError(
                 "features, probabilities and eligible of a table in files must be names of its "
                 "columns."
             )
-        columns.check_known(table)
+        try:
+            table.check(columns.names(narrow=False))
+        except ValueError as error:
+            lacking = f"no column {propensity!r}" in str(error)
+            raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
     if arms is not None:
         labels = ArmLabels.from_argument(arms)
     else:
@@ -1076,18 +1074,9 @@ class LogColumns:
                 "a number."
             )
 
-    def check_known(self, table: InFiles) -> None:
-        try:
-            table.check(self.names(narrow=False))
-        except ValueError as error:
-            lacking = isinstance(self.propensity, str) and f"no column {self.propensity!r}" in str(
-                error
-            )
-            raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
-
     def names(self, narrow: bool) -> list[str]:
         listed: list[str] = []
-        columns = (
+        for item in (
             self.arm,
             self.reward,
             self.propensity,
@@ -1096,8 +1085,8 @@ class LogColumns:
             self.time,
             self.slot,
             self.round,
-        )
-        for item in (*columns, None if narrow else self.features):
+            None if narrow else self.features,
+        ):
             listed += [item] if isinstance(item, str) else item if isinstance(item, list) else []
         return list(dict.fromkeys(listed))
 
@@ -1202,11 +1191,3 @@ def _column_list(argument: str, columns: Columns | None) -> Columns | None:
     if listed and not all(isinstance(name, str) for name in listed):
         return checks.floats(argument, columns)
     return listed
-
-
-def _arms_of(features: Columns | None) -> int:
-    return int(features.shape[1]) if isinstance(features, np.ndarray) and features.ndim == 3 else 0
-
-
-def _rows_of(features: ArrayLike | None) -> int:
-    return 0 if features is None else len(np.atleast_1d(np.asarray(features)))
