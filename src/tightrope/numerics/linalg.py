@@ -149,8 +149,7 @@ class Scaled:
     spread: np.ndarray
     intercept: int | None
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = in_one_line
 
     def __call__(self, rows: ArrayLike) -> np.ndarray:
         """The same change of coordinates for new rows: (d,) or (n, d), finite."""

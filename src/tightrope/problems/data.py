@@ -44,13 +44,9 @@ class DataNotFound(FileNotFoundError):
 
 
 def folders(data: str | os.PathLike[str] | None = None) -> list[pathlib.Path]:
-    named = [data] if data is not None else []
-    environment = [os.environ["TIGHTROPE_DATA"]] if os.environ.get("TIGHTROPE_DATA") else []
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return [
-        pathlib.Path(folder).expanduser()
-        for folder in (*named, *environment, "data", pathlib.Path(cache) / CACHE)
-    ]
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", CACHE)
+    named = (data, os.environ.get("TIGHTROPE_DATA") or None, "data", cache)
+    return [pathlib.Path(folder).expanduser() for folder in named if folder is not None]
 
 
 def find(names: Sequence[str], data: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
@@ -156,9 +152,8 @@ def movielens_ratings(
 
 def ratings_file(path: str | os.PathLike[str] | None = None) -> pathlib.Path:
     """The file that `movielens_ratings` reads. Raises `DataNotFound` where there is none."""
-    file = find(RATING_NAMES, path)
-    if path is not None and not pathlib.Path(path).exists():
-        file = None
+    missing = path is not None and not pathlib.Path(path).exists()
+    file = None if missing else find(RATING_NAMES, path)
     if file is None:
         searched = ", ".join(map(str, folders(path)))
         raise DataNotFound(

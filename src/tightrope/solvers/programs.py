@@ -449,8 +449,7 @@ class LowerBound:
     rates: np.ndarray
     dual: np.ndarray
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = in_one_line
 
 
 def confusing_information(
