@@ -45,12 +45,8 @@ def copied(state: S) -> S:
 
 def same_form(one: Fields, other: Fields) -> bool:
     """Whether two states are of the same classes, field by field."""
-    if type(one) is not type(other):
-        return False
-    return (
-        all(same_form(a, b) for a, b in zip(one, other, strict=True))
-        if hasattr(one, "_fields")
-        else True
+    return type(one) is type(other) and (
+        not hasattr(one, "_fields") or all(same_form(a, b) for a, b in zip(one, other, strict=True))
     )
 
 
@@ -216,8 +212,8 @@ def added(
 
     Where the first has seen no reward it takes over the second's column.
     """
-    d = second.design.shape[-1]
-    design, response = second.design - second.lam * np.eye(d), second.response
+    design = second.design - second.lam * np.eye(second.design.shape[-1])
+    response = second.response
     if model.intercept and second.column[0] > 0.0:
         response = response + shift / second.column[0] * design[..., -1]
         if model.column[0] == 0.0:
@@ -254,8 +250,7 @@ def merged(first: Any, second: Any) -> tuple[Any, Noise]:
     """The regression and the noise of two states on both logs: the sums of both, less the first
     one's origin."""
     noise, shift = merged_moments(first.noise, second.noise, first.model.intercept)
-    sums = noise.sums[0]
-    model = merged_ridge(first.model, second.model, shift, float(sums.centre))
+    model = merged_ridge(first.model, second.model, shift, float(noise.sums[0].centre))
     measure_residual(noise, model)
     return model, noise
 
@@ -418,8 +413,8 @@ def longer_counts(state: C, count: int) -> C:
 
 def longer_moments(state: Moments, count: int) -> Moments:
     """Moments of more arms; the new ones were never pulled."""
-    pulls, mean, spread, taken = (pad_with_zeros(vector, count) for vector in state[:4])
-    return Moments(pulls, mean, spread, taken, state.origin)
+    longer = (pad_with_zeros(vector, count) for vector in state[:4])
+    return Moments(*longer, state.origin)  # type: ignore[call-arg]
 
 
 def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, object]:
@@ -509,12 +504,8 @@ def carried(fresh: S, state: S) -> S:
     Arrays of the same shape in both do not depend on that number: they are the state's, not copies.
     All else is the fresh one's.
     """
-    values: list[object] = []
-    for new, value in zip(fresh, state, strict=True):
-        if hasattr(new, "_fields"):
-            values.append(carried(new, value))
-        elif isinstance(new, np.ndarray):
-            values.append(value if new.shape == value.shape else new)
-        else:
-            values.append(new)
-    return type(fresh)(*values)
+    if isinstance(fresh, np.ndarray):
+        return state if fresh.shape == state.shape else fresh
+    if not hasattr(fresh, "_fields"):
+        return fresh
+    return type(fresh)(*(carried(a, b) for a, b in zip(fresh, state, strict=True)))
