@@ -22,6 +22,15 @@ PIVOT_TOLERANCE = 1e-14
 
 
 @lean
+def inner(first, second):
+    """The sum of first_i second_i, one addition after another."""
+    total = 0.0
+    for i in range(first.shape[0]):
+        total += first[i] * second[i]
+    return total
+
+
+@lean
 def cholesky(matrix, factor):
     """Lower factor of a symmetric positive semidefinite matrix; columns of zero pivots are zero.
     O(d^3 / 3).

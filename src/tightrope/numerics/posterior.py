@@ -7,6 +7,7 @@ import numpy as np
 
 from ..compiled.kernels import jit, lean
 from . import special
+from .linalg import inner
 
 # How far a mean of Gaussian rewards with an unknown variance may be off: quantiles of Student's
 # distribution, from above.
@@ -148,9 +149,7 @@ def winning_share(lead, gain, norms, normal, direction, work, mean_and_error):
         weight = math.exp(nearest - lead[k] / norms[k]) / norms[k]
         for j in range(r):
             direction[j] += weight * gain[k, j]
-    square = 0.0
-    for j in range(r):
-        square += direction[j] * direction[j]
+    square = inner(direction, direction)
     if math.sqrt(square) <= SHORT:
         square = norms[0] * norms[0]
         for j in range(r):
@@ -162,9 +161,7 @@ def winning_share(lead, gain, norms, normal, direction, work, mean_and_error):
         # in units of what the direction adds to the lead, so that a multiple of it is compared with
         # the rest
     ):
-        slope = 0.0
-        for j in range(r):
-            slope += gain[k, j] * direction[j]
+        slope = inner(gain[k], direction)
         norms[k], unit = slope, abs(slope) if abs(slope) > FLAT else 1.0
         lead[k] /= unit
         for j in range(r):

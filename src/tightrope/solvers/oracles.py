@@ -953,8 +953,7 @@ def list_best(values, ranks, spare, order):
                 order[filled] = i
                 filled += 1
     sort_descending(values, order, filled, spare)
-    for place in range(filled, longest):
-        order[place] = -1
+    order[filled:] = -1
 
 
 @lean
@@ -1000,8 +999,7 @@ def augment(room, length):
     )
     filled, free, parent = room.counts[0], room.counts[1], room.counts[2]
     M, total = scores.shape[0], 0
-    for user in range(holder.shape[0]):
-        holder[user] = -1
+    holder[:] = -1
     for i in range(M):
         total += k[i]
         filled[i], free[i], prices[i] = 0, 0, 0.0

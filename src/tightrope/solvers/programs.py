@@ -16,7 +16,7 @@ from ..core import checks
 from ..core.checks import in_one_line
 from ..core.fields import ArmIndex, Kind, Scratch
 from ..numerics.counts import DIVERGENCES, bernoulli_divergence_close, divergence
-from ..numerics.linalg import cholesky, solve_lower
+from ..numerics.linalg import cholesky, inner, solve_lower
 
 TOLERANCE = 1e-10
 OPTIMAL, OUTSIDE_SPAN, ITERATION_LIMIT = 0, 1, 2
@@ -77,8 +77,7 @@ def least_l1(features, y, tableau, weights):
         table[r, K + d] = y[r]
         size = max(size, abs(y[r]))
         basis[r] = -1
-    for a in range(K):
-        weights[a] = 0.0
+    weights[:] = 0.0
     for _ in range(d):  # Gauss-Jordan with complete pivoting chooses the first basis
         row, column, best = -1, -1, TOLERANCE * largest
         for r in range(d):
@@ -96,8 +95,7 @@ def least_l1(features, y, tableau, weights):
         signs[r] = 0.0 if basis[r] < 0 else (1.0 if table[r, K + d] >= 0.0 else -1.0)
     status = ITERATION_LIMIT
     for _ in range(100 * (K + d)):
-        for a in range(K):
-            costs[a] = 0.0
+        costs[:] = 0.0
         for r in range(d):
             if basis[r] >= 0:
                 for a in range(K):
@@ -206,7 +204,7 @@ def whiten(features, weights, least, matrix, factor, lines):
         solve_lower(factor, lines[a])
 
 
-@jit
+@lean
 def design_kernel(features, directions, wanted, work, gap, most):
     """Leave the best design found in work.shares; return its value and the bound. O((K + M) d^2) an
     iteration.
@@ -221,8 +219,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
             count += 1
     for m in range(M):
         work.stakes[m] = 1.0 / count if wanted[m] else 0.0
-    for a in range(K):
-        work.current[a] = 1.0 / K
+    work.current[:] = 1.0 / K
     value, bound = np.inf, 0.0
     for _ in range(most):
         whiten(features, work.current, 0.0, work.matrix, work.factor, work.arms)
@@ -232,9 +229,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
                 for p in range(d):
                     work.lines[m, p] = directions[m, p]
                 solve_lower(work.factor, work.lines[m])
-                total = 0.0
-                for p in range(d):
-                    total += work.lines[m, p] * work.lines[m, p]
+                total = inner(work.lines[m], work.lines[m])
                 work.squares[m] = total
                 top = max(top, total)
                 f += work.stakes[m] * total
@@ -242,9 +237,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
             value = top
             for a in range(K):
                 work.shares[a] = work.current[a]
-        for p in range(d):
-            for q in range(d):
-                work.matrix[p, q] = 0.0
+        work.matrix[:] = 0.0
         for m in range(M):
             if wanted[m]:
                 for p in range(d):
@@ -255,10 +248,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
         for a in range(K):
             g = 0.0
             for p in range(d):
-                inner = 0.0
-                for q in range(d):
-                    inner += work.matrix[p, q] * work.arms[a, q]
-                g += work.arms[a, p] * inner
+                g += work.arms[a, p] * inner(work.matrix[p], work.arms[a])
             steepest = max(steepest, g)
             work.current[a] = max(work.current[a] * math.sqrt(max(g, 0.0) / f), LEAST_SHARE)
             total += work.current[a]
