@@ -450,15 +450,6 @@ def lower_bounds(states: np.ndarray, alpha: float, k: float = 1.0, rho: float = 
     return np.clip(np.where(t > 0.0, bound, 0.0), 0.0, 1.0)
 
 
-def running(bounds: Sequence) -> Sequence:
-    """Bounds that never widen: the intersection of all so far. Only where the value is the same in
-    every round; with drift the bounds at a time speak of the rounds up to it, and earlier ones of
-    something else."""
-    return Sequence(
-        bounds.t, np.maximum.accumulate(bounds.lower), np.minimum.accumulate(bounds.upper)
-    )
-
-
 class ConfidenceSequence:
     """Bounds on the mean of a value, fed one round at a time, that hold at all times at once. O(1)
     a round, and so is what is kept.

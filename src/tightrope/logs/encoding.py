@@ -7,6 +7,7 @@ file holds it as numbers and texts.
 """
 
 import collections
+import copy
 import hashlib
 import itertools
 import json
@@ -434,8 +435,7 @@ class Encoder:
         return cls()._with(FittedEncoder.read(data))
 
     def _with(self, fitted: FittedEncoder) -> "Encoder":
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = copy.copy(self)
         other._fitted = fitted
         return other
 

@@ -1023,10 +1023,7 @@ def from_session(
             "this session's arms are new candidates at every call, so its log has no arms to "
             "compare; keep a table."
         )
-    arm: list[int] = []
-    reward: list[float] = []
-    chance: list[float] = []
-    round: list[int] = []
+    kept: list[tuple[int, float, float, int]] = []
     unnamed = (
         "made by select, without a propensity"
         if session.measured
@@ -1049,25 +1046,24 @@ def from_session(
             left["closed without a reward"] += 1
         else:
             arms = np.atleast_1d(decision.arm).tolist()
-            arm += arms
-            chance += np.atleast_1d(decision.propensity).tolist()
-            reward += [answers[k] for k in arms] if isinstance(answers, dict) else [answers]
-            round += [decision.round] * len(arms)
+            chances = np.atleast_1d(decision.propensity).tolist()
+            paid = [answers[k] for k in arms] if isinstance(answers, dict) else [answers]
+            kept += zip(arms, paid, chances, [decision.round] * len(arms), strict=True)
     left["cancelled, or closed too long ago to be known"] = (
         session.decided - session.played - remembered - len(session.open)
     )
     left = {words: count for words, count in left.items() if count}
-    if not arm:
+    if not kept:
         there = ", ".join(f"{count} {words}" for words, count in left.items()) or "no decisions"
         raise ValueError(
             f"this session has no decision with a reward and a propensity ({there}); make them "
             "with Session.decide."
         )
-    rounds = np.array(round, dtype=np.int64)
+    arm, reward, chance, rounds = map(np.array, zip(*kept, strict=True))
     rows = Rows(
-        np.array(arm, dtype=np.int64),
-        np.array(reward),
-        np.array(chance),
+        arm,
+        reward,
+        chance,
         time=rounds.astype(np.float64),
         round=None if session.arms.oracle is None else rounds,
     )

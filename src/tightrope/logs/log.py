@@ -120,7 +120,14 @@ class ArmLabels:
             places, distinct = labels(values, name, bad)
             if distinct and not bad.wrong.any():
                 _note_mixed(values, places, distinct, occurring, name, bad)
-                _note_negative(values, places, distinct, name, bad)
+                negative = np.array([isinstance(each, int) and each < 0 for each in distinct])
+                bad.note(
+                    negative[places],
+                    lambda i: (
+                        f"{name} = {entry(values, i)} is no arm: a negative number mostly stands "  # noqa: B023
+                        "for a missing arm; where it is one, list all arms in arms="
+                    ),
+                )
             bad.refuse(np.arange(first, first + values.size))
             occurring.update(distinct)
         if not occurring:
@@ -254,16 +261,6 @@ def _note_mixed(
             "all of them alike"
         ),
     )
-
-
-def _note_negative(
-    values: np.ndarray, places: np.ndarray, distinct: list[Label], name: str, bad: BadRows
-) -> None:
-    negative = np.array([isinstance(each, int) and each < 0 for each in distinct])[places]
-    words = (
-        "a negative number mostly stands for a missing arm; where it is one, list all arms in arms="
-    )
-    bad.note(negative, lambda i: f"{name} = {entry(values, i)} is no arm: {words}")
 
 
 CHUNK = 65_536  # rows of a chunk at most
@@ -460,14 +457,19 @@ class Log:
         bad = BadRows(m)
         bad.note((arm < 0) | (arm >= K), lambda i: f"arm = {arm[i]} is no arm from 0 to {K - 1}")
         bad.note(~np.isfinite(reward), lambda i: f"reward = {reward[i]:g} is not a finite number")
-        outside = (
-            f"is outside the declared range [{low:g}, {high:g}]; give from_frame(..., "
-            "rewards=(lowest, highest))"
-        )
-        bad.note((reward < low) | (reward > high), lambda i: f"reward = {reward[i]:g} {outside}")
-        remedy = "it must be in (0, 1]: the probability with which the logger played this arm"
         bad.note(
-            ~((h > 0.0) & (h <= 1.0 + TOLERANCE)), lambda i: f"propensity = {h[i]:g}, but {remedy}"
+            (reward < low) | (reward > high),
+            lambda i: (
+                f"reward = {reward[i]:g} is outside the declared range [{low:g}, {high:g}]; give "
+                "from_frame(..., rewards=(lowest, highest))"
+            ),
+        )
+        bad.note(
+            ~((h > 0.0) & (h <= 1.0 + TOLERANCE)),
+            lambda i: (
+                f"propensity = {h[i]:g}, but it must be in (0, 1]: the probability with which the "
+                "logger played this arm"
+            ),
         )
         if self.floor is not None:
             floor = self.floor
@@ -484,11 +486,11 @@ class Log:
                     else of_arms("eligible", rows.eligible, m, K).sum(axis=1)
                 ) - 1
                 left = np.broadcast_to(1.0 - others * floor, m)
-                words = f"the others' floor = {floor:g} leaves at most"
                 bad.note(
                     h > left + TOLERANCE,
                     lambda i: (
-                        f"propensity = {h[i]:g}, but {words} {left[i]:g}; give the true floor"
+                        f"propensity = {h[i]:g}, but the others' floor = {floor:g} leaves at most "
+                        f"{left[i]:g}; give the true floor"
                     ),
                 )
         features = rows.features
@@ -508,20 +510,19 @@ class Log:
             )
         played = np.arange(m), np.clip(arm, 0, K - 1)
         if rows.eligible is not None:
-            mask = of_arms("eligible", rows.eligible, m, K)
-            bad.note(~mask[played], lambda i: f"arm {arm[i]} was played, but is not eligible")
+            able = of_arms("eligible", rows.eligible, m, K)[played]
+            bad.note(np.asarray(~able), lambda i: f"arm {arm[i]} was played, but is not eligible")
         if rows.probabilities is not None:
             H = of_arms("probabilities", rows.probabilities, m, K)
-            outside_unit = ((H < 0.0) | (H > 1.0 + TOLERANCE) | np.isnan(H)).any(axis=1)
-            bad.note(np.asarray(outside_unit), lambda i: "probabilities must all be in [0, 1]")
+            possible = ((H >= 0.0) & (H <= 1.0 + TOLERANCE)).all(axis=1)  # NaN is not
+            bad.note(np.asarray(~possible), lambda i: "probabilities must all be in [0, 1]")
             if rows.round is None:
                 bad.note(
                     np.abs(H.sum(axis=1) - 1.0) > TOLERANCE,
                     lambda i: f"probabilities add up to {H[i].sum():g}, not to 1",
                 )
-            apart = np.abs(H[played] - h) > TOLERANCE
             bad.note(
-                apart,
+                np.abs(H[played] - h) > TOLERANCE,
                 lambda i: (
                     f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the "
                     "played arm"
@@ -529,8 +530,11 @@ class Log:
             )
         if rows.round is not None:
             numbers = rows.round
+            order = np.lexsort((arm, numbers))
+            twice = np.zeros(arm.size, dtype=np.bool_)
+            twice[order[1:]] = (np.diff(numbers[order]) == 0) & (np.diff(arm[order]) == 0)
             bad.note(
-                _repeated_rows(numbers, arm),
+                twice,
                 lambda i: (
                     f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once"
                 ),
@@ -546,13 +550,6 @@ def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
             f"{name} has shape {values.shape}, but must have a column for each of the {K} arms."
         )
     return values
-
-
-def _repeated_rows(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    order = np.lexsort((arm, round))
-    twice = np.zeros(arm.size, dtype=np.bool_)
-    twice[order[1:]] = (np.diff(round[order]) == 0) & (np.diff(arm[order]) == 0)
-    return twice
 
 
 def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
@@ -836,17 +833,13 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
             "arm was drawn for, or leave unit out."
         )
     order = np.sort(first)
-    count = np.bincount(places)
-    low, high = ((end, float(end * count.max())) for end in log.rewards)
+    most = float(np.bincount(places).max())
+    low, high = ((end, end * most) for end in log.rewards)
     amounts = np.ones(log.given) if per is None else _column_of_table(log, "per", per)
     totals = np.bincount(places, weights=rows.reward)[places[order]]
-    one = (
-        rows._replace(origin=rows.given)
-        .map_arrays(lambda item: item[order])
-        ._replace(reward=totals)
-    )
+    one = rows._replace(origin=rows.given).map_arrays(lambda item: item[order])
     summed = new_log(
-        RowsInMemory(one),
+        RowsInMemory(one._replace(reward=totals)),
         log.arms,
         log.names,
         rewards=(min(low), max(high)),

@@ -595,7 +595,14 @@ def open_table(
     Raises ValueError in a sentence for what is no table and for files that cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _file(pathlib.Path(source), argument, arm)
+        path = pathlib.Path(source)
+        if not path.exists():
+            raise ValueError(
+                f"{argument} = {str(path)!r} does not exist; give a table, or the path of a CSV or "
+                "Parquet file or of a folder of Parquet files."
+            )
+        is_csv = path.suffix.lower() in CSV
+        return InMemory(read_csv(path, arm)) if is_csv else parquet(path, argument)
     if isinstance(source, Mapping):
         return InMemory(source)
     module = type(source).__module__
@@ -618,15 +625,6 @@ def open_table(
             "table with named columns, a dict of arrays or the path of a file."
         )
     return InMemory(source)
-
-
-def _file(path: pathlib.Path, argument: str, arm: str | None) -> Table:
-    if not path.exists():
-        raise ValueError(
-            f"{argument} = {str(path)!r} does not exist; give a table, or the path of a CSV or "
-            "Parquet file or of a folder of Parquet files."
-        )
-    return InMemory(read_csv(path, arm)) if path.suffix.lower() in CSV else parquet(path, argument)
 
 
 def parquet(path: pathlib.Path, argument: str = "frame") -> InFiles:

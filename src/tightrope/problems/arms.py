@@ -515,17 +515,15 @@ class FromFunction(Problem):
                 "mean is missing; where every round has a context give mean(context, arm), by "
                 "which regret is measured."
             )
+        means = np.zeros(K)
         if context is None:
             features = read_only(stored["features"])
-            rewards = [
+            means[:] = [
                 _estimated_mean(sample, features, arm)
                 if mean is None
                 else _number("mean", mean(features, arm), arm)
                 for arm in range(K)
             ]
-        else:
-            rewards = [0.0] * K
-        means = np.array(rewards)
         shown = np.zeros((K, stored["dimension"]))
         return stored | {"shown": shown, "means": means, "best": np.array([means.max()])}
 

@@ -296,12 +296,6 @@ def optimal_design(features, directions, *, gap: float = GAP) -> Design:
     return Design(work.shares.copy(), float(value), float(bound), bool(value <= (1 + gap) * bound))
 
 
-def xy_design(features, *, gap: float = GAP) -> Design:
-    """The design for all differences of arms (transductive design of Yu, Bi, Tresp 2006; Eq 5 of
-    Xu, Honda, Sugiyama 2018)."""
-    return optimal_design(features, pair_directions(checks.matrix("features", features)), gap=gap)
-
-
 def g_design(features, *, gap: float = GAP) -> Design:
     """The G-optimal design; its value is the rank of the features (Kiefer and Wolfowitz 1960)."""
     return optimal_design(features, features, gap=gap)
