@@ -133,11 +133,10 @@ def evaluate(
     read = Pass(log, [Target(log, policy)], against, model, options)
     if read.baseline is not None:
         check_support(log, read.baseline)
-    duel = read.duels[0] if read.duels else None
     return evaluation_of(
         read,
         read.targets[0],
-        duel,
+        read.duels[0] if read.duels else None,
         anytime=checks.flag("anytime", anytime),
         alpha=options.alpha,
         name=target_name(policy),
@@ -163,9 +162,13 @@ def _ratio(
             arm_features=summed.arm_features,
             left_out=summed.left_out,
         )
-        judged = replace(other, given=summed.given)
         return evaluate(
-            judged, policy, estimator="ips", model=None, alpha=options.alpha, anytime=False
+            replace(other, given=summed.given),
+            policy,
+            estimator="ips",
+            model=None,
+            alpha=options.alpha,
+            anytime=False,
         )
 
     top, bottom = judge(rows.reward), judge(amounts).value

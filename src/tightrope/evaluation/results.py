@@ -288,12 +288,11 @@ class Evaluation:
             rows.append(["effective sample size", f"{self.ess:,.0f} of {self.n:,}"])
             rows.append(["largest weight", f"{self.max_weight:.4g}"])
         reached = int(np.count_nonzero((self.support.target > 0.0) & (self.support.played > 0.0)))
-        of = f"{reached} of {self.support.played.size}"
         rows.append(
             [
                 "support",
                 f"{1.0 - self.support.unseen:.1%} of its probability is on arms that the log "
-                f"played ({of})",
+                f"played ({reached} of {self.support.played.size})",
             ]
         )
         if self.difference is not None:
@@ -490,9 +489,12 @@ class Comparison:
         evaluations = {
             name: Evaluation.from_record(each) for name, each in record["policies"].items()
         }
-        baseline = Evaluation.from_record(record["baseline"])
         return cls(
-            evaluations, baseline, tuple(record["alive"]), record["winner"], float(record["alpha"])
+            evaluations,
+            Evaluation.from_record(record["baseline"]),
+            tuple(record["alive"]),
+            record["winner"],
+            float(record["alpha"]),
         )
 
     def plot(

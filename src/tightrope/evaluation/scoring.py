@@ -56,10 +56,9 @@ class EvaluationOptions:
         if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
             estimator = estimator.lower().replace("_", "-")
         name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
-        a = checks.real("alpha", alpha, above=0, below=1)
         return cls(
             name,
-            a,
+            checks.real("alpha", alpha, above=0, below=1),
             checks.real("k", k, least=0),
             checks.real("rho", rho, above=0),
             checks.real("clip", clip, above=0),
@@ -354,7 +353,6 @@ def evaluation_of(
         interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
     elif not biased(o, sums):
         interval = fixed_interval(chosen, alpha, sums.ess, few)
-    edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
     return Evaluation(
         value=chosen.value,
         se=chosen.se,
@@ -374,7 +372,7 @@ def evaluation_of(
         calibration=(
             read.model.calibration() if isinstance(read.model, Ridge) else np.zeros((0, 3))
         ),
-        weights=np.stack([edges, item.histogram], axis=1),
+        weights=np.stack([np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1], item.histogram], axis=1),
         notes=_notes(read, item, bounds is not None, wrong),
         policy=name,
         rewards=log.rewards,

@@ -9,7 +9,6 @@ file holds it as numbers and texts.
 import collections
 import copy
 import hashlib
-import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -392,12 +391,10 @@ class Encoder:
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
         fitted = self._fitted_encoder()
-        own = itertools.chain.from_iterable(
-            column.names(name) for name, column in fitted.columns.items()
-        )
-        pairs = itertools.chain.from_iterable(
-            column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings
-        )
+        own = [one for name, column in fitted.columns.items() for one in column.names(name)]
+        pairs = [
+            one for a, b, column in fitted.crossings for one in column.names(f"{a}{JOINED}{b}")
+        ]
         return (*(["1"] if fitted.intercept else []), *own, *pairs)
 
     @property

@@ -862,8 +862,15 @@ def from_journal(
         )
     K, names = len(added), None if head["names"] is None else tuple(added)
     X = None if head["features"] is None or head["arms"] != K else np.array(head["features"])
-    rows = RowsInMemory(rows_of(kept, K, head["sets"]))
-    return new_log(rows, K, names, rewards=rewards, floor=floor, arm_features=X, left_out=left)
+    return new_log(
+        RowsInMemory(rows_of(kept, K, head["sets"])),
+        K,
+        names,
+        rewards=rewards,
+        floor=floor,
+        arm_features=X,
+        left_out=left,
+    )
 
 
 def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[str | int]]:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import lean
 from ..core import checks
-from ..core.checks import in_one_line
 
 OUT_OF_DIGITS = (
     "The regression ran out of digits: the features differ too much in size, or are too large for "
@@ -158,7 +157,7 @@ class Scaled:
     spread: np.ndarray
     intercept: int | None
 
-    __repr__ = in_one_line
+    __repr__ = checks.in_one_line
 
     def __call__(self, rows: ArrayLike) -> np.ndarray:
         """The same change of coordinates for new rows: (d,) or (n, d), finite."""

@@ -150,9 +150,12 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
             }
             return locked | {"best": float(stored["means"].max())} if static else locked
 
-        leading = [name for name, field in fields.items() if not field.named]
         problem_class = named_tuple(
-            cls, Problem, leading, with_best, more=("best",) if static else ()
+            cls,
+            Problem,
+            [name for name, field in fields.items() if not field.named],
+            with_best,
+            more=("best",) if static else (),
         )
         problem_class.COMPILED = compiled
         kept = [name for name, field in fields.items() if field.kept]

@@ -81,16 +81,14 @@ def download(
     remedy."""
     import pooch
 
-    target = folders()[-1]
-    fetch = pooch.HTTPDownloader(progressbar=False, timeout=20)
     try:
         return pathlib.Path(
             pooch.retrieve(
                 url,
                 known_hash=f"sha256:{sha256}",
-                path=target,
+                path=folders()[-1],
                 fname=url.rsplit("/", 1)[-1],
-                downloader=fetch,
+                downloader=pooch.HTTPDownloader(progressbar=False, timeout=20),
             )
         )
     except (OSError, ValueError) as error:
@@ -410,7 +408,6 @@ def movielens(
         np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False)
     )
     matrix = csr_matrix((ratings, (rows, columns)), shape=(names.size, titles.size))
-    rewards = matrix[:, promoted].toarray()
     coordinates = left_coordinates(matrix[:, np.setdiff1d(np.arange(titles.size), promoted)], rank)
     if weight < 1.0:
         coordinates *= np.linalg.norm(coordinates, axis=0) ** (
@@ -421,7 +418,7 @@ def movielens(
     norms = np.linalg.norm(features, axis=1)
     if how != "raw":
         features /= norms.max() if how == "factor" else norms[:, None]
-    return MovieLens(features, rewards, titles[promoted], names)
+    return MovieLens(features, matrix[:, promoted].toarray(), titles[promoted], names)
 
 
 @recipe("movielens")

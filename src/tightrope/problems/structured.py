@@ -464,10 +464,9 @@ class SemiBandit(Problem):
         }
 
     def describe(self):
-        fixed = None if self.shown else self.features
         return Arms(
             self.means.size,
-            features=fixed,
+            features=None if self.shown else self.features,
             dimension=self.theta.size,
             oracle=self.oracle,
             rewards=RANGES[self.rewards],

@@ -1131,8 +1131,7 @@ class Identification(ResultByPolicy):
         )
 
     def _saved(self) -> tuple[JsonObject, dict[str, bytes]]:
-        answers = {key: getattr(self, key) for key in ANSWERS}
-        return {}, {"answers.parquet": parquet_bytes(answers)}
+        return {}, {"answers.parquet": parquet_bytes({key: getattr(self, key) for key in ANSWERS})}
 
     @classmethod
     def _fields(cls, folder: pathlib.Path, header: JsonObject) -> dict[str, Any]:

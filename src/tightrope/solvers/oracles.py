@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
-from ..core.checks import in_one_line
 from ..core.types import Oracle
 
 if TYPE_CHECKING:
@@ -300,7 +299,7 @@ class Partition:
             object.__setattr__(self, name, value)
         self._check_feasible(np.bincount(codes))
 
-    __repr__ = in_one_line
+    __repr__ = checks.in_one_line
 
     def _check_feasible(self, counts: np.ndarray) -> None:
         most = int(np.minimum(counts, self._limits).sum())  # type: ignore[attr-defined]
@@ -383,7 +382,7 @@ class Knapsack:
         object.__setattr__(self, "costs", checks.vector("costs", self.costs, least=0))
         object.__setattr__(self, "budget", checks.real("budget", self.budget, least=0))
 
-    __repr__ = in_one_line
+    __repr__ = checks.in_one_line
 
     @property
     def size(self) -> int:
@@ -613,7 +612,7 @@ class Assignment:
     prices: np.ndarray
     bound: float
 
-    __repr__ = in_one_line
+    __repr__ = checks.in_one_line
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
-from ..core.checks import in_one_line
 from ..core.fields import ArmIndex, Kind, Scratch
 from ..numerics.counts import DIVERGENCES, bernoulli_divergence_close, divergence
 from ..numerics.linalg import cholesky, inner, solve_lower
@@ -433,7 +432,7 @@ class LowerBound:
     rates: np.ndarray
     dual: np.ndarray
 
-    __repr__ = in_one_line
+    __repr__ = checks.in_one_line
 
 
 def confusing_information(
