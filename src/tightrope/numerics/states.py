@@ -194,12 +194,16 @@ def merged_ridge(first: Any, second: Any, shift: float = 0.0, centre: float = 0.
     """
     model = copied(first)
     model.centre[0] = centre
-    if isinstance(model, ContextRidge):
+    if isinstance(model, ContextRidge | DisjointRidge):
         design, response = added(model, second, shift)
-        model.design[:], model.response[:] = first.design + design, first.response + response
+        model.design[:] += design
+        model.response[:] += response
     else:
-        model.pulls[:] += second.pulls
         model.sums[:] += second.sums + shift * second.pulls
+    if not isinstance(model, ContextRidge):
+        model.pulls[:] += second.pulls
+    if isinstance(model, DisjointRidge):
+        model.log_det[0] = -math.inf  # the largest so far: what is taken out makes it less
     refresh(model)
     return model
 
@@ -224,21 +228,6 @@ def added(
         design[..., -1, :] *= ratio
         response[..., -1] *= ratio
     return design, response
-
-
-@merged_ridge.register
-def _(
-    first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: float = 0.0
-) -> Ridge:
-    model: DisjointRidge = copied(first)
-    model.centre[0] = centre
-    model.pulls[:] += second.pulls
-    design, response = added(model, second, shift)
-    model.design[:] += design
-    model.response[:] += response
-    model.log_det[0] = -math.inf  # the largest so far: what is taken out makes it less
-    refresh(model)
-    return model
 
 
 @merged_ridge.register
@@ -320,6 +309,18 @@ def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
 # Taking out ---------------------------------------------------------------------------------------
 
 
+# by class, the fields that are sums; V, lam I and a sum, is turned besides
+NEGATED: dict[type, tuple[str, ...]] = {
+    Counts: ("pulls", "sums", "rounds"),
+    Moments: ("pulls", "taken"),
+    ArmRidge: ("pulls", "sums"),
+    FeatureRidge: ("pulls", "sums"),
+    ContextRidge: ("response",),
+    DisjointRidge: ("response", "pulls"),
+    BatchRidge: ("response", "seen", "total", "pulls", "sums"),
+}
+
+
 @singledispatch
 def negative(state: Any) -> Any:
     """The state that takes out, where it is merged, what this one has learned: its sums with the
@@ -331,23 +332,14 @@ def negative(state: Any) -> Any:
             f"{type(state).__qualname__} is a state of your own, out of which rewards that both "
             "sessions have cannot be taken; start workers as new sessions and merge those."
         )
-    changes = {}
+    sums = NEGATED.get(type(state), ("rounds",) if "rounds" in state._fields else ())
+    changes = {name: -getattr(state, name) for name in sums}
     for name, value in zip(state._fields, state, strict=True):
         if hasattr(value, "_fields"):
             changes[name] = negative(value)
-        elif name == "rounds":
-            changes[name] = -value
+        elif name == "design" and type(state) in NEGATED:
+            changes[name] = 2.0 * state.lam * np.eye(value.shape[-1]) - value
     return state._replace(**changes)
-
-
-@negative.register
-def _(state: Counts) -> Counts:
-    return state._replace(pulls=-state.pulls, sums=-state.sums, rounds=-state.rounds)
-
-
-@negative.register
-def _(state: Moments) -> Moments:
-    return state._replace(pulls=-state.pulls, taken=-state.taken)
 
 
 @negative.register
@@ -356,40 +348,6 @@ def _(state: Noise) -> Noise:
     sums = other.sums[0]
     sums.number, sums.spread, sums.residual = -sums.number, -sums.spread, -sums.residual
     return other
-
-
-@negative.register(ArmRidge)
-@negative.register(FeatureRidge)
-def _(state: ArmRidge | FeatureRidge) -> ArmRidge | FeatureRidge:
-    return state._replace(pulls=-state.pulls, sums=-state.sums)
-
-
-def less_data(state: ContextRidge | DisjointRidge | BatchRidge) -> np.ndarray:
-    """V of data with the other sign: lam I - sum x x'."""
-    return 2.0 * state.lam * np.eye(state.design.shape[-1]) - state.design
-
-
-@negative.register
-def _(state: ContextRidge) -> ContextRidge:
-    return state._replace(design=less_data(state), response=-state.response)
-
-
-@negative.register
-def _(state: DisjointRidge) -> DisjointRidge:
-    return state._replace(design=less_data(state), response=-state.response, pulls=-state.pulls)
-
-
-@negative.register
-def _(state: BatchRidge) -> BatchRidge:
-    return state._replace(
-        design=less_data(state),
-        response=-state.response,
-        seen=-state.seen,
-        total=-state.total,
-        pulls=-state.pulls,
-        sums=-state.sums,
-        noise=negative(state.noise),
-    )
 
 
 # Longer lists of arms: what was learned moves into states for more arms, the old arms first.
