@@ -32,7 +32,7 @@ LIMITS = {
     "solvers": (859, 26, 53, 3),
     "top": (311, 43, 30, 4),
 }
-TESTS = 22_477
+TESTS = 22_476
 
 
 def counts(path):
