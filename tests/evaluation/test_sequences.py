@@ -12,9 +12,7 @@ from evaluation.adaptive_logs import Arena
 from tightrope.evaluation import estimators
 from tightrope.evaluation.estimators import (
     ConfidenceSequence,
-    Sequence,
     lower_bounds,
-    running,
     shown_times,
 )
 from tightrope.numerics.counts import boundaries, constant, log_mixture
@@ -96,13 +94,6 @@ def test_scores_that_break_the_bound_are_refused():
             ConfidenceSequence(state=state)
     with pytest.raises(ValueError, match="one score for each round"):
         ConfidenceSequence().update([0.1, 0.2], 0.5)
-
-
-def test_running_bounds_never_widen():
-    t = np.arange(3)
-    found = running(Sequence(t, np.array([0.1, 0.3, 0.2]), np.array([0.9, 0.6, 0.7])))
-    assert found.lower.tolist() == [0.1, 0.3, 0.3]
-    assert found.upper.tolist() == [0.9, 0.6, 0.6]
 
 
 def test_times_of_a_longer_log_contain_those_of_a_shorter():

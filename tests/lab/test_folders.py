@@ -14,7 +14,7 @@ from lab_experiments import Logged
 from tightrope.simulation.run import run_experiment
 if __name__ == "__main__":
     found = run_experiment(Logged(sys.argv[1], seconds=0.02), 60, engine=sys.argv[3], workers=2, out=sys.argv[2])
-    assert found.complete and all(len(rows) == 60 for rows in found.rows.values())
+    assert found.complete and all(len(list(found.replications(name))) == 60 for name in found.rows)
 """
 
 

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from tightrope.numerics import batch_ridge
-from tightrope.numerics.batch_ridge import LANES, learn_batch, new_batch_ridge, predict_batch, solve
+from tightrope.numerics.batch_ridge import (
+    LANES,
+    learn_batch,
+    new_batch_ridge,
+    predict_settled,
+    settle,
+    solve,
+)
 from tightrope.policies.semibandits.sets import top_k_probability
 
 
@@ -28,7 +35,7 @@ def test_rank_k_updates_equal_a_fresh_factorisation_and_woodbury(blocks):
             U = X[arms[arms % blocks == block] // blocks].T
             P = inverse[block]
             inverse[block] = P - P @ U @ np.linalg.solve(np.eye(U.shape[1]) + U.T @ P @ U, U.T @ P)
-    means, widths = predict_batch(model, X)
+    means, widths = predict_settled(settle(model, X), X)
     theta, _ = solve(model)
     for block in range(blocks):
         rows = np.array([arm // blocks for arm, _ in history if arm % blocks == block])
@@ -49,7 +56,7 @@ def test_equal_rows_get_equal_numbers_wherever_they_stand():
     some = rng.normal(size=(50, d))
     learn_batch(model, some, np.arange(50), rng.normal(size=50))
     X = np.tile(rng.normal(size=d), (3 * LANES + 5, 1))
-    for values in predict_batch(model, X):
+    for values in predict_settled(settle(model, X), X):
         assert np.unique(values).size == 1
 
 
@@ -58,10 +65,10 @@ def test_threads_change_no_bit(monkeypatch):
     X = rng.normal(size=(501, 6))
     model = new_batch_ridge(2, 6, 1.0)
     learn_batch(model, X, np.arange(80), rng.normal(size=80))
-    alone = predict_batch(model, X)
+    alone = predict_settled(settle(model, X), X)
     monkeypatch.setattr(batch_ridge, "THREAD_WORK", 1.0)
     monkeypatch.setattr(batch_ridge.os, "cpu_count", lambda: 7)
-    for first, second in zip(alone, predict_batch(model, X), strict=True):
+    for first, second in zip(alone, predict_settled(settle(model, X), X), strict=True):
         assert np.array_equal(first, second)
 
 
@@ -70,7 +77,7 @@ def test_every_dimension_counts_whatever_is_left_of_its_fours(d):
     rng = np.random.default_rng(d)
     X, model = rng.standard_normal((LANES + 5, d)), new_batch_ridge(2, d, 0.5)
     learn_batch(model, X, rng.choice(2 * X.shape[0], 40, replace=False), rng.standard_normal(40))
-    means, widths = predict_batch(model, X)
+    means, widths = predict_settled(settle(model, X), X)
     for block in range(2):
         inverse = np.linalg.inv(model.design[block])
         assert means[block::2] == pytest.approx(X @ inverse @ model.response[block], abs=1e-12)
@@ -81,7 +88,7 @@ def test_every_dimension_counts_whatever_is_left_of_its_fours(d):
 
 def test_no_rows_shorter_than_the_lanes_are_lost():
     X = np.arange(1.0, 4.0)[:, None]
-    means, widths = predict_batch(new_batch_ridge(1, 1, 4.0), X)
+    means, widths = predict_settled(settle(new_batch_ridge(1, 1, 4.0), X), X)
     assert means.tolist() == [0.0, 0.0, 0.0]
     assert widths.tolist() == [0.5, 1.0, 1.5]
 

@@ -13,7 +13,6 @@ from tightrope.solvers.programs import (
     minimal_combination,
     optimal_design,
     pair_directions,
-    xy_design,
 )
 
 
@@ -55,8 +54,8 @@ def test_g_design_has_the_value_of_kiefer_and_wolfowitz():
 def test_designs_lie_between_their_certificate_and_a_general_optimiser():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((6, 3))
-    found = xy_design(X)
     Y = pair_directions(X)
+    found = optimal_design(X, Y)
     assert found.converged
     assert found.weights.sum() == pytest.approx(1)
 
@@ -86,6 +85,6 @@ def test_one_direction_gives_the_value_of_the_linear_program():
 
 def test_bad_designs_are_refused():
     with pytest.raises(ValueError, match="rank"):
-        xy_design([[1.0, 0.0], [2.0, 0.0]])
+        g_design([[1.0, 0.0], [2.0, 0.0]])
     with pytest.raises(ValueError, match="directions"):
         optimal_design(np.eye(2), np.zeros((1, 2)))

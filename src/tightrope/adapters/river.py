@@ -75,8 +75,7 @@ class RiverPolicy(_Wrapped, bandit.base.Policy):
         return list(self._places)[self.session.select(eligible=self._mask(arm_ids))]
 
     def update(self, arm_id: Hashable, *reward_args: float, **reward_kwargs: float) -> None:
-        arm = self._number(arm_id)
-        self.session.update(arm, reward_args[0])
+        self.session.update(self._number(arm_id), reward_args[0])
         super().update(arm_id, *reward_args, **reward_kwargs)
 
 
@@ -120,8 +119,7 @@ class RiverContextualPolicy(_Wrapped, bandit.base.ContextualPolicy):
         *reward_args: float,
         **reward_kwargs: float,
     ) -> None:
-        arm = self._number(arm_id)
-        self.session.update(arm, reward_args[0], self._rows(context))
+        self.session.update(self._number(arm_id), reward_args[0], self._rows(context))
         super().update(arm_id, context, *reward_args, **reward_kwargs)
 
 

@@ -2,7 +2,7 @@
 `tightrope.commands`."""
 
 from importlib.metadata import entry_points
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -34,9 +34,8 @@ for _point in entry_points(group="tightrope.commands"):
 def run_command() -> int | None:
     """Carry out a command and return its exit code."""
     try:
-        code: int | None = app(
-            standalone_mode=False
-        )  # typer returns the code of an exit or of Ctrl-C instead of raising
+        # typer returns the code of an exit or of Ctrl-C instead of raising
+        return cast("int | None", app(standalone_mode=False))
     except (ValueError, OSError, MissingExtra) as error:
         errors.print(f"error: {error}", style="red", soft_wrap=True)
         return 2
@@ -50,7 +49,6 @@ def run_command() -> int | None:
             raise
         show()
         return int(getattr(error, "exit_code", 2))
-    return code
 
 
 def _version(wanted: bool) -> None:

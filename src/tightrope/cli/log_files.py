@@ -75,6 +75,9 @@ def read(
     but for those probabilities; other files are held in memory. Raises ValueError in a sentence.
     """
     ending = path.suffix.lower()
+    labels: int | list[str] | None = None
+    if arms is not None:
+        labels = int(arms) if arms.strip().isdigit() else [one.strip() for one in arms.split(",")]
     known = (*PARQUET, *CSV, *DSJSON, *SESSION, *JOURNAL)
     if not path.is_dir() and ending not in known:
         raise ValueError(f"LOG = {str(path)!r} has no ending among {', '.join(known)}.")
@@ -87,7 +90,7 @@ def read(
         changed = [
             each.name for each in fields(ColumnWords) if getattr(columns, each.name) != each.default
         ]
-        number = None if arms is None or not arms.strip().isdigit() else int(arms)
+        number = labels if isinstance(labels, int) else None
         misplaced = changed + (["floor"] if floor is not None and ending in DSJSON else [])
         misplaced += (
             ["arms"] if arms is not None and (number is None or ending not in DSJSON) else []
@@ -119,7 +122,6 @@ def read(
         columns.slot,
         columns.round,
     }
-    labels = _labels(arms)
     blocks: dict[str, str | list[str] | None] = {}
     for option in ("logger", "eligible", "probabilities"):
         prefix, candidates = getattr(columns, option), [name for name in names if name not in used]
@@ -149,13 +151,6 @@ def read(
     return log, None if blocks["probabilities"] is None else _probabilities(
         table, blocks["probabilities"], columns.reward
     )
-
-
-def _labels(arms: str | None) -> int | list[str] | None:
-    """K, or what all arms are called, from text."""
-    if arms is None:
-        return None
-    return int(arms) if arms.strip().isdigit() else [word.strip() for word in arms.split(",")]
 
 
 def _number(text: str) -> str | float:

@@ -354,8 +354,7 @@ def compared_pages(
     for folder in folders:
         inside = results_in(folder)
         for name, result in inside.items():
-            label = str(folder) if len(inside) == 1 else f"{folder}/{name}"
-            results[label] = result
+            results[str(folder) if len(inside) == 1 else f"{folder}/{name}"] = result
     if len(results) < len(folders):
         raise ValueError(
             f"DIR: {', '.join(map(str, folders))} names a folder twice; a folder is compared with "

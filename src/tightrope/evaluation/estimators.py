@@ -166,9 +166,7 @@ def advance(scores, first, n, k, state, times, place, out):
     t, total, variance = state[0], state[1], state[2]
     for i in range(first, n):
         xi = scores[i] * scale
-        guess = 0.0
-        if t > 0.0:
-            guess = min(total / t, most)
+        guess = min(total / t, most) if t > 0.0 else 0.0
         variance += (xi - guess) * (xi - guess)
         total += xi
         t += 1.0
@@ -266,9 +264,7 @@ def first_crossing(
     scale, most = 1.0 / (1.0 + k), 1.0 / (1.0 + k)
     for i in range(n):
         xi = scores[i] * scale
-        guess = 0.0
-        if state[0] > 0.0:
-            guess = min(state[1] / state[0], most)
+        guess = min(state[1] / state[0], most) if state[0] > 0.0 else 0.0
         state[2] += (xi - guess) * (xi - guess)
         state[1] += xi
         state[0] += 1.0
@@ -291,11 +287,11 @@ def first_crossing(
 
 
 @jit
-def add_products(arm, reward, features, begin, end, grams, products):
+def add_products(arm, reward, features, grams, products):
     """grams (K, q, q) += x x', products (K, q) += reward x, by arm, with x = (1, features of the
     row)."""
     q = grams.shape[1]
-    for i in range(begin, end):
+    for i in range(arm.shape[0]):
         a, r = arm[i], reward[i]
         grams[a, 0, 0] += 1.0
         products[a, 0] += r
@@ -303,10 +299,7 @@ def add_products(arm, reward, features, begin, end, grams, products):
             x = features[i, u - 1]
             products[a, u] += r * x
             for v in range(u + 1):
-                y = 1.0
-                if v > 0:
-                    y = features[i, v - 1]
-                grams[a, u, v] += x * y
+                grams[a, u, v] += x * (features[i, v - 1] if v > 0 else 1.0)
 
 
 @jit
@@ -405,17 +398,6 @@ class Sums:
         return ValueEstimate(float(arms * (low + (high - low) * value)), float(se))
 
 
-def aipw_weights(e: np.ndarray) -> np.ndarray:
-    """h_t of AIPW with constant allocation by the recursion, for comparison. e: (T,) in (0, 1]."""
-    T, spent = e.size, 0.0
-    h = np.empty(T)
-    for t in range(T):
-        share = (1.0 - spent) / (T - t)
-        h[t] = math.sqrt(e[t] * share)
-        spent += share
-    return h
-
-
 def aipw_estimate(
     total: float, squares: float, scores: float, square_scores: float, squared_scores: float
 ) -> tuple[float, float]:
@@ -466,15 +448,6 @@ def lower_bounds(states: np.ndarray, alpha: float, k: float = 1.0, rho: float = 
     with np.errstate(divide="ignore", invalid="ignore"):
         bound = (total - boundaries(V, alpha, rho)) * (1.0 + k) / t
     return np.clip(np.where(t > 0.0, bound, 0.0), 0.0, 1.0)
-
-
-def running(bounds: Sequence) -> Sequence:
-    """Bounds that never widen: the intersection of all so far. Only where the value is the same in
-    every round; with drift the bounds at a time speak of the rounds up to it, and earlier ones of
-    something else."""
-    return Sequence(
-        bounds.t, np.maximum.accumulate(bounds.lower), np.minimum.accumulate(bounds.upper)
-    )
 
 
 class ConfidenceSequence:
@@ -627,10 +600,8 @@ class Ridge:
         K = self.log.arms
         features = rows.features
         self.shared = self.fixed is not None or (features is not None and features.ndim == 3)
-        if self.fixed is not None and features is None:
-            d = self.fixed.shape[1]
-        else:
-            d = 0 if features is None else features.shape[-1]
+        shown = self.fixed if features is None else features
+        d = 0 if shown is None else shown.shape[-1]
         count = 1 if self.shared else K
         checks.fits_in_memory("arms", count, 8 * (d + 1) ** 2)
         self.grams, self.products = np.zeros((count, d + 1, d + 1)), np.zeros((count, d + 1))
@@ -683,32 +654,16 @@ class Ridge:
             )
 
     def _learn(self, rows: Rows, reward: np.ndarray, begin: int, end: int) -> None:
-        arm = rows.arm
-        if self.shared:
-            if rows.features is not None and rows.features.ndim == 3:
-                shown = np.ascontiguousarray(rows.features[np.arange(begin, end), arm[begin:end]])
-            else:
-                assert self.fixed is not None
-                shown = self.fixed[arm[begin:end]]
-            add_products(
-                np.zeros(end - begin, dtype=np.int64),
-                reward[begin:end],
-                shown,
-                0,
-                end - begin,
-                self.grams,
-                self.products,
-            )
+        arm, shown = rows.arm[begin:end], _features_or_none(rows.features, rows.arm.size)
+        if not self.shared:
+            shown = shown[begin:end]
+        elif shown.ndim == 3:
+            shown = np.ascontiguousarray(shown[np.arange(begin, end), arm])
         else:
-            add_products(
-                arm,
-                reward,
-                _features_or_none(rows.features, arm.size),
-                begin,
-                end,
-                self.grams,
-                self.products,
-            )
+            assert self.fixed is not None
+            shown = self.fixed[arm]
+        regression = np.zeros_like(arm) if self.shared else arm
+        add_products(regression, reward[begin:end], shown, self.grams, self.products)
         self.total += float(reward[begin:end].sum())
         self.least, self.most = (
             min(self.least, float(reward[begin:end].min())),

@@ -133,11 +133,10 @@ def evaluate(
     read = Pass(log, [Target(log, policy)], against, model, options)
     if read.baseline is not None:
         check_support(log, read.baseline)
-    duel = read.duels[0] if read.duels else None
     return evaluation_of(
         read,
         read.targets[0],
-        duel,
+        read.duels[0] if read.duels else None,
         anytime=checks.flag("anytime", anytime),
         alpha=options.alpha,
         name=target_name(policy),
@@ -163,9 +162,13 @@ def _ratio(
             arm_features=summed.arm_features,
             left_out=summed.left_out,
         )
-        judged = replace(other, given=summed.given)
         return evaluate(
-            judged, policy, estimator="ips", model=None, alpha=options.alpha, anytime=False
+            replace(other, given=summed.given),
+            policy,
+            estimator="ips",
+            model=None,
+            alpha=options.alpha,
+            anytime=False,
         )
 
     top, bottom = judge(rows.reward), judge(amounts).value
@@ -509,30 +512,20 @@ class Fit:
     """Ridge regression of a log's rewards, as `models.Ridge` but with a weight for each row."""
 
     def __init__(self, log: Log, rows: Rows) -> None:
-        features, m = rows.features, rows.arm.size
+        features, m, arm = rows.features, rows.arm.size, rows.arm
+        self.arm, self.reward, self.arms = arm, rows.reward, log.arms
         if features is None and log.arm_features is not None:
-            self.all = np.concatenate([np.ones((1, log.arms, 1)), log.arm_features[None]], axis=2)
-        elif features is None:
-            self.all = np.zeros((1, 1, 0))
-        elif features.ndim == 3:
-            self.all = np.concatenate([np.ones((m, log.arms, 1)), features], axis=2)
-        else:
-            self.all = np.zeros((1, 1, 0))
-        self.shared = self.all.shape[2] > 0
-        K, arm = log.arms, rows.arm
-        self.arm, self.reward, self.arms = arm, rows.reward, K
+            features = log.arm_features[None]
+        self.shared = features is not None and features.ndim == 3
+        if features is None:
+            features = np.zeros((m, 0))
+        self.all = np.concatenate([np.ones((*features.shape[:-1], 1)), features], axis=-1)
         if self.shared:
-            self.own = self.all[
-                np.arange(m) if self.all.shape[0] > 1 else np.zeros(m, dtype=np.int64), arm
-            ]
+            self.own = self.all[np.arange(m) if len(features) > 1 else np.zeros_like(arm), arm]
             self.groups = [np.arange(m)]
         else:
-            self.own = (
-                np.ones((m, 1))
-                if features is None
-                else np.concatenate([np.ones((m, 1)), features], axis=1)
-            )
-            self.groups = [np.flatnonzero(arm == k) for k in range(K)]
+            self.own = self.all
+            self.groups = [np.flatnonzero(arm == k) for k in range(log.arms)]
 
     def theta(self, weights: np.ndarray) -> np.ndarray:
         """(1 or K, q) coefficients for weighted rows."""
@@ -547,12 +540,6 @@ class Fit:
             )
         coefficients[:, 0] += average
         return coefficients
-
-    def own_means(self, theta: np.ndarray) -> np.ndarray:
-        """(m,) predictions for the arms that were played."""
-        return np.asarray(
-            (self.own * theta[self.arm if not self.shared else np.zeros_like(self.arm)]).sum(axis=1)
-        )
 
     def means(self, theta: np.ndarray) -> np.ndarray:
         """(m, K) predictions for all arms."""
@@ -577,7 +564,8 @@ def simulate_in_worlds(
     crossed = np.zeros(m)
     for fold in range(FOLDS):
         out = np.arange(m) % FOLDS == fold
-        crossed[out] = fit.own_means(fit.theta(np.where(out, 0.0, 1.0)))[out]
+        theta = fit.theta(np.where(out, 0.0, 1.0))
+        crossed[out] = (fit.own * theta[0 if fit.shared else rows.arm]).sum(axis=1)[out]
     crossed = np.clip(crossed, low, high)
     binary = bool(((rows.reward == low) | (rows.reward == high)).all())
     residuals = np.zeros(0) if binary else rows.reward - crossed
@@ -650,12 +638,12 @@ def simulate_in_worlds(
             "the log: the policy finds what a fit overstates. The value is probably too high by "
             "as much; a longer log, or fewer coefficients, helps."
         )
-    verdict = "simulated: as good as its model"
-    if unseen > 0.05:
-        verdict = (
-            f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never "
-            "played; log with Explore"
-        )
+    verdict = (
+        f"not enough overlap: {unseen:.1%} of its plays are on arms that the log never played; "
+        "log with Explore"
+        if unseen > 0.05
+        else "simulated: as good as its model"
+    )
     return Evaluation(
         value=value,
         se=se,

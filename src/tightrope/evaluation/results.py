@@ -192,42 +192,12 @@ class Evaluation:
         dict
             With None where there is no finite number.
         """
-        facts = {
-            name: getattr(self, name)
-            for name in (
-                "policy",
-                "estimator",
-                "value",
-                "se",
-                "alpha",
-                "interval",
-                "normal_interval",
-            )
-        }
-        facts |= {
-            name: getattr(self, name)
-            for name in (
-                "ess",
-                "max_weight",
-                "n",
-                "rounds",
-                "verdict",
-                "decided",
-                "notes",
-                "rewards",
-                "few",
-            )
-        }
-        facts |= {
-            "support": vars(self.support),
-            "estimates": {name: each._asdict() for name, each in self.estimates.items()},
-        }
-        pairs = {"sequence": self.sequence, "difference": self.difference}
-        facts |= {
-            name: None if bounds is None else bounds._asdict() for name, bounds in pairs.items()
-        }
+        bounds = {"sequence": self.sequence, "difference": self.difference}
         plain: JsonObject = files.plain(
-            facts | {"calibration": self.calibration, "weights": self.weights}
+            vars(self)
+            | {"normal_interval": self.normal_interval, "support": vars(self.support)}
+            | {"estimates": {name: each._asdict() for name, each in self.estimates.items()}}
+            | {name: None if each is None else each._asdict() for name, each in bounds.items()}
         )
         return plain
 
@@ -259,7 +229,6 @@ class Evaluation:
             )
 
         support = record["support"]
-        names = support["names"]
         low, high = record["interval"]
         return cls(
             value=number(record["value"]),
@@ -281,7 +250,7 @@ class Evaluation:
                 _floats(support["target"]),
                 _floats(support["played"]),
                 number(support["unseen"]),
-                None if names is None else tuple(names),
+                None if support["names"] is None else tuple(support["names"]),
             ),
             estimates={
                 name: ValueEstimate(number(each["value"]), number(each["se"]))
@@ -319,12 +288,11 @@ class Evaluation:
             rows.append(["effective sample size", f"{self.ess:,.0f} of {self.n:,}"])
             rows.append(["largest weight", f"{self.max_weight:.4g}"])
         reached = int(np.count_nonzero((self.support.target > 0.0) & (self.support.played > 0.0)))
-        of = f"{reached} of {self.support.played.size}"
         rows.append(
             [
                 "support",
                 f"{1.0 - self.support.unseen:.1%} of its probability is on arms that the log "
-                f"played ({of})",
+                f"played ({reached} of {self.support.played.size})",
             ]
         )
         if self.difference is not None:
@@ -488,20 +456,22 @@ class Comparison:
                     e is self.baseline or name in self.alive,
                 )
             )
-        names = [
-            "policy",
-            "value",
-            "se",
-            "lower",
-            "upper",
-            "ess",
-            "difference_lower",
-            "difference_upper",
-            "verdict",
-            "decided",
-            "alive",
-        ]
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame(
+            rows,
+            columns=[
+                "policy",
+                "value",
+                "se",
+                "lower",
+                "upper",
+                "ess",
+                "difference_lower",
+                "difference_upper",
+                "verdict",
+                "decided",
+                "alive",
+            ],
+        )
 
     @classmethod
     def from_record(cls, record: JsonObject) -> "Comparison":
@@ -519,9 +489,12 @@ class Comparison:
         evaluations = {
             name: Evaluation.from_record(each) for name, each in record["policies"].items()
         }
-        baseline = Evaluation.from_record(record["baseline"])
         return cls(
-            evaluations, baseline, tuple(record["alive"]), record["winner"], float(record["alpha"])
+            evaluations,
+            Evaluation.from_record(record["baseline"]),
+            tuple(record["alive"]),
+            record["winner"],
+            float(record["alpha"]),
         )
 
     def plot(

@@ -56,10 +56,9 @@ class EvaluationOptions:
         if isinstance(estimator, str):  # SWITCH-DR and switch_dr are names of switch-dr
             estimator = estimator.lower().replace("_", "-")
         name = ESTIMATORS[checks.choice("estimator", estimator, ESTIMATORS)]
-        a = checks.real("alpha", alpha, above=0, below=1)
         return cls(
             name,
-            a,
+            checks.real("alpha", alpha, above=0, below=1),
             checks.real("k", k, least=0),
             checks.real("rho", rho, above=0),
             checks.real("clip", clip, above=0),
@@ -320,11 +319,13 @@ def evaluation_of(
             "this log does not have; give from_frame(..., probabilities=[...]), or use "
             "estimator='dr' with anytime=True."
         )
-    if not anytime:
-        check_interval(o, sums)
+    if not anytime and (why := biased(o, sums)):
+        raise ValueError(
+            f"estimator = {o.estimator!r} {why}, so there is no normal interval; use "
+            "estimator='dr', or anytime=True, whose bounds hold whatever the estimator."
+        )
     bounds = read.sequence(item, alpha) if anytime and log.as_drawn else None
     unseen = _unseen(log, item)
-    support = Support(item.sums.mass / sums.rounds, log.plays, unseen, log.names)
     verdict, decided, difference = _verdict(read, item, duel, unseen, alpha)
     reason = "" if log.as_drawn else "the rows are not in the order in which they were drawn"
     wrong = _wrong_weights(log, [item] if duel is None else duel.pair)
@@ -352,7 +353,6 @@ def evaluation_of(
         interval = (float(bounds.lower[-1]), float(bounds.upper[-1]))
     elif not biased(o, sums):
         interval = fixed_interval(chosen, alpha, sums.ess, few)
-    edges = np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1]
     return Evaluation(
         value=chosen.value,
         se=chosen.se,
@@ -360,7 +360,7 @@ def evaluation_of(
         sequence=bounds,
         ess=sums.ess,
         max_weight=sums.largest,
-        support=support,
+        support=Support(sums.mass / sums.rounds, log.plays, unseen, log.names),
         verdict=verdict,
         estimator=f"clipped-ips at {o.clip:g}" if o.estimator == "clipped-ips" else o.estimator,
         alpha=alpha,
@@ -369,8 +369,10 @@ def evaluation_of(
         estimates=estimates,
         decided=decided,
         difference=difference,
-        calibration=_calibration(read),
-        weights=np.stack([edges, item.histogram], axis=1),
+        calibration=(
+            read.model.calibration() if isinstance(read.model, Ridge) else np.zeros((0, 3))
+        ),
+        weights=np.stack([np.geomspace(*WEIGHTS, WEIGHT_BINS + 1)[:-1], item.histogram], axis=1),
         notes=_notes(read, item, bounds is not None, wrong),
         policy=name,
         rewards=log.rewards,
@@ -387,10 +389,6 @@ def few_exceptions(log: Log, exceptions: int, arms: float = 1.0) -> tuple[float,
     return (arms * low, arms * high) if exceptions < FEW_ROWS else None
 
 
-def _calibration(read: Pass) -> np.ndarray:
-    return read.model.calibration() if isinstance(read.model, Ridge) else np.zeros((0, 3))
-
-
 def biased(options: EvaluationOptions, sums: Sums) -> str:
     """Why the estimator has a bias that its standard error does not know; empty where it has
     none."""
@@ -402,15 +400,6 @@ def biased(options: EvaluationOptions, sums: Sums) -> str:
             "which its standard error does not know"
         )
     return ""
-
-
-def check_interval(options: EvaluationOptions, sums: Sums) -> None:
-    """Refuse a normal interval around an estimator whose bias it does not know."""
-    if why := biased(options, sums):
-        raise ValueError(
-            f"estimator = {options.estimator!r} {why}, so there is no normal interval; use "
-            "estimator='dr', or anytime=True, whose bounds hold whatever the estimator."
-        )
 
 
 def _unseen(log: Log, item: OnePolicy) -> float:
@@ -484,8 +473,7 @@ def _verdict(
     lacking = overlap(item.sums.ess, read.log.n, unseen)
     if duel is None:
         return lacking or "enough overlap", None, None
-    base = duel.pair[1].sums
-    lacking = lacking or overlap(base.ess, read.log.n, 0.0)
+    lacking = lacking or overlap(duel.pair[1].sums.ess, read.log.n, 0.0)
     unit = (read.log.rewards[1] - read.log.rewards[0]) * read.log.size
     lower, upper = unit * (2.0 * read.bounds(duel.kept, alpha) - 1.0)
     difference = Sequence(read.times, lower, upper)

@@ -7,8 +7,8 @@ file holds it as numbers and texts.
 """
 
 import collections
+import copy
 import hashlib
-import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -95,12 +95,12 @@ class CategoryColumn(Fitted):
     gaps: bool
 
     @classmethod
-    def fit(cls, values: list[str | None], most: int) -> Self:
-        """From texts, None where one is missing: the most frequent levels, ties in the order of the
-        alphabet."""
-        counts = collections.Counter(value for value in values if value is not None)
+    def fit(cls, values: np.ndarray, most: int) -> Self:
+        """The most frequent levels, ties in the order of the alphabet."""
+        texts = _texts(values)
+        counts = collections.Counter(text for text in texts if text is not None)
         chosen = sorted(counts, key=lambda level: (-counts[level], level))[:most]
-        return cls(levels=tuple(sorted(chosen)), gaps=None in values)
+        return cls(levels=tuple(sorted(chosen)), gaps=None in texts)
 
     @property
     def size(self) -> int:
@@ -113,11 +113,12 @@ class CategoryColumn(Fitted):
             *([f"{name} is missing"] if self.gaps else []),
         ]
 
-    def encode(self, values: list[str | None]) -> np.ndarray:
+    def encode(self, name: str, values: np.ndarray) -> np.ndarray:
         another = len(self.levels)
         places = {level: k for k, level in enumerate(self.levels)}
         columns = [
-            another + self.gaps if value is None else places.get(value, another) for value in values
+            another + self.gaps if value is None else places.get(value, another)
+            for value in _texts(values)
         ]
         encoded = np.zeros((len(values), another + 1 + self.gaps))
         encoded[np.arange(len(values)), columns] = 1.0
@@ -138,9 +139,9 @@ class HashedColumn(Fitted):
     def names(self, name: str) -> list[str]:
         return [f"{name}, hash {k}" for k in range(self.buckets)]
 
-    def encode(self, name: str, values: list[str | None]) -> np.ndarray:
+    def encode(self, name: str, values: np.ndarray) -> np.ndarray:
         encoded = np.zeros((len(values), self.buckets))
-        for i, value in enumerate(values):
+        for i, value in enumerate(_texts(values)):
             if value is not None:
                 code = int.from_bytes(
                     hashlib.blake2b(f"{name}={value}".encode(), digest_size=8).digest(), "little"
@@ -321,15 +322,15 @@ class Encoder:
         if not kinds:
             raise ValueError("table has no columns; give one with named columns, or rows as dicts.")
         columns: JsonObject = {}
-        texts: dict[str, list[str | None]] = {}
+        categories: dict[str, np.ndarray] = {}
         for name, kind in kinds.items():
             values = _column(batch, name)
             kind = kind or _kind_of(values)
             if kind == "number":
                 columns[name] = NumberColumn.fit(name, values)
             elif kind == "category":
-                texts[name] = _texts(values)
-                columns[name] = CategoryColumn.fit(texts[name], self._levels)
+                categories[name] = values
+                columns[name] = CategoryColumn.fit(values, self._levels)
             else:
                 columns[name] = (
                     HashedColumn(buckets=self._buckets) if kind == "hashed" else TimeColumn()
@@ -338,14 +339,14 @@ class Encoder:
                     columns[name].encode(name, values)  # raises where it holds no times
         crossings = []
         for a, b in self._cross:
-            wrong = next((name for name in (a, b) if name not in texts), None)
+            wrong = next((name for name in (a, b) if name not in categories), None)
             if wrong is not None:
                 raise ValueError(
                     f"cross = ({a!r}, {b!r}), but {wrong!r} is no category among the columns; say "
                     f"columns={{{wrong!r}: 'category'}}."
                 )
             crossings.append(
-                (a, b, CategoryColumn.fit(_pair_levels(texts[a], texts[b]), self._levels))
+                (a, b, CategoryColumn.fit(_pair_levels(categories[a], categories[b]), self._levels))
             )
         return self._with(
             FittedEncoder(columns=columns, crossings=tuple(crossings), intercept=self._intercept)
@@ -371,22 +372,16 @@ class Encoder:
             not fitted. Complexity: O(d) a row.
         """
         fitted = self._fitted_encoder()
-        single = is_row(rows)
+        single = (  # by column name, and no table: its entries are single values
+            isinstance(rows, Mapping)
+            and bool(rows)
+            and all(np.ndim(value) == 0 for value in rows.values())
+        )
         batch = _table_of([rows] if single else rows)
-        parts, texts = [], dict[str, list[str | None]]()
-        for name, column in fitted.columns.items():
-            values = _column(batch, name)
-            if isinstance(column, CategoryColumn):
-                texts[name] = _texts(values)
-                parts.append(column.encode(texts[name]))
-            else:
-                parts.append(
-                    column.encode(name, _texts(values))
-                    if isinstance(column, HashedColumn)
-                    else column.encode(name, values)
-                )
+        values = {name: _column(batch, name) for name in fitted.columns}
+        parts = [column.encode(name, values[name]) for name, column in fitted.columns.items()]
         for a, b, column in fitted.crossings:
-            parts.append(column.encode(_pair_levels(texts[a], texts[b])))
+            parts.append(column.encode("", _pair_levels(values[a], values[b])))
         if fitted.intercept:
             parts.insert(0, np.ones((parts[0].shape[0], 1)))
         features = np.concatenate(parts, axis=1)
@@ -396,12 +391,10 @@ class Encoder:
     def names(self) -> tuple[str, ...]:
         """Names of the d features, in their order."""
         fitted = self._fitted_encoder()
-        own = itertools.chain.from_iterable(
-            column.names(name) for name, column in fitted.columns.items()
-        )
-        pairs = itertools.chain.from_iterable(
-            column.names(f"{a}{JOINED}{b}") for a, b, column in fitted.crossings
-        )
+        own = [one for name, column in fitted.columns.items() for one in column.names(name)]
+        pairs = [
+            one for a, b, column in fitted.crossings for one in column.names(f"{a}{JOINED}{b}")
+        ]
         return (*(["1"] if fitted.intercept else []), *own, *pairs)
 
     @property
@@ -439,8 +432,7 @@ class Encoder:
         return cls()._with(FittedEncoder.read(data))
 
     def _with(self, fitted: FittedEncoder) -> "Encoder":
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = copy.copy(self)
         other._fitted = fitted
         return other
 
@@ -491,15 +483,6 @@ def _checked_pairs(cross: object) -> list[tuple[str, str]]:
                 "[('country', 'device')]."
             )
     return [(a, b) for a, b in pairs]
-
-
-def is_row(rows: object) -> bool:
-    """Whether this is one row by column name, and no table: its entries are single values."""
-    return (
-        isinstance(rows, Mapping)
-        and bool(rows)
-        and all(np.ndim(value) == 0 for value in rows.values())
-    )
 
 
 def _table_of(table: object) -> TableBatch:
@@ -556,18 +539,17 @@ def _numbers(name: str, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _texts(values: np.ndarray) -> list[str | None]:
-    return [
-        None if lost else _text(value)
-        for value, lost in zip(values.tolist(), is_missing(values).tolist(), strict=True)
+    whole = [
+        int(value) if isinstance(value, float) and value.is_integer() else value
+        for value in values.tolist()
     ]
+    lost = is_missing(values).tolist()
+    return [None if gone else str(value) for value, gone in zip(whole, lost, strict=True)]
 
 
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _pair_levels(first: list[str | None], second: list[str | None]) -> list[str | None]:
-    return [
+def _pair_levels(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    levels = [
         None if a is None or b is None else f"{a}{JOINED}{b}"
-        for a, b in zip(first, second, strict=True)
+        for a, b in zip(_texts(first), _texts(second), strict=True)
     ]
+    return np.array(levels, dtype=object)

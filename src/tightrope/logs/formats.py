@@ -8,14 +8,14 @@ import json
 import os
 import pathlib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sized
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import checks, files
-from ..core.types import Arms, JsonObject
+from ..core.types import JsonObject
 from .log import (
     TOLERANCE,
     ArmLabels,
@@ -561,8 +561,7 @@ def _line(rows: Rows, i: int) -> dict[str, object]:
         chances += [float(rows.probabilities[i, k]) for k in others[1:]]
     line = decision(str(rows.given[i]), arm, float(rows.reward[i]), chances[0])
     if rows.time is not None:
-        stamp = rows.time[i]
-        line["Timestamp"] = _stamp(stamp)
+        line["Timestamp"] = _stamp(rows.time[i])
     if rows.probabilities is not None:
         line |= {"a": [k + 1 for k in others], "p": chances}
     return line
@@ -660,26 +659,19 @@ def from_obp(
         else _of_positions(checks.floats("pi_b", feedback["pi_b"]), position)
     )
     context = feedback.get("context")
-    features = None if context is None else checks.floats("context", context)
     K = feedback.get("n_actions", feedback.get("n_unique_action"))
     if (
         K is None and probabilities is None
     ):  # an action is a number from 0, also where some were never played
         K = int(np.max(checks.floats("action", table["arm"]), initial=0.0)) + 1
-    slot = "slot" if position is not None else None
-    arms = None if K is None else checks.integer("n_actions", K, least=1)
-    eligible = (
-        None
-        if feedback.get("eligible") is None
-        else checks.floats("eligible", feedback["eligible"])
-    )
+    eligible = feedback.get("eligible")
     return from_frame(
         table,
-        features=features,
+        features=None if context is None else checks.floats("context", context),
         probabilities=probabilities,
-        eligible=eligible,
-        slot=slot,
-        arms=arms,
+        eligible=None if eligible is None else checks.floats("eligible", eligible),
+        slot=None if position is None else "slot",
+        arms=None if K is None else checks.integer("n_actions", K, least=1),
         rewards=rewards,
         floor=floor,
     )
@@ -729,21 +721,18 @@ def to_obp(log: Log) -> dict[str, object]:
             "table."
         )
     rows = whole(log)
-    eligible = {} if rows.eligible is None else {"eligible": rows.eligible}
-    position = None if rows.slot is None else rows.slot
-    pi = None if rows.probabilities is None else rows.probabilities[:, :, None]
+    H = rows.probabilities
     return {
         "n_rounds": rows.arm.size,
         "n_actions": log.arms,
         "action": rows.arm,
         "reward": rows.reward,
         "pscore": rows.propensity,
-        "position": position,
+        "position": rows.slot,
         "context": rows.features,
         "action_context": log.arm_features,
-        "pi_b": pi,
-        **eligible,
-    }
+        "pi_b": None if H is None else H[:, :, None],
+    } | ({} if rows.eligible is None else {"eligible": rows.eligible})
 
 
 # The file of a session's journal, and `from_journal`: the log of the decisions in it.
@@ -858,7 +847,7 @@ def from_journal(
             "compare; keep a table."
         )
     kept = [one for one in decisions if complete(one)]
-    others = [one for one in decisions if has_propensity(one) and not complete(one)]
+    others = [one for one in decisions if one["p"] is not None and not complete(one)]
     ended = sum(one["ended"] for one in others)
     left = {
         "open decisions": len(others) - ended,
@@ -873,8 +862,15 @@ def from_journal(
         )
     K, names = len(added), None if head["names"] is None else tuple(added)
     X = None if head["features"] is None or head["arms"] != K else np.array(head["features"])
-    rows = RowsInMemory(rows_of(kept, K, head["sets"]))
-    return new_log(rows, K, names, rewards=rewards, floor=floor, arm_features=X, left_out=left)
+    return new_log(
+        RowsInMemory(rows_of(kept, K, head["sets"])),
+        K,
+        names,
+        rewards=rewards,
+        floor=floor,
+        arm_features=X,
+        left_out=left,
+    )
 
 
 def decisions_of(path: pathlib.Path) -> tuple[JsonObject, list[JsonObject], list[str | int]]:
@@ -931,12 +927,8 @@ def arms_of(one: JsonObject) -> list[int]:
     return arm if isinstance(arm, list) else [arm]
 
 
-def has_propensity(one: JsonObject) -> bool:
-    return one["p"] is not None
-
-
 def complete(one: JsonObject) -> bool:
-    return has_propensity(one) and len(one["answers"]) == len(arms_of(one))
+    return one["p"] is not None and len(one["answers"]) == len(arms_of(one))
 
 
 def rows_of(decisions: list[JsonObject], K: int, sets: bool) -> Rows:
@@ -990,47 +982,8 @@ def checked_path(path: object) -> pathlib.Path:
 # `from_session`: logs from what a session remembers of its decisions.
 
 
-class Remembering(Protocol):
-    """The part of a session that its log is read from."""
-
-    @property
-    def arms(self) -> Arms:
-        """The number of arms, their features and the oracle."""
-
-    @property
-    def catalogue(self) -> bool:
-        """Whether every call brings new candidates."""
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Of the arms."""
-
-    @property
-    def measured(self) -> bool:
-        """Whether its decisions have propensities."""
-
-    @property
-    def decided(self) -> int:
-        """Decisions made."""
-
-    @property
-    def played(self) -> int:
-        """Decisions that are only counted."""
-
-    @property
-    def waiting(self) -> int:
-        """Decisions that wait for a reward."""
-
-    @property
-    def open(self) -> Sized:
-        """Decisions without a reward yet."""
-
-    def answered(self) -> Iterator[tuple[Any, float | dict[int, float] | None]]:
-        """Decisions that have ended, with their rewards."""
-
-
 def from_session(
-    session: Remembering, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None
+    session: Any, *, rewards: tuple[float, float] = (0.0, 1.0), floor: float | None = None
 ) -> Log:
     """A log of the decisions that a session remembers with their rewards, in the order of its
     rounds.
@@ -1077,10 +1030,7 @@ def from_session(
             "this session's arms are new candidates at every call, so its log has no arms to "
             "compare; keep a table."
         )
-    arm: list[int] = []
-    reward: list[float] = []
-    chance: list[float] = []
-    round: list[int] = []
+    kept: list[tuple[int, float, float, int]] = []
     unnamed = (
         "made by select, without a propensity"
         if session.measured
@@ -1093,7 +1043,6 @@ def from_session(
         unnamed: session.played - (waiting - len(session.open)),
     }
     remembered = 0
-    sets = session.arms.oracle is not None
     for decision, answers in sorted(session.answered(), key=lambda item: item[0].round):
         remembered += 1
         if np.isnan(decision.propensity).any():
@@ -1104,36 +1053,33 @@ def from_session(
             left["closed without a reward"] += 1
         else:
             arms = np.atleast_1d(decision.arm).tolist()
-            arm += arms
-            chance += np.atleast_1d(decision.propensity).tolist()
-            reward += [answers[k] for k in arms] if isinstance(answers, dict) else [answers]
-            round += [decision.round] * len(arms)
+            chances = np.atleast_1d(decision.propensity).tolist()
+            paid = [answers[k] for k in arms] if isinstance(answers, dict) else [answers]
+            kept += zip(arms, paid, chances, [decision.round] * len(arms), strict=True)
     left["cancelled, or closed too long ago to be known"] = (
         session.decided - session.played - remembered - len(session.open)
     )
     left = {words: count for words, count in left.items() if count}
-    if not arm:
+    if not kept:
         there = ", ".join(f"{count} {words}" for words, count in left.items()) or "no decisions"
         raise ValueError(
             f"this session has no decision with a reward and a propensity ({there}); make them "
             "with Session.decide."
         )
-    rounds = np.array(round, dtype=np.int64)
+    arm, reward, chance, rounds = map(np.array, zip(*kept, strict=True))
     rows = Rows(
-        np.array(arm, dtype=np.int64),
-        np.array(reward),
-        np.array(chance),
+        arm,
+        reward,
+        chance,
         time=rounds.astype(np.float64),
-        round=rounds if sets else None,
+        round=None if session.arms.oracle is None else rounds,
     )
-    names = session.names
-    X = session.arms.features
     return new_log(
         RowsInMemory(rows),
         session.arms.number,
-        names,
+        session.names,
         rewards=rewards,
         floor=floor,
-        arm_features=X,
+        arm_features=session.arms.features,
         left_out=left,
     )

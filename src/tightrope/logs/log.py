@@ -68,7 +68,7 @@ class ArmLabels:
         )
         self._by_text = {str(each): k for k, each in enumerate(self.labels or ())}
         self._words = self.labels is not None and not any(
-            _reads_as_number(each) for each in self.labels
+            isinstance(each, int) or each.isdigit() for each in self.labels
         )
 
     @classmethod
@@ -120,7 +120,14 @@ class ArmLabels:
             places, distinct = labels(values, name, bad)
             if distinct and not bad.wrong.any():
                 _note_mixed(values, places, distinct, occurring, name, bad)
-                _note_negative(values, places, distinct, name, bad)
+                negative = np.array([isinstance(each, int) and each < 0 for each in distinct])
+                bad.note(
+                    negative[places],
+                    lambda i: (
+                        f"{name} = {entry(values, i)} is no arm: a negative number mostly stands "  # noqa: B023
+                        "for a missing arm; where it is one, list all arms in arms="
+                    ),
+                )
             bad.refuse(np.arange(first, first + values.size))
             occurring.update(distinct)
         if not occurring:
@@ -148,7 +155,12 @@ class ArmLabels:
             self._refuse_two_meanings(name, distinct)
             arms = np.array([*map(self._number, distinct), -1], dtype=np.int64)[places]
         arms = np.where((arms >= 0) & (arms < self.count), arms, -1)
-        bad.note(arms < 0, lambda i: f"{name} = {entry(values, i)} is {self._unknown()}")
+        unknown = (
+            f"no arm from 0 to {self.count - 1}"
+            if self.labels is None
+            else f"not among arms = {checks.show(list(self.labels))}"
+        )
+        bad.note(arms < 0, lambda i: f"{name} = {entry(values, i)} is {unknown}")
         return arms
 
     def number(self, argument: str, arm: object) -> int:
@@ -199,13 +211,6 @@ class ArmLabels:
                 "text (in a frame of decisions they are the column 'name')."
             )
 
-    def _unknown(self) -> str:
-        return (
-            f"no arm from 0 to {self.count - 1}"
-            if self.labels is None
-            else f"not among arms = {checks.show(list(self.labels))}"
-        )
-
 
 def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
     """Refuse a table, a Series or a dict that calls the arms otherwise, or in another order, than
@@ -234,10 +239,6 @@ def check_order(argument: str, values: object, arms: Sequence[Label]) -> None:
         )
 
 
-def _reads_as_number(one: Label) -> bool:
-    return isinstance(one, int) or one.isdigit()
-
-
 def _note_mixed(
     values: np.ndarray,
     places: np.ndarray,
@@ -260,16 +261,6 @@ def _note_mixed(
             "all of them alike"
         ),
     )
-
-
-def _note_negative(
-    values: np.ndarray, places: np.ndarray, distinct: list[Label], name: str, bad: BadRows
-) -> None:
-    negative = np.array([isinstance(each, int) and each < 0 for each in distinct])[places]
-    words = (
-        "a negative number mostly stands for a missing arm; where it is one, list all arms in arms="
-    )
-    bad.note(negative, lambda i: f"{name} = {entry(values, i)} is no arm: {words}")
 
 
 CHUNK = 65_536  # rows of a chunk at most
@@ -466,14 +457,19 @@ class Log:
         bad = BadRows(m)
         bad.note((arm < 0) | (arm >= K), lambda i: f"arm = {arm[i]} is no arm from 0 to {K - 1}")
         bad.note(~np.isfinite(reward), lambda i: f"reward = {reward[i]:g} is not a finite number")
-        outside = (
-            f"is outside the declared range [{low:g}, {high:g}]; give from_frame(..., "
-            "rewards=(lowest, highest))"
-        )
-        bad.note((reward < low) | (reward > high), lambda i: f"reward = {reward[i]:g} {outside}")
-        remedy = "it must be in (0, 1]: the probability with which the logger played this arm"
         bad.note(
-            ~((h > 0.0) & (h <= 1.0 + TOLERANCE)), lambda i: f"propensity = {h[i]:g}, but {remedy}"
+            (reward < low) | (reward > high),
+            lambda i: (
+                f"reward = {reward[i]:g} is outside the declared range [{low:g}, {high:g}]; give "
+                "from_frame(..., rewards=(lowest, highest))"
+            ),
+        )
+        bad.note(
+            ~((h > 0.0) & (h <= 1.0 + TOLERANCE)),
+            lambda i: (
+                f"propensity = {h[i]:g}, but it must be in (0, 1]: the probability with which the "
+                "logger played this arm"
+            ),
         )
         if self.floor is not None:
             floor = self.floor
@@ -490,11 +486,11 @@ class Log:
                     else of_arms("eligible", rows.eligible, m, K).sum(axis=1)
                 ) - 1
                 left = np.broadcast_to(1.0 - others * floor, m)
-                words = f"the others' floor = {floor:g} leaves at most"
                 bad.note(
                     h > left + TOLERANCE,
                     lambda i: (
-                        f"propensity = {h[i]:g}, but {words} {left[i]:g}; give the true floor"
+                        f"propensity = {h[i]:g}, but the others' floor = {floor:g} leaves at most "
+                        f"{left[i]:g}; give the true floor"
                     ),
                 )
         features = rows.features
@@ -514,20 +510,19 @@ class Log:
             )
         played = np.arange(m), np.clip(arm, 0, K - 1)
         if rows.eligible is not None:
-            mask = of_arms("eligible", rows.eligible, m, K)
-            bad.note(~mask[played], lambda i: f"arm {arm[i]} was played, but is not eligible")
+            able = of_arms("eligible", rows.eligible, m, K)[played]
+            bad.note(np.asarray(~able), lambda i: f"arm {arm[i]} was played, but is not eligible")
         if rows.probabilities is not None:
             H = of_arms("probabilities", rows.probabilities, m, K)
-            outside_unit = ((H < 0.0) | (H > 1.0 + TOLERANCE) | np.isnan(H)).any(axis=1)
-            bad.note(np.asarray(outside_unit), lambda i: "probabilities must all be in [0, 1]")
+            possible = ((H >= 0.0) & (H <= 1.0 + TOLERANCE)).all(axis=1)  # NaN is not
+            bad.note(np.asarray(~possible), lambda i: "probabilities must all be in [0, 1]")
             if rows.round is None:
                 bad.note(
                     np.abs(H.sum(axis=1) - 1.0) > TOLERANCE,
                     lambda i: f"probabilities add up to {H[i].sum():g}, not to 1",
                 )
-            apart = np.abs(H[played] - h) > TOLERANCE
             bad.note(
-                apart,
+                np.abs(H[played] - h) > TOLERANCE,
                 lambda i: (
                     f"propensity = {h[i]:g} differs from the probability {H[i, arm[i]]:g} of the "
                     "played arm"
@@ -535,8 +530,11 @@ class Log:
             )
         if rows.round is not None:
             numbers = rows.round
+            order = np.lexsort((arm, numbers))
+            twice = np.zeros(arm.size, dtype=np.bool_)
+            twice[order[1:]] = (np.diff(numbers[order]) == 0) & (np.diff(arm[order]) == 0)
             bad.note(
-                _repeated_rows(numbers, arm),
+                twice,
                 lambda i: (
                     f"arm {arm[i]} is twice in round {numbers[i]}, but a set has every arm once"
                 ),
@@ -552,13 +550,6 @@ def of_arms(name: str, values: np.ndarray, m: int, K: int) -> np.ndarray:
             f"{name} has shape {values.shape}, but must have a column for each of the {K} arms."
         )
     return values
-
-
-def _repeated_rows(round: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    order = np.lexsort((arm, round))
-    twice = np.zeros(arm.size, dtype=np.bool_)
-    twice[order[1:]] = (np.diff(round[order]) == 0) & (np.diff(arm[order]) == 0)
-    return twice
 
 
 def _refuse_parted(begins: list[tuple[np.ndarray, np.ndarray]]) -> None:
@@ -596,7 +587,7 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
         if part.round is None:
             yield part
             continue
-        joined = part if last_round is None else _join_rows(last_round, part)
+        joined = part if last_round is None else joined_rows([last_round, part], last_round.first)
         assert joined.round is not None
         last = int(np.argmax(joined.round == joined.round[-1]))  # rows of a round are consecutive
         if last:
@@ -606,11 +597,12 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
         yield last_round
 
 
-def _join_rows(a: Rows, b: Rows) -> Rows:
-    pairs = zip(a[:-1], b[:-1], strict=True)
+def joined_rows(parts: Sequence[Rows], first: int = 0) -> Rows:
+    """The rows of several chunks together."""
+    columns = zip(*(part[:-1] for part in parts), strict=True)
     return Rows(  # type: ignore[call-arg]
-        *(x if x is None else np.concatenate([x, y]) for x, y in pairs),  # type: ignore[arg-type]
-        a.first,
+        *(None if one[0] is None else np.concatenate(one) for one in columns),  # type: ignore[arg-type]
+        first,
     )
 
 
@@ -736,32 +728,30 @@ def new_log(
     if least is None and all_equal and not known:
         # every arm has its equal share, so none has less than the one with most rivals
         least = smallest
-    facts = {
-        "n": n,
-        "given": total,
-        "rounds": rounds,
-        "size": size,
-        "plays": plays,
-        "uniform": all_equal,
-        "known": known,
-    }
-    facts |= {
-        "deterministic": smallest >= 1.0 - TOLERANCE and arms > 1,
-        "constant": largest - smallest <= TOLERANCE,
-    }
     always = bool(
         (plays > 0).all()
         and (ends[1] - ends[0] <= TOLERANCE).all()
         and abs(ends[0].sum() - 1.0) <= TOLERANCE
     )
-    facts["expected"] = (
-        None if size > 1 else sums if known or all_equal else n * ends[0] if always else None
+    expected = n * ends[0] if always else None
+    return replace(
+        log,
+        floor=least,
+        left_out=left,
+        n=n,
+        given=total,
+        rounds=rounds,
+        size=size,
+        plays=plays,
+        uniform=all_equal,
+        known=known,
+        deterministic=smallest >= 1.0 - TOLERANCE and arms > 1,
+        constant=largest - smallest <= TOLERANCE,
+        expected=None if size > 1 else sums if known or all_equal else expected,
+        observed=observed,
+        two_valued=len(distinct) < 3,
+        as_drawn=bool((most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all()),
     )
-    facts |= {"observed": observed, "two_valued": len(distinct) < 3}
-    facts["as_drawn"] = bool(
-        (most < np.log(2.0 * STAKES.size / CHANCE * np.array([arms, 1.0]))).all()
-    )
-    return Log(source, arms, names, (low, high), least, X, left, **facts)  # type: ignore[arg-type]
 
 
 @jit
@@ -843,17 +833,13 @@ def by_unit(log: Log, unit: object, per: object = None) -> tuple[Log, np.ndarray
             "arm was drawn for, or leave unit out."
         )
     order = np.sort(first)
-    count = np.bincount(places)
-    low, high = ((end, float(end * count.max())) for end in log.rewards)
+    most = float(np.bincount(places).max())
+    low, high = ((end, end * most) for end in log.rewards)
     amounts = np.ones(log.given) if per is None else _column_of_table(log, "per", per)
     totals = np.bincount(places, weights=rows.reward)[places[order]]
-    one = (
-        rows._replace(origin=rows.given)
-        .map_arrays(lambda item: item[order])
-        ._replace(reward=totals)
-    )
+    one = rows._replace(origin=rows.given).map_arrays(lambda item: item[order])
     summed = new_log(
-        RowsInMemory(one),
+        RowsInMemory(one._replace(reward=totals)),
         log.arms,
         log.names,
         rewards=(min(low), max(high)),
@@ -880,12 +866,7 @@ def _column_of_table(log: Log, argument: str, values: object) -> np.ndarray:
 
 
 def whole(log: Log) -> Rows:
-    parts = [part._replace(origin=part.given) for part in log.chunks()]
-    joined = [
-        None if item is None else np.concatenate([part[i] for part in parts])
-        for i, item in enumerate(parts[0][:-1])
-    ]
-    return Rows(*joined, 0)  # type: ignore[arg-type, call-arg]
+    return joined_rows([part._replace(origin=part.given) for part in log.chunks()])
 
 
 # `from_frame`: logs from tables, in memory or in files.
@@ -991,14 +972,24 @@ def from_frame(
     columns.check()
     table = open_table(frame, arm=arm)
     blocks = (columns.probabilities, columns.eligible)
-    least = max(*map(number_of_columns, blocks), _arms_of(columns.features), _rows_of(arm_features))
+    least = max(
+        *map(number_of_columns, blocks),
+        columns.features.shape[1]
+        if isinstance(columns.features, np.ndarray) and columns.features.ndim == 3
+        else 0,
+        0 if arm_features is None else len(np.atleast_1d(np.asarray(arm_features))),
+    )
     if isinstance(table, InFiles):
         if any(isinstance(item, np.ndarray) for item in (*blocks, columns.features)):
             raise ValueError(
                 "features, probabilities and eligible of a table in files must be names of its "
                 "columns."
             )
-        columns.check_known(table)
+        try:
+            table.check(columns.names(narrow=False))
+        except ValueError as error:
+            lacking = f"no column {propensity!r}" in str(error)
+            raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
     if arms is not None:
         labels = ArmLabels.from_argument(arms)
     else:
@@ -1076,18 +1067,9 @@ class LogColumns:
                 "a number."
             )
 
-    def check_known(self, table: InFiles) -> None:
-        try:
-            table.check(self.names(narrow=False))
-        except ValueError as error:
-            lacking = isinstance(self.propensity, str) and f"no column {self.propensity!r}" in str(
-                error
-            )
-            raise ValueError(f"{error} {NO_PROPENSITY}" if lacking else str(error)) from None
-
     def names(self, narrow: bool) -> list[str]:
         listed: list[str] = []
-        columns = (
+        for item in (
             self.arm,
             self.reward,
             self.propensity,
@@ -1096,8 +1078,8 @@ class LogColumns:
             self.time,
             self.slot,
             self.round,
-        )
-        for item in (*columns, None if narrow else self.features):
+            None if narrow else self.features,
+        ):
             listed += [item] if isinstance(item, str) else item if isinstance(item, list) else []
         return list(dict.fromkeys(listed))
 
@@ -1202,11 +1184,3 @@ def _column_list(argument: str, columns: Columns | None) -> Columns | None:
     if listed and not all(isinstance(name, str) for name in listed):
         return checks.floats(argument, columns)
     return listed
-
-
-def _arms_of(features: Columns | None) -> int:
-    return int(features.shape[1]) if isinstance(features, np.ndarray) and features.ndim == 3 else 0
-
-
-def _rows_of(features: ArrayLike | None) -> int:
-    return 0 if features is None else len(np.atleast_1d(np.asarray(features)))

@@ -362,7 +362,13 @@ class TableBatch:
         try:
             values: Any = self.frame[name]
         except Exception:
-            raise ValueError(f"frame has no column {checks.show(name)}{self._has()}.") from None
+            names = column_names(self.frame)
+            has = (
+                f"it has {', '.join(names[:10])}"
+                if names
+                else "give a table with named columns or a dict of arrays"
+            )
+            raise ValueError(f"frame has no column {checks.show(name)}; {has}.") from None
         if type(values).__module__.startswith("pyarrow"):
             return array_of(values)
         if isinstance(values, np.ma.MaskedArray):  # a masked entry is a missing one
@@ -379,14 +385,6 @@ class TableBatch:
             array if array.dtype.kind not in "US" else np.asarray(values, dtype=object)
         )  # a list's numbers beside text stay numbers
 
-    def _has(self) -> str:
-        names = column_names(self.frame)
-        return (
-            f"; it has {', '.join(names[:10])}"
-            if names
-            else "; give a table with named columns or a dict of arrays"
-        )
-
 
 def column_names(frame: object) -> list[str]:
     if isinstance(frame, Mapping):
@@ -400,10 +398,10 @@ def column_names(frame: object) -> list[str]:
 def numbers_of_table(frame: Any) -> np.ndarray:
     """All columns of a table side by side in their order, (n, d) float64, NaN where there is no
     number."""
-    names = (
-        list(frame)
+    names = list(
+        frame
         if isinstance(frame, Mapping)
-        else list(getattr(frame, "column_names", None) or frame.columns)
+        else getattr(frame, "column_names", None) or frame.columns
     )
     return (
         np.stack([as_numbers(TableBatch(frame).column(name)) for name in names], axis=1)
@@ -597,7 +595,14 @@ def open_table(
     Raises ValueError in a sentence for what is no table and for files that cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _file(pathlib.Path(source), argument, arm)
+        path = pathlib.Path(source)
+        if not path.exists():
+            raise ValueError(
+                f"{argument} = {str(path)!r} does not exist; give a table, or the path of a CSV or "
+                "Parquet file or of a folder of Parquet files."
+            )
+        is_csv = path.suffix.lower() in CSV
+        return InMemory(read_csv(path, arm)) if is_csv else parquet(path, argument)
     if isinstance(source, Mapping):
         return InMemory(source)
     module = type(source).__module__
@@ -620,15 +625,6 @@ def open_table(
             "table with named columns, a dict of arrays or the path of a file."
         )
     return InMemory(source)
-
-
-def _file(path: pathlib.Path, argument: str, arm: str | None) -> Table:
-    if not path.exists():
-        raise ValueError(
-            f"{argument} = {str(path)!r} does not exist; give a table, or the path of a CSV or "
-            "Parquet file or of a folder of Parquet files."
-        )
-    return InMemory(read_csv(path, arm)) if path.suffix.lower() in CSV else parquet(path, argument)
 
 
 def parquet(path: pathlib.Path, argument: str = "frame") -> InFiles:
@@ -683,7 +679,7 @@ def read_csv(path: pathlib.Path, arm: str | None = None) -> "pd.DataFrame":
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, index_col=False)
-        whole = [name for name in frame if frame[name].dtype.kind in "iu" or _is_whole(frame[name])]
+        whole = [name for name in frame if _is_whole(frame[name])]
         text = (
             pd.read_csv(path, index_col=False, dtype=dict.fromkeys(whole, str)) if whole else frame
         )
@@ -699,8 +695,7 @@ def read_csv(path: pathlib.Path, arm: str | None = None) -> "pd.DataFrame":
         words = pd.read_csv(path, index_col=False, usecols=[arm], dtype=str, keep_default_na=False)[
             arm
         ]
-        filled = words[words != ""]
-        numeric = filled.str.fullmatch(r"\s*-?(0|[1-9]\d*)(\.0*)?\s*").all()
+        numeric = words[words != ""].str.fullmatch(r"\s*-?(0|[1-9]\d*)(\.0*)?\s*").all()
         frame[arm] = pd.Series(
             [
                 None if not word else int(word.partition(".")[0]) if numeric else word
@@ -734,7 +729,9 @@ def _refuse_other_files(path: pathlib.Path) -> None:
 
 def _is_whole(column: "pd.Series[Any]") -> bool:
     """Whether a column holds whole numbers and missing entries."""
-    return column.dtype.kind == "f" and bool((column.dropna() % 1.0 == 0.0).all())
+    return column.dtype.kind in "iu" or (
+        column.dtype.kind == "f" and bool((column.dropna() % 1.0 == 0.0).all())
+    )
 
 
 def number_of_columns(columns: Columns | ArrayLike | None) -> int:

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled.kernels import jit
+from ..compiled.kernels import jit, python_of
 from ..core import checks
 from ..core.policy import Policy, compiled
 from ..core.types import State
 from ..core.verbs import Arms, Context, admit, inform
 from .log import ArmLabels
-from .tables import BadRows, Columns, InMemory, NamedColumns, matrix, open_table, rewards
+from .tables import Columns, InMemory, NamedColumns, matrix, open_table, rewards
 
 CHUNK = 100_000  # rows between two chances to interrupt
 
@@ -70,7 +70,12 @@ def read_training_rows(
     (batch,) = table.batches([])
     labels = ArmLabels(arms.number, names)
     values, bad = rewards(batch.column(reward), reward)
-    _note_outside(values, reward, bounds, bad)
+    low, high = bounds
+    least, most = -np.inf if low is None else low, np.inf if high is None else high
+    bad.note(
+        (values < least) | (values > most),
+        lambda i: f"{reward} = {values[i]:g} is outside [{least:g}, {most:g}]",
+    )
     n = values.size
     played = (
         np.zeros(n, dtype=np.int64) if arm is None else labels.numbers(batch.column(arm), arm, bad)
@@ -107,15 +112,6 @@ def read_training_rows(
     return TrainingRows(*parts)
 
 
-def _note_outside(
-    values: np.ndarray, name: str, bounds: tuple[float | None, float | None], bad: BadRows
-) -> None:
-    low, high = bounds
-    least, most = -np.inf if low is None else low, np.inf if high is None else high
-    outside = (values < least) | (values > most)
-    bad.note(outside, lambda i: f"{name} = {values[i]:g} is outside [{least:g}, {most:g}]")
-
-
 @jit
 def feed_rows(policy, state, arms, rewards, features, shown, baselines):
     """`inform` for every row; shown (K, d) is scratch for a round's features, None where arms do
@@ -149,13 +145,7 @@ def feed(policy: Policy, state: State, arms: Arms, log: TrainingRows) -> State:
             state = inform(policy, state, context, action, log.rewards[part])
         return state
     shown = None if log.features is None else np.zeros((arms.rows, arms.dimension))
-    run = (
-        feed_rows
-        if compiled(policy)
-        else feed_rows.py_func
-        if hasattr(feed_rows, "py_func")
-        else feed_rows
-    )
+    run = feed_rows if compiled(policy) else python_of(feed_rows)
     for begin in chunks:
         part = slice(begin, begin + CHUNK)
         features = None if log.features is None else log.features[part]

@@ -230,12 +230,6 @@ def inverse_trace(factor: np.ndarray) -> float:
     return float((inverse * inverse).sum())
 
 
-def predict_batch(model: BatchRidge, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """theta'x and ||x||_{V^-1} of every arm, both (N M,). O(N M d^2 / 2) time, O(N M) memory
-    besides the features."""
-    return predict_settled(settle(model, features), features)
-
-
 def predict_solved(
     theta: np.ndarray, factor: np.ndarray, features: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import lean
 from ..core import checks
-from ..core.checks import in_one_line
 
 OUT_OF_DIGITS = (
     "The regression ran out of digits: the features differ too much in size, or are too large for "
@@ -19,6 +18,15 @@ OUT_OF_DIGITS = (
 # of its own diagonal entry: what a pivot that is zero in exact arithmetic can be left with by
 # rounding
 PIVOT_TOLERANCE = 1e-14
+
+
+@lean
+def inner(first, second):
+    """The sum of first_i second_i, one addition after another."""
+    total = 0.0
+    for i in range(first.shape[0]):
+        total += first[i] * second[i]
+    return total
 
 
 @lean
@@ -149,8 +157,7 @@ class Scaled:
     spread: np.ndarray
     intercept: int | None
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = checks.in_one_line
 
     def __call__(self, rows: ArrayLike) -> np.ndarray:
         """The same change of coordinates for new rows: (d,) or (n, d), finite."""

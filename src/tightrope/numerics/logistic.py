@@ -25,7 +25,7 @@ import numpy as np
 from ..compiled.kernels import lean
 from ..core.fields import Count, Derived, Finite, Scratch
 from ..core.verbs import Arms
-from .linalg import check_digits
+from .linalg import check_digits, inner
 
 STEPS = 100  # of a search for the mode: more than bisection needs
 LEAST_STEP = 1e-13  # of log odds: steps of that search which change nothing
@@ -128,18 +128,14 @@ def log_odds(model, shown, arm):
     """Mean and variance of an arm's log odds, and f'R'e; leaves x in `row` and f = R'x in `turned`.
     O(d^2)."""
     show_row(model, shown, arm)
-    m, n, mean, square, side = regression_of(model, arm), model.row.shape[0], 0.0, 0.0, 0.0
-    theta, root, row, turned = model.theta, model.root, model.row, model.turned
-    for j in range(n):
-        mean += theta[m, j] * row[j]
-        turned[j] = 0.0
+    m, n = regression_of(model, arm), model.row.shape[0]
+    root, row, turned = model.root, model.row, model.turned
+    turned[:] = 0.0
     for i in range(n):
         for j in range(n):
             turned[j] += root[m, i, j] * row[i]
-    for j in range(n):
-        square += turned[j] * turned[j]
-        side += turned[j] * root[m, n - 1, j]
-    return mean + drawn_to(model, shown) * side, square, side
+    mean, side = inner(model.theta[m], row), inner(turned, root[m, n - 1])
+    return mean + drawn_to(model, shown) * side, inner(turned, turned), side
 
 
 @lean
@@ -178,9 +174,7 @@ def learn_reward(model, shown, arm, reward):
     root, turned = model.root, model.turned
     step += drawn_to(model, shown) * side * weight / grown  # of a theta with a prior at 0
     for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += root[m, i, j] * turned[j]
+        total = inner(root[m, i], turned)
         model.theta[m, i] += step * total
         for j in range(n):
             root[m, i, j] -= share * total * turned[j]
@@ -206,13 +200,7 @@ def draw_scores(model, shown, width, rng):
     for j in range(n):
         model.turned[j] = width * rng.standard_normal() + anchor * model.root[0, n - 1, j]
     for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += model.root[0, i, j] * model.turned[j]
-        direction[i] = model.theta[0, i] + total
+        direction[i] = model.theta[0, i] + inner(model.root[0, i], model.turned)
     for k in range(K):
         show_row(model, shown, k)
-        total = 0.0
-        for i in range(n):
-            total += model.row[i] * direction[i]
-        model.scores[k] = total
+        model.scores[k] = inner(model.row, direction)

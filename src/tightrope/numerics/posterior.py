@@ -7,6 +7,7 @@ import numpy as np
 
 from ..compiled.kernels import jit, lean
 from . import special
+from .linalg import inner
 
 # How far a mean of Gaussian rewards with an unknown variance may be off: quantiles of Student's
 # distribution, from above.
@@ -96,12 +97,6 @@ def chance_of_best(
     return float(share[0]), float(share[1])
 
 
-def rivals_of(arm: int, number: int, eligible: np.ndarray | None) -> np.ndarray:
-    others = np.ones(number, dtype=np.bool_) if eligible is None else eligible.copy()
-    others[arm] = False
-    return np.flatnonzero(others)
-
-
 @lean
 def gather_rivals(mean, root, eligible, arm, lead, gain, norms):
     """How many rivals a draw can put ahead of the arm or behind it; -1: one is ahead in every draw.
@@ -154,9 +149,7 @@ def winning_share(lead, gain, norms, normal, direction, work, mean_and_error):
         weight = math.exp(nearest - lead[k] / norms[k]) / norms[k]
         for j in range(r):
             direction[j] += weight * gain[k, j]
-    square = 0.0
-    for j in range(r):
-        square += direction[j] * direction[j]
+    square = inner(direction, direction)
     if math.sqrt(square) <= SHORT:
         square = norms[0] * norms[0]
         for j in range(r):
@@ -168,9 +161,7 @@ def winning_share(lead, gain, norms, normal, direction, work, mean_and_error):
         # in units of what the direction adds to the lead, so that a multiple of it is compared with
         # the rest
     ):
-        slope = 0.0
-        for j in range(r):
-            slope += gain[k, j] * direction[j]
+        slope = inner(gain[k], direction)
         norms[k], unit = slope, abs(slope) if abs(slope) > FLAT else 1.0
         lead[k] /= unit
         for j in range(r):
@@ -257,7 +248,9 @@ def chance_among_independent(
     """
     if eligible is not None and not eligible[arm]:
         return 0.0, 0.0
-    rivals = rivals_of(arm, mean.size, eligible)
+    others = np.ones(mean.size, dtype=np.bool_) if eligible is None else eligible.copy()
+    others[arm] = False
+    rivals = np.flatnonzero(others)
     centre, width, m, s = float(mean[arm]), float(deviation[arm]), mean[rivals], deviation[rivals]
     certain = s <= 0.0  # the larger mean wins, ties go to the lowest index
     if width <= 0.0:
@@ -505,8 +498,7 @@ def best_of_betas(a: np.ndarray, b: np.ndarray, eligible: np.ndarray | None) -> 
             ].reshape(-1),
         ]
     )
-    high = float(right.max())
-    edges = thinned(edges, low, high, float(deviation.min()))
+    edges = thinned(edges, low, float(right.max()), float(deviation.min()))
     mass = np.zeros(a.size)
     _integrate(
         edges,
@@ -726,8 +718,7 @@ def log_gamma_draw(shape, rng):
 def beta_logit_draw(a, b, rng):
     """ln(x / (1 - x)) of a Beta(a, b) draw x, for a, b > 0 so small that x itself would round to 0
     or 1."""
-    x = log_gamma_draw(a, rng)
-    return x - log_gamma_draw(b, rng)
+    return log_gamma_draw(a, rng) - log_gamma_draw(b, rng)
 
 
 @lean

@@ -33,6 +33,7 @@ from .linalg import (
     check_digits,
     cholesky,
     definite_cholesky,
+    inner,
     log_det,
     require_finite,
     scaled_identity,
@@ -96,49 +97,62 @@ def learn(model, context, arm, reward):
     """
 
 
-@verb
-def untried(model, eligible):
-    """How many eligible arms have a regression of their own and no reward yet. O(K)."""
+class OneRegression:
+    """The verbs of forms that have one regression for all arms, for those without an own answer."""
+
+    @verb
+    def untried(self, eligible):
+        """How many eligible arms have a regression of their own and no reward yet. O(K)."""
+        return 0
+
+    @verb
+    def best_arm(self, values, eligible, untried_first):
+        """Lowest index of the largest value among the eligible arms. O(K).
+
+        untried_first: among those alone of which nothing is known, because they have a regression
+        of their own and no reward yet, if there are.
+        """
+        return argmax(values, eligible)
+
+    @verb
+    def penalty(self):
+        """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by
+        parts: the mean square of a coefficient, in the units of a squared reward. O(d), for a
+        regression each O(K d)."""
+        unknown, d = 0.0, self.theta.shape[0]
+        for i in range(d):
+            unknown += self.inverse[i, i]
+        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
+
+    @verb
+    def regained(self):
+        """How much less the least penalised sum of squares is with an intercept drawn to m / c than
+        with one drawn to 0. O(1), or O(K)."""
+        last = self.theta.shape[0] - 1
+        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
+
+    @verb
+    def sample(self, scale, out, rng):
+        """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call
+        `predict` first."""
+        sample_theta(self, scale, self.features, out, rng)
+
+    @verb
+    def win_chances(self, scale, eligible, untried_first, out):
+        """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say
+        whether it did; False where the arms' draws depend on each other, or one is certain. Call
+        `predict` first. O(K^2) evaluations of a normal distribution."""
+        return False
 
 
-@verb
-def best_arm(model, values, eligible, untried_first):
-    """Lowest index of the largest value among the eligible arms. O(K).
-
-    untried_first: among those alone of which nothing is known, because they have a regression of
-    their own and no reward yet, if there are.
-    """
-
-
-@verb
-def penalty(model):
-    """lam ||theta_hat||^2 for each of the directions that are known, d - lam tr V^-1 of them by
-    parts: the mean square of a coefficient, in the units of a squared reward. O(d), for a
-    regression each O(K d)."""
-
-
-@verb
-def regained(model):
-    """How much less the least penalised sum of squares is with an intercept drawn to m / c than
-    with one drawn to 0. O(1), or O(K)."""
+untried, best_arm, penalty = OneRegression.untried, OneRegression.best_arm, OneRegression.penalty
+regained, sample = OneRegression.regained, OneRegression.sample
+win_chances = OneRegression.win_chances
 
 
 @verb
 def refresh(model):
     """Replace the rank-one path by a fresh factorisation."""
-
-
-@verb
-def sample(model, scale, out, rng):
-    """Fill out (K,) with x_k' theta, theta ~ N(theta_hat, scale^2 V^-1): one joint draw. Call
-    `predict` first."""
-
-
-@verb
-def win_chances(model, scale, eligible, untried_first, out):
-    """Fill out (K,) with the chance of each arm that `sample` makes it the `best_arm`, and say
-    whether it did; False where the arms' draws depend on each other, or one is certain. Call
-    `predict` first. O(K^2) evaluations of a normal distribution."""
 
 
 @verb
@@ -224,13 +238,12 @@ def fill_row(model, shown, arm):
     The first reward fixes the column where it is not known: the norm of its arm's row, which is all
     that a log tells of the round.
     """
-    d, total = model.features.shape[1] - model.intercept, 0.0
+    d = model.features.shape[1] - model.intercept
     for i in range(d):
         model.row[i] = shown[arm, i]
     if model.intercept:
         if model.column[0] == 0.0:
-            for i in range(d):
-                total += shown[arm, i] * shown[arm, i]
+            total = inner(model.row[:d], model.row)
             model.column[0] = math.sqrt(total) if total > 0.0 else 1.0
         model.row[d] = model.column[0]
 
@@ -354,9 +367,7 @@ def anchored_size(model):
     vector. O(d)."""
     theta, inverse, d, size = model.theta, model.inverse, model.theta.shape[0], 0.0
     if not model.intercept:
-        for i in range(d):
-            size += theta[i] * theta[i]
-        return size
+        return inner(theta, theta)
     anchor = anchor_of(model)
     for i in range(d - 1):
         entry = theta[i] + anchor * inverse[i, d - 1]
@@ -410,30 +421,20 @@ def sample_theta(model, scale, features, out, rng):
         for i in range(d):
             model.direction[i] += anchor * model.inverse[i, d - 1]
     for k in range(K):
-        total = 0.0
-        for i in range(d):
-            total += features[k, i] * model.direction[i]
-        out[k] = total
+        out[k] = inner(features[k], model.direction)
 
 
 @lean
 def project_vector(model, total, cross):
     """`project` where the model keeps V^-1 and sums are vectors. O(d^2 + K d)."""
     K, d = model.features.shape
-    inner, square = 0.0, 0.0
-    for i in range(d):
-        model.direction[i] = 0.0
+    model.direction[:] = 0.0
     for j in range(d):
         for i in range(d):
             model.direction[i] += total[j] * model.inverse[j, i]
-    for i in range(d):
-        inner += total[i] * model.theta[i]
-        square += total[i] * model.direction[i]
     for k in range(K):
-        cross[k] = 0.0
-        for i in range(d):
-            cross[k] += model.features[k, i] * model.direction[i]
-    return inner, max(square, 0.0)
+        cross[k] = inner(model.features[k], model.direction)
+    return inner(total, model.theta), max(inner(total, model.direction), 0.0)
 
 
 @lean
@@ -441,10 +442,7 @@ def correlate_features(model, arm, out):
     """`correlate` where the model keeps V^-1. O(K d + d^2)."""
     multiply(model.inverse, model.features[arm], model.direction)
     for k in range(out.shape[0]):
-        total = 0.0
-        for i in range(model.direction.shape[0]):
-            total += model.features[k, i] * model.direction[i]
-        out[k] = total
+        out[k] = inner(model.features[k], model.direction)
 
 
 # `ArmRidge`: the regression in the space of the arms, where features are fixed and few arms share
@@ -525,14 +523,6 @@ class ArmRidge(NamedTuple):
         return surprise, denominator
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
     def penalty(self):
         size, parts = self.parts[0], self.parts
         if self.intercept:  # lam ||theta + anchor h - drawn e||^2
@@ -558,17 +548,11 @@ class ArmRidge(NamedTuple):
             solve_lower(self.factor, self.solved[k])
         for k in range(K):
             for j in range(k + 1):
-                total = 0.0
-                for i in range(d):
-                    total += self.solved[k, i] * self.solved[j, i]
-                self.product[k, j] = total
-                self.product[j, k] = total
+                self.product[k, j] = inner(self.solved[k], self.solved[j])
+                self.product[j, k] = self.product[k, j]
             self.square[k] = self.product[k, k]
         for i in range(K):
-            total = 0.0
-            for j in range(K):
-                total += self.product[i, j] * self.sums[j]
-            self.base[i] = total
+            self.base[i] = inner(self.product[i], self.sums)
         measure_arms(self)
         require_finite(self.mean)
         require_finite(self.square)
@@ -586,10 +570,6 @@ class ArmRidge(NamedTuple):
             out[k] = self.mean[k] + scale * total
 
     @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
-
-    @jit
     def correlate(self, arm, out):
         for k in range(out.shape[0]):
             out[k] = self.product[arm, k]
@@ -601,17 +581,12 @@ class ArmRidge(NamedTuple):
     @jit
     def project(self, total, cross):
         K = total.shape[0]
-        for k in range(K):
-            cross[k] = 0.0
+        cross[:] = 0.0
         for j in range(K):
             if total[j] != 0.0:
                 for k in range(K):
                     cross[k] += total[j] * self.product[j, k]
-        inner, square = 0.0, 0.0
-        for k in range(K):
-            inner += total[k] * self.mean[k]
-            square += total[k] * cross[k]
-        return inner, max(square, 0.0)
+        return inner(total, self.mean), max(inner(total, cross), 0.0)
 
 
 @lean
@@ -619,7 +594,7 @@ def measure_arms(model):
     """mean, side and parts after a factorisation, whose factor and solved rows are L and L^-1 x_k.
     O(K d + d^2)."""
     K, d = model.features.shape
-    last, corner = 0.0, 0.0
+    last = 0.0
     for k in range(K):
         model.mean[k] = model.base[k]
     if model.intercept:
@@ -627,12 +602,9 @@ def measure_arms(model):
         for i in range(d):
             model.row[i] = 1.0 if i == d - 1 else 0.0
         solve_lower(model.factor, model.row)
-        for i in range(d):
-            corner += model.row[i] * model.row[i]
+        corner = inner(model.row, model.row)
         for k in range(K):
-            side = 0.0
-            for i in range(d):
-                side += model.solved[k, i] * model.row[i]
+            side = inner(model.solved[k], model.row)
             model.side[k] = side
             model.mean[k] += anchor * side
             last += side * model.sums[k]
@@ -717,26 +689,6 @@ class ContextRidge(NamedTuple):
         return error, max(denominator, 1.0)
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
-    def penalty(self):
-        unknown, d = 0.0, self.theta.shape[0]
-        for i in range(d):
-            unknown += self.inverse[i, i]
-        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
-
-    @jit
-    def regained(self):
-        last = self.theta.shape[0] - 1
-        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
-
-    @jit
     def refresh(self):
         d = self.theta.shape[0]
         definite_cholesky(self.design, self.factor)
@@ -748,14 +700,6 @@ class ContextRidge(NamedTuple):
         solve_lower_transposed(self.factor, self.theta)
         invert_from_factor(self.factor, self.inverse, self.direction)
         require_finite(self.theta)
-
-    @jit
-    def sample(self, scale, out, rng):
-        sample_theta(self, scale, self.features, out, rng)
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
     @jit
     def correlate(self, arm, out):
@@ -1070,14 +1014,6 @@ class FadingRidge(NamedTuple):
         return math.sqrt(max(growth, 0.0)), 1.0
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
     def penalty(self):
         size, unknown, d, anchor = 0.0, 0.0, self.theta.shape[0], anchor_of(self)
         for i in range(d):
@@ -1126,10 +1062,6 @@ class FadingRidge(NamedTuple):
             for i in range(d):
                 total += self.features[k, i] * direction[i]
             out[k] = total
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
 
 def new_fading_ridge(
@@ -1189,16 +1121,10 @@ def sandwich(inverse, squared, product, result):
     d = inverse.shape[0]
     for i in range(d):
         for j in range(d):
-            total = 0.0
-            for k in range(d):
-                total += inverse[i, k] * squared[k, j]
-            product[i, j] = total
+            product[i, j] = inner(inverse[i], squared[:, j])
     for i in range(d):
         for j in range(i + 1):
-            total = 0.0
-            for k in range(d):
-                total += product[i, k] * inverse[k, j]
-            result[i, j] = total
+            result[i, j] = inner(product[i], inverse[:, j])
     for i in range(d):
         for j in range(i + 1):
             inverse[i, j] = result[i, j]
@@ -1281,64 +1207,27 @@ class FeatureRidge(NamedTuple):
         return surprise, denominator
 
     @jit
-    def untried(self, eligible):
-        return 0
-
-    @jit
-    def best_arm(self, values, eligible, untried_first):
-        return argmax(values, eligible)
-
-    @jit
-    def penalty(self):
-        unknown, d = 0.0, self.theta.shape[0]
-        for i in range(d):
-            unknown += self.inverse[i, i]
-        return mean_square(self.lam, anchored_size(self), d - self.lam * unknown)
-
-    @jit
-    def regained(self):
-        last = self.theta.shape[0] - 1
-        return regained_by(self, anchor_of(self), self.theta[last], self.inverse[last, last])
-
-    @jit
     def refresh(self):
         K, d = self.features.shape
         theta, direction = self.theta, self.direction
         factorise_pulls(self, direction)
         for i in range(d):
-            total = 0.0
-            for k in range(K):
-                total += self.sums[k] * self.features[k, i]
-            theta[i] = total
+            theta[i] = inner(self.sums, self.features[:, i])
         solve_lower(self.factor, theta)
         for k in range(K):
             for i in range(d):
                 direction[i] = self.features[k, i]
             solve_lower(self.factor, direction)
-            mean, square = 0.0, 0.0
-            for i in range(d):
-                mean += direction[i] * theta[i]
-                square += direction[i] * direction[i]
-            self.base[k], self.square[k] = mean, square
+            self.base[k], self.square[k] = inner(direction, theta), inner(direction, direction)
         solve_lower_transposed(self.factor, theta)
         invert_from_factor(self.factor, self.inverse, direction)
         anchor = anchor_of(self)
         for k in range(K):
             if self.intercept:
-                self.side[k] = 0.0
-                for i in range(d):
-                    self.side[k] += self.features[k, i] * self.inverse[i, d - 1]
+                self.side[k] = inner(self.features[k], self.inverse[:, d - 1])
             self.mean[k] = self.base[k] + anchor * self.side[k]
         require_finite(self.mean)
         require_finite(self.square)
-
-    @jit
-    def sample(self, scale, out, rng):
-        sample_theta(self, scale, self.features, out, rng)
-
-    @jit
-    def win_chances(self, scale, eligible, untried_first, out):
-        return False
 
     @jit
     def correlate(self, arm, out):

@@ -45,12 +45,8 @@ def copied(state: S) -> S:
 
 def same_form(one: Fields, other: Fields) -> bool:
     """Whether two states are of the same classes, field by field."""
-    if type(one) is not type(other):
-        return False
-    return (
-        all(same_form(a, b) for a, b in zip(one, other, strict=True))
-        if hasattr(one, "_fields")
-        else True
+    return type(one) is type(other) and (
+        not hasattr(one, "_fields") or all(same_form(a, b) for a, b in zip(one, other, strict=True))
     )
 
 
@@ -198,12 +194,16 @@ def merged_ridge(first: Any, second: Any, shift: float = 0.0, centre: float = 0.
     """
     model = copied(first)
     model.centre[0] = centre
-    if isinstance(model, ContextRidge):
+    if isinstance(model, ContextRidge | DisjointRidge):
         design, response = added(model, second, shift)
-        model.design[:], model.response[:] = first.design + design, first.response + response
+        model.design[:] += design
+        model.response[:] += response
     else:
-        model.pulls[:] += second.pulls
         model.sums[:] += second.sums + shift * second.pulls
+    if not isinstance(model, ContextRidge):
+        model.pulls[:] += second.pulls
+    if isinstance(model, DisjointRidge):
+        model.log_det[0] = -math.inf  # the largest so far: what is taken out makes it less
     refresh(model)
     return model
 
@@ -216,8 +216,8 @@ def added(
 
     Where the first has seen no reward it takes over the second's column.
     """
-    d = second.design.shape[-1]
-    design, response = second.design - second.lam * np.eye(d), second.response
+    design = second.design - second.lam * np.eye(second.design.shape[-1])
+    response = second.response
     if model.intercept and second.column[0] > 0.0:
         response = response + shift / second.column[0] * design[..., -1]
         if model.column[0] == 0.0:
@@ -231,21 +231,6 @@ def added(
 
 
 @merged_ridge.register
-def _(
-    first: DisjointRidge, second: DisjointRidge, shift: float = 0.0, centre: float = 0.0
-) -> Ridge:
-    model: DisjointRidge = copied(first)
-    model.centre[0] = centre
-    model.pulls[:] += second.pulls
-    design, response = added(model, second, shift)
-    model.design[:] += design
-    model.response[:] += response
-    model.log_det[0] = -math.inf  # the largest so far: what is taken out makes it less
-    refresh(model)
-    return model
-
-
-@merged_ridge.register
 def _(first: FadingRidge, second: FadingRidge, shift: float = 0.0, centre: float = 0.0) -> Ridge:
     raise ValueError(FORGETS.format(first.forget))
 
@@ -254,8 +239,7 @@ def merged(first: Any, second: Any) -> tuple[Any, Noise]:
     """The regression and the noise of two states on both logs: the sums of both, less the first
     one's origin."""
     noise, shift = merged_moments(first.noise, second.noise, first.model.intercept)
-    sums = noise.sums[0]
-    model = merged_ridge(first.model, second.model, shift, float(sums.centre))
+    model = merged_ridge(first.model, second.model, shift, float(noise.sums[0].centre))
     measure_residual(noise, model)
     return model, noise
 
@@ -325,6 +309,18 @@ def merged_batch_ridge(first: BatchRidge, second: BatchRidge) -> BatchRidge:
 # Taking out ---------------------------------------------------------------------------------------
 
 
+# by class, the fields that are sums; V, lam I and a sum, is turned besides
+NEGATED: dict[type, tuple[str, ...]] = {
+    Counts: ("pulls", "sums", "rounds"),
+    Moments: ("pulls", "taken"),
+    ArmRidge: ("pulls", "sums"),
+    FeatureRidge: ("pulls", "sums"),
+    ContextRidge: ("response",),
+    DisjointRidge: ("response", "pulls"),
+    BatchRidge: ("response", "seen", "total", "pulls", "sums"),
+}
+
+
 @singledispatch
 def negative(state: Any) -> Any:
     """The state that takes out, where it is merged, what this one has learned: its sums with the
@@ -336,23 +332,14 @@ def negative(state: Any) -> Any:
             f"{type(state).__qualname__} is a state of your own, out of which rewards that both "
             "sessions have cannot be taken; start workers as new sessions and merge those."
         )
-    changes = {}
+    sums = NEGATED.get(type(state), ("rounds",) if "rounds" in state._fields else ())
+    changes = {name: -getattr(state, name) for name in sums}
     for name, value in zip(state._fields, state, strict=True):
         if hasattr(value, "_fields"):
             changes[name] = negative(value)
-        elif name == "rounds":
-            changes[name] = -value
+        elif name == "design" and type(state) in NEGATED:
+            changes[name] = 2.0 * state.lam * np.eye(value.shape[-1]) - value
     return state._replace(**changes)
-
-
-@negative.register
-def _(state: Counts) -> Counts:
-    return state._replace(pulls=-state.pulls, sums=-state.sums, rounds=-state.rounds)
-
-
-@negative.register
-def _(state: Moments) -> Moments:
-    return state._replace(pulls=-state.pulls, taken=-state.taken)
 
 
 @negative.register
@@ -361,40 +348,6 @@ def _(state: Noise) -> Noise:
     sums = other.sums[0]
     sums.number, sums.spread, sums.residual = -sums.number, -sums.spread, -sums.residual
     return other
-
-
-@negative.register(ArmRidge)
-@negative.register(FeatureRidge)
-def _(state: ArmRidge | FeatureRidge) -> ArmRidge | FeatureRidge:
-    return state._replace(pulls=-state.pulls, sums=-state.sums)
-
-
-def less_data(state: ContextRidge | DisjointRidge | BatchRidge) -> np.ndarray:
-    """V of data with the other sign: lam I - sum x x'."""
-    return 2.0 * state.lam * np.eye(state.design.shape[-1]) - state.design
-
-
-@negative.register
-def _(state: ContextRidge) -> ContextRidge:
-    return state._replace(design=less_data(state), response=-state.response)
-
-
-@negative.register
-def _(state: DisjointRidge) -> DisjointRidge:
-    return state._replace(design=less_data(state), response=-state.response, pulls=-state.pulls)
-
-
-@negative.register
-def _(state: BatchRidge) -> BatchRidge:
-    return state._replace(
-        design=less_data(state),
-        response=-state.response,
-        seen=-state.seen,
-        total=-state.total,
-        pulls=-state.pulls,
-        sums=-state.sums,
-        noise=negative(state.noise),
-    )
 
 
 # Longer lists of arms: what was learned moves into states for more arms, the old arms first.
@@ -418,8 +371,8 @@ def longer_counts(state: C, count: int) -> C:
 
 def longer_moments(state: Moments, count: int) -> Moments:
     """Moments of more arms; the new ones were never pulled."""
-    pulls, mean, spread, taken = (pad_with_zeros(vector, count) for vector in state[:4])
-    return Moments(pulls, mean, spread, taken, state.origin)
+    longer = (pad_with_zeros(vector, count) for vector in state[:4])
+    return Moments(*longer, state.origin)  # type: ignore[call-arg]
 
 
 def grown(state: Any, arms: Arms, lam: float, *, sampling: bool = False) -> dict[str, object]:
@@ -509,12 +462,8 @@ def carried(fresh: S, state: S) -> S:
     Arrays of the same shape in both do not depend on that number: they are the state's, not copies.
     All else is the fresh one's.
     """
-    values: list[object] = []
-    for new, value in zip(fresh, state, strict=True):
-        if hasattr(new, "_fields"):
-            values.append(carried(new, value))
-        elif isinstance(new, np.ndarray):
-            values.append(value if new.shape == value.shape else new)
-        else:
-            values.append(new)
-    return type(fresh)(*values)
+    if isinstance(fresh, np.ndarray):
+        return state if fresh.shape == state.shape else fresh
+    if not hasattr(fresh, "_fields"):
+        return fresh
+    return type(fresh)(*(carried(a, b) for a, b in zip(fresh, state, strict=True)))

@@ -64,21 +64,16 @@ def rounded_number(value: float, error: float, *, sign: bool = False) -> str:
     if decimals is None:
         if float(value).is_integer() and abs(value) < 1e15:
             return f"{value:{plus},.0f}"
-        return (
-            f"{value:{plus},.{_decimals(value)}f}".rstrip("0").rstrip(".")
-            if abs(value) >= 1e-4
-            else f"{value:{plus}.3g}"
-        )
+        if abs(value) < 1e-4:
+            return f"{value:{plus}.3g}"
+        shown = max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+        return f"{value:{plus},.{shown}f}".rstrip("0").rstrip(".")
     text = f"{round(value, decimals):{plus},.{max(decimals, 0)}f}"
     return (
         text.replace("-", "", 1)
         if text.startswith("-") and not any(c in "123456789" for c in text)
         else text
     )
-
-
-def _decimals(value: float) -> int:
-    return max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
 
 
 def with_error(value: float, error: float, *, sign: bool = False) -> str:

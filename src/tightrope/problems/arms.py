@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiled.kernels import jit, lean
+from ..compiled.kernels import jit, lean, python_of
 from ..core import checks
 from ..core.fields import (
     Declared,
@@ -150,9 +150,12 @@ def problem(kind: str | None = None, *, compiled: bool = True) -> Callable[[type
             }
             return locked | {"best": float(stored["means"].max())} if static else locked
 
-        leading = [name for name, field in fields.items() if not field.named]
         problem_class = named_tuple(
-            cls, Problem, leading, with_best, more=("best",) if static else ()
+            cls,
+            Problem,
+            [name for name, field in fields.items() if not field.named],
+            with_best,
+            more=("best",) if static else (),
         )
         problem_class.COMPILED = compiled
         kept = [name for name, field in fields.items() if field.kept]
@@ -203,21 +206,18 @@ def _answers_by_means(
         "observe": observe_nothing,
         "mean": mean_of_arm,
         "regret": regret_of_round if "best" in written else regret_of_arm,
-        "describe": describe_ranged if "rewards" in names else describe_number,
+        "describe": describe_by_means,
     }
     if {"rewards", "noise"} <= names:
         answers["play"] = play_mean
     for name, method in answers.items():
         if VERBS[name].of(problem_class) is None:
-            setattr(problem_class, name, method)
+            setattr(problem_class, name, method if problem_class.COMPILED else python_of(method))
 
 
-def describe_number(self):
-    return Arms(self.means.size)
-
-
-def describe_ranged(self):
-    return Arms(self.means.size, rewards=RANGES[self.rewards])
+def describe_by_means(self):
+    ranges = {"rewards": RANGES[self.rewards]} if hasattr(self, "rewards") else {}
+    return Arms(self.means.size, **ranges)
 
 
 @jit
@@ -444,17 +444,10 @@ class Cascade(Problem):
             rewards=(0.0, 1.0),
         )
 
-    def observe(self, t, rng):
-        return Context(None, None, None, None)
-
     def play(self, context, action, rng):
         # As many draws wherever it ends, so that policies stay in step.
         succeeds = rng.random(self.oracle.size)[: action.size] < self.means[action]
-        looked_at = np.cumsum(succeeds) - succeeds == 0  # no success before
-        return succeeds[looked_at] * 1.0
-
-    def mean(self, context, arm):
-        return self.means[arm]
+        return succeeds[np.cumsum(succeeds) - succeeds == 0] * 1.0  # up to the first success
 
     def regret(self, context, action):
         return self.best - chance(self.means[action])
@@ -525,17 +518,15 @@ class FromFunction(Problem):
                 "mean is missing; where every round has a context give mean(context, arm), by "
                 "which regret is measured."
             )
+        means = np.zeros(K)
         if context is None:
             features = read_only(stored["features"])
-            rewards = [
+            means[:] = [
                 _estimated_mean(sample, features, arm)
                 if mean is None
                 else _number("mean", mean(features, arm), arm)
                 for arm in range(K)
             ]
-        else:
-            rewards = [0.0] * K
-        means = np.array(rewards)
         shown = np.zeros((K, stored["dimension"]))
         return stored | {"shown": shown, "means": means, "best": np.array([means.max()])}
 
@@ -558,12 +549,6 @@ class FromFunction(Problem):
     def play(self, context, action, rng):
         shown = self.features if context.features is None else context.features
         return _number("sample", self.sample(read_only(shown), int(action), rng), int(action))
-
-    def mean(self, context, arm):
-        return self.means[arm]
-
-    def regret(self, context, action):
-        return self.best[0] - self.means[action]
 
 
 def _number(name: str, value: object, arm: int) -> float:

@@ -44,13 +44,9 @@ class DataNotFound(FileNotFoundError):
 
 
 def folders(data: str | os.PathLike[str] | None = None) -> list[pathlib.Path]:
-    named = [data] if data is not None else []
-    environment = [os.environ["TIGHTROPE_DATA"]] if os.environ.get("TIGHTROPE_DATA") else []
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return [
-        pathlib.Path(folder).expanduser()
-        for folder in (*named, *environment, "data", pathlib.Path(cache) / CACHE)
-    ]
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", CACHE)
+    named = (data, os.environ.get("TIGHTROPE_DATA") or None, "data", cache)
+    return [pathlib.Path(folder).expanduser() for folder in named if folder is not None]
 
 
 def find(names: Sequence[str], data: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
@@ -85,16 +81,14 @@ def download(
     remedy."""
     import pooch
 
-    target = folders()[-1]
-    fetch = pooch.HTTPDownloader(progressbar=False, timeout=20)
     try:
         return pathlib.Path(
             pooch.retrieve(
                 url,
                 known_hash=f"sha256:{sha256}",
-                path=target,
+                path=folders()[-1],
                 fname=url.rsplit("/", 1)[-1],
-                downloader=fetch,
+                downloader=pooch.HTTPDownloader(progressbar=False, timeout=20),
             )
         )
     except (OSError, ValueError) as error:
@@ -156,9 +150,8 @@ def movielens_ratings(
 
 def ratings_file(path: str | os.PathLike[str] | None = None) -> pathlib.Path:
     """The file that `movielens_ratings` reads. Raises `DataNotFound` where there is none."""
-    file = find(RATING_NAMES, path)
-    if path is not None and not pathlib.Path(path).exists():
-        file = None
+    missing = path is not None and not pathlib.Path(path).exists()
+    file = None if missing else find(RATING_NAMES, path)
     if file is None:
         searched = ", ".join(map(str, folders(path)))
         raise DataNotFound(
@@ -415,7 +408,6 @@ def movielens(
         np.random.default_rng(np.random.SeedSequence(seed)).choice(fitting, M, replace=False)
     )
     matrix = csr_matrix((ratings, (rows, columns)), shape=(names.size, titles.size))
-    rewards = matrix[:, promoted].toarray()
     coordinates = left_coordinates(matrix[:, np.setdiff1d(np.arange(titles.size), promoted)], rank)
     if weight < 1.0:
         coordinates *= np.linalg.norm(coordinates, axis=0) ** (
@@ -426,7 +418,7 @@ def movielens(
     norms = np.linalg.norm(features, axis=1)
     if how != "raw":
         features /= norms.max() if how == "factor" else norms[:, None]
-    return MovieLens(features, rewards, titles[promoted], names)
+    return MovieLens(features, matrix[:, promoted].toarray(), titles[promoted], names)
 
 
 @recipe("movielens")

@@ -154,14 +154,6 @@ RANGE_OF_MEANS = ((None, None), (0.0, 1.0))  # by kind of reward
 MOST_ARMS = 200  # for which a lower bound is worth its linear program
 
 
-def check_slopes(means: np.ndarray, distances: np.ndarray, lipschitz: float) -> None:
-    """Warn, naming the worst pair and the least constant for all, where |means[i] - means[j]| >
-    lipschitz distances[i, j]."""
-    broken = checks.broken_slope(means, distances, lipschitz)
-    if broken is not None:
-        warnings.warn(broken, stacklevel=5)
-
-
 def check_similarity(
     means: np.ndarray, bounds: np.ndarray, lipschitz: tuple[float, float], K: int
 ) -> None:
@@ -237,7 +229,9 @@ class Lipschitz(Problem):
             most=high,
             source="the number of points",
         )
-        check_slopes(means, distances, stored["lipschitz"])
+        broken = checks.broken_slope(means, distances, stored["lipschitz"])
+        if broken is not None:
+            warnings.warn(broken, stacklevel=4)
         top = float(means.max())
         best = (
             top
@@ -345,7 +339,10 @@ class ContextualLipschitz(Problem):
                 f"lipschitz = {checks.show(lipschitz)} must be one number > 0, or the pair (L_x, "
                 "L_y)."
             )
-        distances = pair_distances(x_metric, y_metric, constants[0], constants[-1])
+        # L_x |x - x'| + L_y |y - y'| bounds the difference of two pairs' means
+        distances = (
+            constants[0] * x_metric[:, None, :, None] + constants[-1] * y_metric[None, :, None, :]
+        ).reshape(C * K, C * K)
         check_similarity(means, distances, (float(constants[0]), float(constants[-1])), K)
         return stored | {
             "contexts": np.repeat(np.arange(C), K),
@@ -392,14 +389,6 @@ def cumulative(frequencies: ArrayLike | None, C: int) -> np.ndarray:
     shares = np.asarray(np.cumsum(weights) / weights.sum())
     shares[np.flatnonzero(weights)[-1] :] = 1.0
     return shares
-
-
-def pair_distances(
-    x_metric: np.ndarray, y_metric: np.ndarray, L_x: float, L_y: float
-) -> np.ndarray:
-    """(C K, C K) bound L_x |x - x'| + L_y |y - y'| on the difference of two pairs' means."""
-    size = x_metric.shape[0] * y_metric.shape[0]
-    return (L_x * x_metric[:, None, :, None] + L_y * y_metric[None, :, None, :]).reshape(size, size)
 
 
 # Sets of arms with linear rewards: the learner sees the reward of every arm of the set it plays.
@@ -475,10 +464,9 @@ class SemiBandit(Problem):
         }
 
     def describe(self):
-        fixed = None if self.shown else self.features
         return Arms(
             self.means.size,
-            features=fixed,
+            features=None if self.shown else self.features,
             dimension=self.theta.size,
             oracle=self.oracle,
             rewards=RANGES[self.rewards],
@@ -503,9 +491,6 @@ class SemiBandit(Problem):
             if self.rewards == 1
             else np.where(draws < 0.5 * (1.0 + expected), 1.0, -1.0)
         )
-
-    def mean(self, context, arm):
-        return self.means[arm]
 
     def regret(self, context, action):
         return self.best[0] - self.means[action].sum()

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -220,10 +220,6 @@ class SummaryRow:
     certified: str = ""
 
 
-def certified_runs(complete: np.ndarray) -> str:
-    return "" if complete.all() else f"{int(complete.sum())} of {complete.size}"
-
-
 def summary_rows(cost: Mapping[str, np.ndarray], certified: Mapping[str, str]) -> list[SummaryRow]:
     """A row for every policy, lowest mean first, with paired differences against that one.
     cost[name]: (replications,)."""
@@ -252,33 +248,7 @@ class Summary(NamedTuple):
     caption: str
 
 
-class Simulated(Protocol):
-    """The attributes of a simulation that its table shows."""
-
-    def summary(self) -> list[SummaryRow]: ...
-    @property
-    def rounds(self) -> np.ndarray: ...
-    @property
-    def replications(self) -> int: ...
-    @property
-    def settings(self) -> JsonObject: ...
-
-
-class Identified(Protocol):
-    """The attributes of an identification that its table shows."""
-
-    def summary(self) -> list[SummaryRow]: ...
-    @property
-    def correct(self) -> Mapping[str, np.ndarray]: ...
-    @property
-    def stopped(self) -> Mapping[str, np.ndarray]: ...
-    @property
-    def policies(self) -> Sequence[str]: ...
-    @property
-    def replications(self) -> int: ...
-
-
-def regret_summary(result: Simulated) -> Summary:
+def regret_summary(result: "Result") -> Summary:
     """Final regret ± standard error and the paired difference to the best policy."""
     rounds, n = int(result.rounds[-1]), result.replications
     ranked = result.settings.get("until")
@@ -291,7 +261,7 @@ def regret_summary(result: Simulated) -> Summary:
     )
 
 
-def rounds_summary(result: Identified) -> Summary:
+def rounds_summary(result: "Identification") -> Summary:
     """Rounds ± standard error, the paired difference to the fewest, and shares of runs that were
     right and certified."""
     shares = {
@@ -756,6 +726,8 @@ class ResultByPolicy:
     """A simulation or an identification, in which each policy has a cost in every replication."""
 
     settings: JsonObject
+    pulls: dict[str, np.ndarray]
+    kind: ClassVar[str]
 
     @abstractmethod
     def _costs(self) -> tuple[dict[str, np.ndarray], str]:
@@ -832,6 +804,71 @@ class ResultByPolicy:
             draws=draws,
             seed=seed,
             certified=self._certified(),
+        )
+
+    @abstractmethod
+    def _saved(self) -> tuple[JsonObject, dict[str, bytes]]:
+        """What the header says besides, and files by name besides that of the pulls."""
+
+    @classmethod
+    @abstractmethod
+    def _fields(cls, folder: pathlib.Path, header: JsonObject) -> dict[str, Any]:
+        """What `_saved` is about, by attribute."""
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder, which is made where it is missing.
+
+        Returns
+        -------
+        Path
+        """
+        folder, (more, tables) = pathlib.Path(path), self._saved()
+        header = {"policies": self.policies, "replications": self.replications} | more
+        pulls = {"pulls.parquet": parquet_bytes({"pulls": self.pulls}, ("arm", None))}
+        write(folder, self.kind, header | {"settings": self.settings}, tables | pulls)
+        return folder
+
+    @classmethod
+    def load(cls, path: str | pathlib.Path) -> Self:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder.
+
+        Returns
+        -------
+        Result or Identification
+
+        Raises
+        ------
+        ValueError
+            Where the folder holds something else, or a save was cut short.
+        FileNotFoundError
+            Where there is no result, or only an unfinished run.
+        """
+        folder = pathlib.Path(path)
+        header = read_header(folder)
+        if header["kind"] != cls.kind:
+            raise ValueError(
+                f"path = {str(folder)!r} holds a result of {header['kind']}, not of {cls.kind}; "
+                "tr.load reads both."
+            )
+        check(folder, header)
+        pulls = read_table(folder / "pulls.parquet", header["policies"], ["pulls"])["pulls"]
+        return cls(  # type: ignore[call-arg]
+            pulls={
+                name: array.reshape(header["replications"], -1).astype(np.int64, copy=False)
+                for name, array in pulls.items()
+            },
+            settings=header["settings"],
+            **cls._fields(folder, header),
         )
 
 
@@ -944,23 +981,8 @@ class Result(ResultByPolicy):
             regret_figure(self)
         )
 
-    def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
-
-        Parameters
-        ----------
-        path : str or Path
-            The folder, which is made where it is missing.
-
-        Returns
-        -------
-        Path
-        """
-        folder = pathlib.Path(path)
-        tables = {
-            "regret.parquet": parquet_bytes({"regret": self.regret}, ("round", self.rounds)),
-            "pulls.parquet": parquet_bytes({"pulls": self.pulls}, ("arm", None)),
-        }
+    def _saved(self) -> tuple[JsonObject, dict[str, bytes]]:
+        tables = {"regret.parquet": parquet_bytes({"regret": self.regret}, ("round", self.rounds))}
         watched = {
             f"{i}.{key}": array
             for i, name in enumerate(self.policies)
@@ -968,60 +990,24 @@ class Result(ResultByPolicy):
         }
         if watched:
             tables["watched.safetensors"] = files.arrays_to_bytes(b"", watched)
-        write(
-            folder,
-            self.kind,
-            {
-                "policies": self.policies,
-                "replications": self.replications,
-                "rounds": self.rounds.tolist(),
-                "settings": self.settings,
-            },
-            tables,
-        )
-        return folder
+        return {"rounds": self.rounds.tolist()}, tables
 
-    @staticmethod
-    def load(path: str | pathlib.Path) -> "Result":
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The folder.
-
-        Returns
-        -------
-        Result
-
-        Raises
-        ------
-        ValueError
-            Where the folder holds something else, or a save was cut short.
-        FileNotFoundError
-            Where there is no result, or only an unfinished run.
-        """
-        folder, header = _header(path, "simulation")
-        names, replications = header["policies"], header["replications"]
-        regret = read_table(folder / "regret.parquet", names, ["regret"])["regret"]
-        pulls = read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
+    @classmethod
+    def _fields(cls, folder: pathlib.Path, header: JsonObject) -> dict[str, Any]:
+        names, stored = header["policies"], folder / "watched.safetensors"
         watched: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
-        if (folder / "watched.safetensors").exists():
-            for key, array in files.read_arrays((folder / "watched.safetensors").read_bytes())[
-                1
-            ].items():
+        if stored.exists():
+            for key, array in files.read_arrays(stored.read_bytes())[1].items():
                 number, _, field_name = key.partition(".")
                 watched[names[int(number)]][field_name] = array
-        return Result(
-            np.array(header["rounds"], dtype=np.int64),
-            {name: array.reshape(replications, -1) for name, array in regret.items()},
-            {
-                name: array.reshape(replications, -1).astype(np.int64, copy=False)
-                for name, array in pulls.items()
+        regret = read_table(folder / "regret.parquet", names, ["regret"])["regret"]
+        return {
+            "rounds": np.array(header["rounds"], dtype=np.int64),
+            "regret": {
+                name: array.reshape(header["replications"], -1) for name, array in regret.items()
             },
-            watched,
-            header["settings"],
-        )
+            "watched": watched,
+        }
 
 
 ANSWERS = ("arm", "rounds", "stopped", "correct", "gap_bound", "error")  # one number a replication
@@ -1067,14 +1053,12 @@ class Identification(ResultByPolicy):
         return self.rounds, "rounds"
 
     def _certified(self) -> dict[str, str]:
-        budget = (
-            self.settings.get("budget") is not None
-        )  # all runs have the same number of rounds then
-        return (
-            {}
-            if budget
-            else {name: certified_runs(stopped) for name, stopped in self.stopped.items()}
-        )
+        if self.settings.get("budget") is not None:  # all runs have the same number of rounds
+            return {}
+        return {
+            name: "" if stopped.all() else f"{int(stopped.sum())} of {stopped.size}"
+            for name, stopped in self.stopped.items()
+        }
 
     def frame(self) -> "pd.DataFrame":
         """A tidy table of all runs.
@@ -1146,66 +1130,12 @@ class Identification(ResultByPolicy):
             rounds_figure(self)
         )
 
-    def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write result.json and Parquet files to a folder; `load` reads them back bit for bit.
+    def _saved(self) -> tuple[JsonObject, dict[str, bytes]]:
+        return {}, {"answers.parquet": parquet_bytes({key: getattr(self, key) for key in ANSWERS})}
 
-        Parameters
-        ----------
-        path : str or Path
-            The folder, which is made where it is missing.
-
-        Returns
-        -------
-        Path
-        """
-        folder = pathlib.Path(path)
-        write(
-            folder,
-            self.kind,
-            {
-                "policies": self.policies,
-                "replications": self.replications,
-                "settings": self.settings,
-            },
-            {
-                "answers.parquet": parquet_bytes({key: getattr(self, key) for key in ANSWERS}),
-                "pulls.parquet": parquet_bytes({"pulls": self.pulls}, ("arm", None)),
-            },
-        )
-        return folder
-
-    @staticmethod
-    def load(path: str | pathlib.Path) -> "Identification":
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The folder.
-
-        Returns
-        -------
-        Identification
-
-        Raises
-        ------
-        ValueError
-            Where the folder holds something else, or a save was cut short.
-        FileNotFoundError
-            Where there is no result, or only an unfinished run.
-        """
-        folder, header = _header(path, "identification")
-        names, replications = header["policies"], header["replications"]
-        answers = read_table(folder / "answers.parquet", names, list(ANSWERS))
-        pulls = read_table(folder / "pulls.parquet", names, ["pulls"])["pulls"]
-        return Identification(
-            **answers,
-            pulls={
-                name: array.reshape(replications, -1).astype(np.int64, copy=False)
-                for name, array in pulls.items()
-            },
-            settings=header["settings"],
-        )
+    @classmethod
+    def _fields(cls, folder: pathlib.Path, header: JsonObject) -> dict[str, Any]:
+        return dict(read_table(folder / "answers.parquet", header["policies"], list(ANSWERS)))
 
 
 KINDS: dict[str, type[Result] | type[Identification]] = {
@@ -1232,15 +1162,3 @@ def load(path: str | pathlib.Path) -> Result | Identification:
         Where the folder holds neither, or a file is damaged.
     """
     return KINDS[read_header(pathlib.Path(path))["kind"]].load(path)
-
-
-def _header(path: str | pathlib.Path, kind: str) -> tuple[pathlib.Path, JsonObject]:
-    folder = pathlib.Path(path)
-    header = read_header(folder)
-    if header["kind"] != kind:
-        raise ValueError(
-            f"path = {str(folder)!r} holds a result of {header['kind']}, not of {kind}; tr.load "
-            "reads both."
-        )
-    check(folder, header)
-    return folder, header

@@ -127,8 +127,8 @@ def learn_from(
         )
     if not outcome.complete:
         raise Interrupted(None)
-    for number in range(len(parts)):
-        session._add(_session_of(policy, arguments, outcome.rows[label(policy)].pop(number)))
+    for part in outcome.replications(label(policy)):
+        session._add(_session_of(policy, arguments, part))
     return session
 
 

@@ -144,6 +144,11 @@ class Outcome:
             self.rows.setdefault(name, {}).update(chunks)
         self.complete = self.complete and more.complete
 
+    def replications(self, name: str) -> Iterator[Rows]:
+        for _, rows in sorted(self.rows[name].items()):
+            for i in range(len(next(iter(rows.values())))):
+                yield {key: array[i] for key, array in rows.items()}
+
     def tables(self) -> dict[str, Rows]:
         # of the replications that every name has finished; empty if there are none
         firsts = sorted(set.intersection(*map(set, self.rows.values())))

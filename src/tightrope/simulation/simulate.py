@@ -308,7 +308,11 @@ def _settings(
             name: store.record(item.function, item.items, policy_to_spec)
             for name, item in policies.items()
         },
-        "problem": store.problem_record([world.problem for world in worlds]),
+        "problem": {
+            "kind": type(worlds[0].problem).__name__,
+            "count": len(worlds),
+            "digest": store.digest_or_none([world.problem for world in worlds]),
+        },
         "seed": seed,
         "versions": store.versions(),
         "command": store.command(),

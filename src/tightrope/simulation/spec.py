@@ -252,13 +252,10 @@ def made_problem(checked: Any, folder: pathlib.Path) -> Problem | Sequence[Probl
     files = [
         name
         for name, (schema, _) in recipe.parameters.items()
-        if isinstance(arguments[name], str) and _may_be_rows(schema)
+        if isinstance(arguments[name], str)
+        and (schema == Matrix or Matrix in typing.get_args(schema))
     ]
     return recipe.make(**arguments | {name: _rows(name, arguments[name], folder) for name in files})
-
-
-def _may_be_rows(schema: object) -> bool:
-    return schema == Matrix or Matrix in typing.get_args(schema)
 
 
 def _rows(name: str, file: str, folder: pathlib.Path) -> np.ndarray:

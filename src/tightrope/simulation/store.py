@@ -42,7 +42,6 @@ from ..compiled.cache import (
 )
 from ..compiled.kernels import python_of
 from ..core import checks, files
-from ..core.policy import Problem
 from ..core.types import JsonObject
 from .loops import Slices
 
@@ -528,13 +527,8 @@ def versions() -> dict[str, str]:
 
 
 def command() -> str:
-    words = [
-        "tightrope"
-        if sys.argv[0].endswith(("tightrope", "tightrope/__main__.py"))
-        else sys.argv[0],
-        *sys.argv[1:],
-    ]
-    return shlex.join(words)
+    ours = sys.argv[0].endswith(("tightrope", "tightrope/__main__.py"))
+    return shlex.join(["tightrope" if ours else sys.argv[0], *sys.argv[1:]])
 
 
 def machine() -> dict[str, str]:
@@ -557,14 +551,6 @@ def record(function: str | None, items: Sequence[T], show: Callable[[T], object]
         if function is None
         else {"chosen by": function, "digest": digest_or_none(items)}
     )
-
-
-def problem_record(problems: Sequence[Problem]) -> dict[str, object]:
-    return {
-        "kind": type(problems[0]).__name__,
-        "count": len(problems),
-        "digest": digest_or_none(problems),
-    }
 
 
 def digest_or_none(items: Sequence[object]) -> str | None:

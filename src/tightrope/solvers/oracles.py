@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
-from ..core.checks import in_one_line
 from ..core.types import Oracle
 
 if TYPE_CHECKING:
@@ -300,8 +299,7 @@ class Partition:
             object.__setattr__(self, name, value)
         self._check_feasible(np.bincount(codes))
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = checks.in_one_line
 
     def _check_feasible(self, counts: np.ndarray) -> None:
         most = int(np.minimum(counts, self._limits).sum())  # type: ignore[attr-defined]
@@ -384,8 +382,7 @@ class Knapsack:
         object.__setattr__(self, "costs", checks.vector("costs", self.costs, least=0))
         object.__setattr__(self, "budget", checks.real("budget", self.budget, least=0))
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = checks.in_one_line
 
     @property
     def size(self) -> int:
@@ -615,8 +612,7 @@ class Assignment:
     prices: np.ndarray
     bound: float
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = checks.in_one_line
 
 
 @dataclass(frozen=True)
@@ -670,7 +666,8 @@ class Promotions:
     @property
     def blocks(self) -> int:
         """M, the arms that share the features of one user."""
-        return self._number
+        assert self.promotions is not None  # the constructor has set it
+        return self.promotions
 
     @property
     def size(self) -> int:
@@ -678,15 +675,10 @@ class Promotions:
         return int(self.budgets.sum())
 
     @property
-    def _number(self) -> int:
-        assert self.promotions is not None  # the constructor has set it
-        return self.promotions
-
-    @property
     def budgets(self) -> np.ndarray:
         """(M,) numbers of users to whom each promotion goes."""
         return np.array(
-            self.k if isinstance(self.k, tuple) else [self.k] * self._number, dtype=np.int64
+            self.k if isinstance(self.k, tuple) else [self.k] * self.blocks, dtype=np.int64
         )
 
     def __call__(self, scores: ArrayLike, eligible: ArrayLike | None = None) -> np.ndarray:
@@ -750,7 +742,7 @@ class Promotions:
         """
         import pandas as pd
 
-        M = self._number
+        M = self.blocks
         numbers = checks.entries("arms", arms, "an array of arms")
         if numbers.size and (
             numbers.dtype.kind not in "iu"
@@ -784,18 +776,10 @@ class Promotions:
             table["score"] = values.reshape(-1, M)[who, which]
         return pd.DataFrame(table)
 
-    @property
-    def _asked(self) -> str:
-        return (
-            f"k = {self.k} users"
-            if not isinstance(self.k, tuple)
-            else f"budgets k = {checks.show(list(self.k))}"
-        )
-
     def _checked(
         self, scores: ArrayLike, eligible: ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        M = self._number
+        M = self.blocks
         values = checks.floats("scores", scores)
         if values.ndim == 1 and M == 1:
             values = values[:, None]
@@ -820,8 +804,15 @@ class Promotions:
             mask = np.broadcast_to(mask.reshape(values.shape[0], -1), values.shape)
         users = values.shape[0] if mask is None else int(mask.any(axis=1).sum())
         if users < self.size:
-            need = f"{self._asked} for each of {M} promotions need {self.size}"
-            raise ValueError(f"{need}, but only {users} are eligible; lower k or admit more users.")
+            asked = (
+                f"budgets k = {checks.show(list(self.k))}"
+                if isinstance(self.k, tuple)
+                else f"k = {self.k} users"
+            )
+            raise ValueError(
+                f"{asked} for each of {M} promotions need {self.size}, but only {users} are "
+                "eligible; lower k or admit more users."
+            )
         return values, mask
 
     def _assign(self, values: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -961,8 +952,7 @@ def list_best(values, ranks, spare, order):
                 order[filled] = i
                 filled += 1
     sort_descending(values, order, filled, spare)
-    for place in range(filled, longest):
-        order[place] = -1
+    order[filled:] = -1
 
 
 @lean
@@ -1008,8 +998,7 @@ def augment(room, length):
     )
     filled, free, parent = room.counts[0], room.counts[1], room.counts[2]
     M, total = scores.shape[0], 0
-    for user in range(holder.shape[0]):
-        holder[user] = -1
+    holder[:] = -1
     for i in range(M):
         total += k[i]
         filled[i], free[i], prices[i] = 0, 0, 0.0

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 
 from ..compiled.kernels import jit, lean
 from ..core import checks
-from ..core.checks import in_one_line
 from ..core.fields import ArmIndex, Kind, Scratch
 from ..numerics.counts import DIVERGENCES, bernoulli_divergence_close, divergence
-from ..numerics.linalg import cholesky, solve_lower
+from ..numerics.linalg import cholesky, inner, solve_lower
 
 TOLERANCE = 1e-10
 OPTIMAL, OUTSIDE_SPAN, ITERATION_LIMIT = 0, 1, 2
@@ -77,8 +76,7 @@ def least_l1(features, y, tableau, weights):
         table[r, K + d] = y[r]
         size = max(size, abs(y[r]))
         basis[r] = -1
-    for a in range(K):
-        weights[a] = 0.0
+    weights[:] = 0.0
     for _ in range(d):  # Gauss-Jordan with complete pivoting chooses the first basis
         row, column, best = -1, -1, TOLERANCE * largest
         for r in range(d):
@@ -96,8 +94,7 @@ def least_l1(features, y, tableau, weights):
         signs[r] = 0.0 if basis[r] < 0 else (1.0 if table[r, K + d] >= 0.0 else -1.0)
     status = ITERATION_LIMIT
     for _ in range(100 * (K + d)):
-        for a in range(K):
-            costs[a] = 0.0
+        costs[:] = 0.0
         for r in range(d):
             if basis[r] >= 0:
                 for a in range(K):
@@ -206,7 +203,7 @@ def whiten(features, weights, least, matrix, factor, lines):
         solve_lower(factor, lines[a])
 
 
-@jit
+@lean
 def design_kernel(features, directions, wanted, work, gap, most):
     """Leave the best design found in work.shares; return its value and the bound. O((K + M) d^2) an
     iteration.
@@ -221,8 +218,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
             count += 1
     for m in range(M):
         work.stakes[m] = 1.0 / count if wanted[m] else 0.0
-    for a in range(K):
-        work.current[a] = 1.0 / K
+    work.current[:] = 1.0 / K
     value, bound = np.inf, 0.0
     for _ in range(most):
         whiten(features, work.current, 0.0, work.matrix, work.factor, work.arms)
@@ -232,9 +228,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
                 for p in range(d):
                     work.lines[m, p] = directions[m, p]
                 solve_lower(work.factor, work.lines[m])
-                total = 0.0
-                for p in range(d):
-                    total += work.lines[m, p] * work.lines[m, p]
+                total = inner(work.lines[m], work.lines[m])
                 work.squares[m] = total
                 top = max(top, total)
                 f += work.stakes[m] * total
@@ -242,9 +236,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
             value = top
             for a in range(K):
                 work.shares[a] = work.current[a]
-        for p in range(d):
-            for q in range(d):
-                work.matrix[p, q] = 0.0
+        work.matrix[:] = 0.0
         for m in range(M):
             if wanted[m]:
                 for p in range(d):
@@ -255,10 +247,7 @@ def design_kernel(features, directions, wanted, work, gap, most):
         for a in range(K):
             g = 0.0
             for p in range(d):
-                inner = 0.0
-                for q in range(d):
-                    inner += work.matrix[p, q] * work.arms[a, q]
-                g += work.arms[a, p] * inner
+                g += work.arms[a, p] * inner(work.matrix[p], work.arms[a])
             steepest = max(steepest, g)
             work.current[a] = max(work.current[a] * math.sqrt(max(g, 0.0) / f), LEAST_SHARE)
             total += work.current[a]
@@ -304,12 +293,6 @@ def optimal_design(features, directions, *, gap: float = GAP) -> Design:
     work = new_workspace(X.shape[0], Y.shape[0], X.shape[1])
     value, bound = design_kernel(X, Y, wanted, work, gap, MOST_ITERATIONS)
     return Design(work.shares.copy(), float(value), float(bound), bool(value <= (1 + gap) * bound))
-
-
-def xy_design(features, *, gap: float = GAP) -> Design:
-    """The design for all differences of arms (transductive design of Yu, Bi, Tresp 2006; Eq 5 of
-    Xu, Honda, Sugiyama 2018)."""
-    return optimal_design(features, pair_directions(checks.matrix("features", features)), gap=gap)
 
 
 def g_design(features, *, gap: float = GAP) -> Design:
@@ -449,8 +432,7 @@ class LowerBound:
     rates: np.ndarray
     dual: np.ndarray
 
-    def __repr__(self) -> str:
-        return in_one_line(self)
+    __repr__ = checks.in_one_line
 
 
 def confusing_information(
