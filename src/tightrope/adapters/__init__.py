@@ -1,4 +1,4 @@
-"""Doors to other libraries; each is imported when it is first named and needs the extra of that
+"""Adapters to other libraries; each is imported when it is first named and needs the extra of that
 name.
 
 gym: problems as Gymnasium environments. river: policies as River's. obp: logs as Open Bandit

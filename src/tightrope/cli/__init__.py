@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 # nothing left behind.
 
 
-PATIENCE_SECONDS = (
-    10.0  # in which a stopped command may end by itself; a signal after that ends it at once
-)
+GRACE_SECONDS = 10.0  # in which a stopped command may end by itself; a later signal ends it at once
 AGAIN_SECONDS = 0.05  # after which a signal is raised once more whose exception was swallowed
 
 
@@ -29,17 +27,17 @@ class CommandStopped(KeyboardInterrupt):
     takes no notice."""
 
 
-class WayOut:
-    """The first signal raises `Stopped`; those that follow while the command ends are ignored, and
-    one after PATIENCE_SECONDS ends it."""
+class StopSignals:
+    """The handler of SIGINT and SIGTERM: the first raises CommandStopped, later ones are ignored
+    while the command ends, and one after GRACE_SECONDS kills it."""
 
     def __init__(self) -> None:
         self.number: int | None = None  # of the signal that came first
         self.since = 0.0
         self._unraisable = sys.unraisablehook
 
-    def open(self) -> None:
-        """Take over signals that nobody else handles."""
+    def install(self) -> None:
+        """Handle the signals that have Python's own handlers."""
         for number, usual in (
             (signal.SIGINT, signal.default_int_handler),
             (signal.SIGTERM, signal.SIG_DFL),
@@ -57,7 +55,7 @@ class WayOut:
         if self.number is None:
             self.number, self.since = number, time.monotonic()
             raise CommandStopped
-        if time.monotonic() > self.since + PATIENCE_SECONDS:
+        if time.monotonic() > self.since + GRACE_SECONDS:
             for process in multiprocessing.active_children():
                 process.kill()
             os.write(2, b"Stopped.\n")
@@ -74,8 +72,8 @@ class WayOut:
         timer.daemon = True
         timer.start()
 
-    def close(self) -> None:
-        """Nothing is left that a signal could stop: Python ends undisturbed."""
+    def ignore(self) -> None:
+        """From now on: Python is ending."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
 
@@ -92,22 +90,22 @@ def __getattr__(name: str) -> object:
 def main() -> None:
     """Entry point: errors are one line on stderr and exit code 2; Ctrl-C ends with 130, SIGTERM
     with 143, both with "Stopped."."""
-    way_out = WayOut()
-    way_out.open()
+    signals = StopSignals()
+    signals.install()
     try:
         from .application import run_command
 
         code = run_command()
     except BaseException as error:
-        if way_out.number is None and not isinstance(
+        if signals.number is None and not isinstance(
             error, KeyboardInterrupt
         ):  # `CommandStopped` and `Interrupted` are such
             raise
-        code = way_out.code
-    way_out.close()
+        code = signals.code
+    signals.ignore()
     if (
-        way_out.number is not None or code == way_out.code
+        signals.number is not None or code == signals.code
     ):  # whatever became of the exception on its way
         print("Stopped.", file=sys.stderr)
-        code = way_out.code
+        code = signals.code
     sys.exit(code)

@@ -127,8 +127,7 @@ class Interrupts:
 POLL_SECONDS = 0.1  # how often a driver looks up from waiting
 WAITING_SECONDS = 1.0  # without a round after which progress is told of all the same
 LEAVE_SECONDS = 2.0  # how long a driver that was interrupted waits for threads
-# a shared file system may tell this machine that late of a file which another one has written
-PATIENCE_SECONDS = 90.0
+FILE_DELAY_SECONDS = 90.0  # after which a shared file system shows a file of another machine
 
 
 @dataclass
@@ -242,7 +241,7 @@ def chunk_order(chunks: Sequence[Chunk]) -> list[int]:
 
 
 def _stored_rows(store: Store | None, chunk: Chunk) -> Rows:
-    waited = time.monotonic() + PATIENCE_SECONDS
+    waited = time.monotonic() + FILE_DELAY_SECONDS
     while store is not None:
         if (rows := store.read(chunk)) is not None:
             return rows
