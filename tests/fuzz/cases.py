@@ -18,8 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import tightrope as tr
 from fuzz.values import draw, is_a_sentence, told
 from tightrope.core import checks
-from tightrope.core.policy import is_policy
+from tightrope.core.policy import base_of, is_policy, parameters
 from tightrope.core.registry import named_policies, policy_from_spec, policy_to_spec
+from tightrope.policies import examples
 from tightrope.session.codec import flatten
 
 X = np.array([[1.0, 0.0, 0.2], [0.6, 0.8, 0.0], [0.0, 0.5, 0.5]])
@@ -106,23 +107,10 @@ CONSTRUCTORS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "discretize": (tr.discretize, {"horizon": 100, "exponent": 1.0}),
 }
+PLAYED = {type(one): parameters(one) for one in examples(tr.problems.Linear(X, THETA)).values()}
 for _name, _item in named_policies():
-    _needed = {
-        "inner": tr.UCB(),
-        "lipschitz": 1.0,
-        "nu": 1.0,
-        "theta": THETA,
-        "baseline": 0,
-        "moment": 1.0,
-    }
-    CONSTRUCTORS[_name] = (
-        _item,
-        {field: _needed.get(field) for field in _item.FIELDS if field in _needed},
-    )
-CONSTRUCTORS["SafeSegments"] = (
-    tr.SafeSegments,
-    {"inner": tr.Safe(tr.UCB(), baseline=0), "segments": 2},
-)
+    _given, _fields = PLAYED.get(base_of(_item), {}), _item.FIELDS.items()
+    CONSTRUCTORS[_name] = _item, {name: _given[name] for name, field in _fields if field.required}
 
 
 class Failed(Exception):
