@@ -95,14 +95,14 @@ class SafeSegments(Wrapper):
     ----------
     inner : a policy
         A `Safe`, whose parameters hold in every segment; its delta is shared by all of them.
-    segments : whole number from 1 to inf
+    segments : whole number from 1 to 1000000
         How many there are; every round then names its own, `Context(segment=2)`, counted from 0.
     baseline_means : (n,) known means of the baseline, or None, default None
         What the baseline is known to earn in each, in place of Safe's baseline_mean.
     """
 
     inner: Safe = inner_policy(kw_only=False)
-    segments: int = integer(least=1)
+    segments: int = integer(least=1, most=10**6)
     baseline_means: Given[ArrayLike | None, np.ndarray] = vector(
         default=None, least=0, words="(n,) known means of the baseline"
     )

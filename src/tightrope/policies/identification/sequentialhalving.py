@@ -52,7 +52,7 @@ class SequentialHalving(Answering):
 
     Parameters
     ----------
-    budget : whole number from 1 to inf
+    budget : whole number from 1 to 9007199254740992
         T, samples of all arms together; at least K ceil(log2 K).
     plan : 'halving' or 'rejects', default 'halving'
         Drop the worse half at the end of a round, or one arm.
@@ -60,7 +60,7 @@ class SequentialHalving(Answering):
         Whether halving compares arms by all of their samples, or by those of the round.
     """
 
-    budget: int = integer(least=1)
+    budget: int = integer(least=1, most=2**53)  # beyond it a float cannot count
     plan: Given[str, int] = choice("halving", "rejects", default="halving")
     pool: bool = flag(default=True)
 
