@@ -12,7 +12,7 @@ import math
 import pathlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,8 +124,9 @@ class ArmLabels:
                 bad.note(
                     negative[places],
                     lambda i: (
-                        f"{name} = {entry(values, i)} is no arm: a negative number mostly stands "  # noqa: B023
-                        "for a missing arm; where it is one, list all arms in arms="
+                        f"{name} = {entry(values, i)} is no arm: "  # noqa: B023
+                        "a negative number mostly stands for a missing arm; where it is one, list "
+                        "all arms in arms="
                     ),
                 )
             bad.refuse(np.arange(first, first + values.size))
@@ -599,11 +600,11 @@ def _whole_sets(parts: Iterable[Rows]) -> Iterator[Rows]:
 
 def joined_rows(parts: Sequence[Rows], first: int = 0) -> Rows:
     """The rows of several chunks together."""
-    columns = zip(*(part[:-1] for part in parts), strict=True)
-    return Rows(  # type: ignore[call-arg]
-        *(None if one[0] is None else np.concatenate(one) for one in columns),  # type: ignore[arg-type]
-        first,
-    )
+    joined: list[Any] = [
+        None if one[0] is None else np.concatenate(one)
+        for one in zip(*(part[:-1] for part in parts), strict=True)
+    ]
+    return Rows(*joined, first)
 
 
 @dataclass(frozen=True)
