@@ -604,7 +604,7 @@ def joined_rows(parts: Sequence[Rows], first: int = 0) -> Rows:
         None if one[0] is None else np.concatenate(one)
         for one in zip(*(part[:-1] for part in parts), strict=True)
     ]
-    return Rows(*joined, first)
+    return Rows(*joined, first)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
