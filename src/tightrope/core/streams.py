@@ -103,7 +103,12 @@ def unpack(state: Any) -> np.random.Generator:
     bits, fault = GENERATORS[name](0), "it would go on from another one"
     try:
         bits.state = state
-        if same(bits.state, state):
+        if (
+            same(bits.state, state)
+            # places in the arrays of Philox and MT19937, which NumPy does not check
+            and 0 <= state.get("buffer_pos", 0) <= 4
+            and 0 <= state["state"].get("pos", 0) <= 624
+        ):
             return np.random.Generator(bits)
     except (ValueError, TypeError, OverflowError, LookupError) as error:
         fault = str(error)
