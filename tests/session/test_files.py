@@ -146,6 +146,12 @@ def test_known_generators_continue(name):
             "the state of PCG64 is not one that it can have",
         ),
         (
+            lambda h: h.update(
+                rng={"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 625}}
+            ),
+            "the state of MT19937 is not one that it can have",
+        ),
+        (
             lambda h: h["rng"].update(has_uint32=[1]),
             "is not one that it can have .an integer is required",
         ),
