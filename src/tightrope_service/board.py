@@ -129,7 +129,12 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-STATIC = {"board.css": "text/css", "board.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "board.css": "text/css",
+    "board.js": "text/javascript",
+    "charts.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 SECTIONS = (
     "warnings",
     "answer",
@@ -413,6 +418,12 @@ async def parts(request: Request, name: str) -> Response:
     return JSONResponse(
         {"seq": variables["seq"], "parts": await asyncio.to_thread(rendered)}, headers=HEADERS
     )
+
+
+@router.get("/experiments/{name}/lead")
+@behind_login
+async def lead(request: Request, name: str) -> Response:
+    return page("lead.html", **await page_variables(service_of(request), name, request.state.key))
 
 
 @router.get("/experiments/{name}/certificate")

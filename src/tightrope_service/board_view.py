@@ -4,10 +4,8 @@ and the fold of its log."""
 import datetime
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
-
-from markupsafe import Markup, escape
 
 from . import history as lead
 from .certificate import CONTRADICTED, assumptions, charge, promised
@@ -29,14 +27,14 @@ from .history import (
 )
 from .requests import ArmChange, ModeChange
 from .rollout import JUDGED, MODES, PLAYED
+from .spec import ExperimentSpec
 
-# Charts as SVG, without a library: lines, stacked areas, intervals, bars. Colours come from the
-# style sheet, by class.
+# Charts are data here: board.js draws them.
 
 
-WIDTH, HEIGHT = 360, 210
-LEFT, RIGHT, TOP, BOTTOM = 46, 20, 10, 34  # room for half a number of the x axis at the right end
 COLOURS = 8  # classes c0 .. c7
+SECOND = 1e6  # microseconds
+DAY = 86_400  # seconds
 
 Pairs = Sequence[tuple[float, float]]
 
@@ -44,7 +42,6 @@ Pairs = Sequence[tuple[float, float]]
 class Line(NamedTuple):
     """One line. style: classes of the style sheet."""
 
-    label: str
     points: Pairs
     style: str
 
@@ -67,153 +64,9 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + short(value)
 
 
-def ticks(low: float, high: float, most: int = 5, whole: bool = False) -> list[float]:
-    """Round numbers between two ends."""
-    span = max(high - low, 1e-12)
-    raw = span / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= raw * (1 - 1e-9))
-    if whole:
-        step = max(1.0, float(math.ceil(step)))
-    first = math.ceil(low / step - 1e-9)
-    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-SECOND = 1e6  # microseconds
-HOUR, DAY = 3600.0, 86_400.0  # seconds
-MINUTE = 60
-TIMES = (
-    1,
-    2,
-    5,
-    10,
-    15,
-    30,
-    MINUTE,
-    2 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-    DAY,
-    2 * DAY,
-    3 * DAY,
-    7 * DAY,
-    14 * DAY,
-)  # seconds between ticks
-
-
-def calendar(first: float, last: float, most: int = 5) -> list[tuple[float, str]]:
-    """Ticks of a time axis, UTC: microseconds since 1970, with a date or a time of the day."""
-    span = max(last - first, SECOND) / SECOND
-    step = next(
-        (float(one) for one in TIMES if span / one <= most),
-        math.ceil(span / most / (30 * DAY)) * 30 * DAY,
-    )
-    ticks = [
-        k * step * SECOND
-        for k in range(math.ceil(first / SECOND / step), math.floor(last / SECOND / step) + 1)
-    ]
-    return [(at, moment(at, step, span)) for at in ticks]
-
-
-def moment(at: float, step: float, span: float) -> str:
-    when = datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC)
-    if step >= DAY or (span >= DAY and when.hour == when.minute == 0):
-        return f"{when.day} {when:%b}" + (f" {when:%y}" if span > 300 * DAY else "")
-    return f"{when:%H:%M}" if step >= 60 else f"{when:%H:%M:%S}"
-
-
-def time_words(first: float, last: float) -> str:
-    """The name of a time axis: the days that it covers."""
-    days = [
-        datetime.datetime.fromtimestamp(at / SECOND, datetime.UTC).strftime("%Y-%m-%d")
-        for at in (first, last)
-    ]
-    return f"time (UTC), {days[0]}" + ("" if days[0] == days[1] else f" to {days[1]}")
-
-
-class Frame:
-    """Axes: from data to places in the picture."""
-
-    def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], left: int = LEFT, height: int = HEIGHT
-    ) -> None:
-        self.x0, self.x1 = x[0], x[1] if x[1] > x[0] else x[0] + 1.0
-        self.y0, self.y1 = y[0], y[1] if y[1] > y[0] else y[0] + 1.0
-        self.left, self.right, self.top, self.bottom, self.height = (
-            left,
-            WIDTH - RIGHT,
-            TOP,
-            height - BOTTOM,
-            height,
-        )
-
-    def px(self, x: float) -> float:
-        return self.left + (x - self.x0) / (self.x1 - self.x0) * (self.right - self.left)
-
-    def py(self, y: float) -> float:
-        return self.bottom - (y - self.y0) / (self.y1 - self.y0) * (self.bottom - self.top)
-
-    def axes(self, y_text: Callable[[float], str] = short, time: bool = True) -> list[str]:
-        """Grid, ticks and the name of the x axis. time: it is one; else it counts decisions."""
-        out = []
-        for value in ticks(self.y0, self.y1, 5):
-            y = self.py(value)
-            out.append(
-                f'<line class="grid" x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            )
-            out.append(
-                f'<text class="tick" '
-                f'x="{self.left - 6}" '
-                f'y="{y + 3.5:.1f}" '
-                f'text-anchor="end">{escape(y_text(value))}</text>'
-            )
-        along = (
-            calendar(self.x0, self.x1)
-            if time
-            else [(value, short(value)) for value in ticks(self.x0, self.x1, 6, True)]
-        )
-        for value, text in along:
-            out.append(
-                f'<text class="tick" '
-                f'x="{self.px(value):.1f}" '
-                f'y="{self.bottom + 14}" '
-                f'text-anchor="middle">{escape(text)}</text>'
-            )
-        out.append(
-            f'<line class="axis" x1="{self.left}" '
-            f'x2="{self.right}" '
-            f'y1="{self.bottom}" '
-            f'y2="{self.bottom}"/>'
-        )
-        name = time_words(self.x0, self.x1) if time else "decisions"
-        middle = (self.left + self.right) / 2
-        out.append(
-            f'<text class="name" '
-            f'x="{middle:.1f}" '
-            f'y="{self.height - 4}" '
-            f'text-anchor="middle">{escape(name)}</text>'
-        )
-        return out
-
-
-def svg(body: list[str], words: str, height: int = HEIGHT) -> Markup:
-    return Markup(
-        f'<svg viewBox="0 0 {WIDTH} {height}" '
-        f'role="img" '
-        f'aria-label="{escape(words)}" '
-        f'preserveAspectRatio="xMidYMid meet">' + "".join(body) + "</svg>"
-    )
-
-
-def path(frame: Frame, points: Pairs) -> str:
-    return "M" + "L".join(f"{frame.px(x):.1f},{frame.py(y):.1f}" for x, y in points)
+def shown(spec: ExperimentSpec, value: float) -> str:
+    """A reward in the unit of the spec."""
+    return f"{short(spec.factor * value)} {spec.unit.name}" if spec.unit else short(value)
 
 
 def lines(
@@ -222,69 +75,20 @@ def lines(
     level: float | None = None,
     marks: Sequence[tuple[float, str]] = (),
     time: bool = True,
-) -> Markup | None:
+) -> JsonObject | None:
     """Lines over time, or over decisions. level: a dashed line. marks: dotted lines, with words.
     None where there is nothing to draw."""
-    points = [point for line in curves for point in line.points]
-    if len(points) < 2:
+    if sum(len(line.points) for line in curves) < 2:
         return None
-    values = [0.0, *(y for _, y in points), *(() if level is None else (level,))]
-    low, high = min(values), max(values)
-    room = (high - low) * 0.06 or 0.5
-    along = [x for x, _ in points] + [x for x, _ in marks]
-    frame = Frame((min(along) if time else 0.0, max(along)), (low - room * (low < 0), high + room))
-    out = frame.axes(time=time)
-    if frame.y0 < 0 < frame.y1:
-        out.append(
-            f'<line class="axis" x1="{frame.left}" '
-            f'x2="{frame.right}" '
-            f'y1="{frame.py(0):.1f}" '
-            f'y2="{frame.py(0):.1f}"/>'
-        )
-    if level is not None:
-        y = frame.py(level)
-        out.append(
-            f'<line class="level" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        )
-    for x, words in marks:
-        at = f"{frame.px(x):.1f}"
-        out.append(
-            f'<line class="mark" x1="{at}" '
-            f'x2="{at}" '
-            f'y1="{frame.top}" '
-            f'y2="{frame.bottom}"><title>{escape(words)}</title></line>'
-        )
-    for line in curves:
-        if len(line.points) > 1:
-            out.append(f'<path class="line {line.style}" d="{path(frame, line.points)}"/>')
-    return svg(out, words)
-
-
-def areas(
-    edges: Sequence[float],
-    shares: Sequence[Sequence[float]],
-    styles: Sequence[str],
-    names: Sequence[str],
-    words: str,
-) -> Markup | None:
-    """Shares that add up to 1, as areas over time; shares[i] belongs to the stretch from edges[i]
-    to edges[i + 1]."""
-    if not shares:
-        return None
-    frame = Frame((edges[0], edges[-1]), (0.0, 1.0))
-    out = []
-    base = [0.0] * len(shares)
-    for k, style in enumerate(styles):
-        top = [b + row[k] for b, row in zip(base, shares, strict=True)]
-        upper = [(edges[i + side], y) for i, y in enumerate(top) for side in (0, 1)]
-        lower = [(edges[i + side], y) for i, y in enumerate(base) for side in (0, 1)]
-        out.append(
-            f'<path class="area '
-            f'{style}" '
-            f'd="{path(frame, upper + lower[::-1])}Z"><title>{escape(names[k])}</title></path>'
-        )
-        base = top
-    return svg([*frame.axes(y_text=lambda v: f"{v:.0%}"), *out], words)
+    drawn = [line._asdict() for line in curves if len(line.points) > 1]
+    return {
+        "kind": "lines",
+        "words": words,
+        "curves": drawn,
+        "level": level,
+        "marks": marks,
+        "time": time,
+    }
 
 
 class Interval(NamedTuple):
@@ -298,122 +102,19 @@ class Interval(NamedTuple):
     note: str = ""
 
 
-def wrapped(label: str, width: int = 13) -> list[str]:
-    """A label in at most two lines; more of it is in the picture's words."""
-    if len(label) <= width:
-        return [label]
-    cut = label.rfind(" ", 1, width + 1) if " " in label[1 : width + 1] else width
-    rest = label[cut:].strip()
-    return [label[:cut], rest if len(rest) <= width else rest[: width - 1] + "…"]
-
-
 def draw_intervals(
     rows: Sequence[Interval], words: str, x_label: str, level: float | None = None
-) -> Markup | None:
-    if not rows:
+) -> JsonObject | None:
+    """Intervals, of which an end that is infinite is null."""
+    ends = [v for row in rows for v in (row.low, row.high)] + ([] if level is None else [level])
+    if not rows or not any(map(math.isfinite, ends)):
         return None
-    finite = [v for row in rows for v in (row.low, row.high) if math.isfinite(v)] + (
-        [] if level is None else [level]
-    )
-    if not finite:
-        return None
-    height = TOP + 22 * len(rows) + BOTTOM + 12
-    frame = Frame((min(finite), max(finite)), (0.0, 1.0), left=92, height=height)
-    out = []
-    for value in ticks(frame.x0, frame.x1, 4):
-        x = frame.px(value)
-        out.append(
-            f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>'
-        )
-        out.append(
-            f'<text class="tick" '
-            f'x="{x:.1f}" '
-            f'y="{frame.bottom + 14}" '
-            f'text-anchor="middle">{escape(short(value))}</text>'
-        )
-    out.append(
-        f'<text class="name" '
-        f'x="{(frame.left + frame.right) / 2:.1f}" '
-        f'y="{height - 4}" '
-        f'text-anchor="middle">{escape(x_label)}</text>'
-    )
-    if level is not None:
-        x = frame.px(level)
-        out.append(
-            f'<line class="level" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>'
-        )
-    for k, row in enumerate(rows):
-        y = frame.top + 22 * k + 16
-        low, high = (frame.px(min(max(v, frame.x0), frame.x1)) for v in (row.low, row.high))
-        parts = wrapped(row.label)
-        for n, part in enumerate(parts):
-            at = y + 3.5 + 11 * (n - (len(parts) - 1) / 2)
-            out.append(
-                f'<text class="tick" '
-                f'x="{frame.left - 8}" '
-                f'y="{at:.1f}" '
-                f'text-anchor="end">{escape(part)}</text>'
-            )
-        words = f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"
-        out.append(f"<g><title>{escape(words)}</title>")
-        out.append(
-            f'<line class="bar {row.style}" x1="{low:.1f}" '
-            f'x2="{max(high, low + 1):.1f}" '
-            f'y1="{y}" '
-            f'y2="{y}"/>'
-        )
-        if row.mean is not None and frame.x0 <= row.mean <= frame.x1:
-            out.append(
-                f'<circle class="dot {row.style}" cx="{frame.px(row.mean):.1f}" cy="{y}" r="4.5"/>'
-            )
-        out.append("</g>")
-    return svg(out, words, height)
-
-
-def bars(labels: Sequence[str], counts: Sequence[int], words: str, x_label: str) -> Markup | None:
-    if not sum(counts):
-        return None
-    frame = Frame((0.0, float(len(counts))), (0.0, max(counts) * 1.05))
-    out = []
-    for value in ticks(0.0, frame.y1, 4, whole=True):
-        y = frame.py(value)
-        out.append(
-            f'<line class="grid" x1="{frame.left}" x2="{frame.right}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        )
-        out.append(
-            f'<text class="tick" '
-            f'x="{frame.left - 6}" '
-            f'y="{y + 3.5:.1f}" '
-            f'text-anchor="end">{escape(short(value))}</text>'
-        )
-    for k, (label, count) in enumerate(zip(labels, counts, strict=True)):
-        left, right, y = frame.px(k + 0.1), frame.px(k + 0.9), frame.py(count)
-        out.append(
-            f'<rect class="column" x="{left:.1f}" '
-            f'y="{y:.1f}" '
-            f'width="{right - left:.1f}" '
-            f'height="{frame.bottom - y:.1f}">'
-            f"<title>{escape(label)}: {count}</title></rect>"
-        )
-        out.append(
-            f'<text class="tick" '
-            f'x="{(left + right) / 2:.1f}" '
-            f'y="{frame.bottom + 14}" '
-            f'text-anchor="middle">{escape(label)}</text>'
-        )
-    out.append(
-        f'<line class="axis" x1="{frame.left}" '
-        f'x2="{frame.right}" '
-        f'y1="{frame.bottom}" '
-        f'y2="{frame.bottom}"/>'
-    )
-    out.append(
-        f'<text class="name" '
-        f'x="{(frame.left + frame.right) / 2:.1f}" '
-        f'y="{HEIGHT - 4}" '
-        f'text-anchor="middle">{escape(x_label)}</text>'
-    )
-    return svg(out, words)
+    finite = [
+        {name: value for name, value in row._asdict().items() if value not in (math.inf, -math.inf)}
+        | {"title": f"{row.label}: {short(row.low)} to {short(row.high)}{row.note}"}
+        for row in rows
+    ]
+    return {"kind": "intervals", "words": words, "rows": finite, "name": x_label, "level": level}
 
 
 # The first card: which arm leads, by how much, how sure that is, what it has cost, and when it will
@@ -422,15 +123,16 @@ def bars(labels: Sequence[str], counts: Sequence[int], words: str, x_label: str)
 
 SPANS = ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 SURE = f"at {100 * (1 - ERROR):g} %"
+FAR = 3650 * DAY  # seconds ahead, beyond which no date is said
 
 
 def answer_of(standing: JsonObject, history: History, bounds: Bounds | None) -> str:
     """The sentence. bounds: of the arms' means; None: arms have none that stay."""
     identified = standing.get("identified")
     if identified is not None:
-        clauses = recommendation(identified, standing["status"])
+        clauses = recommendation(history.spec, identified, standing["status"])
     elif bounds is None or not history.comparable or history.telling_masks() is not None:
-        clauses = [no_leader(history), against(standing["rollout"]["estimate"])]
+        clauses = [no_leader(history), against(history.spec, standing["rollout"]["estimate"])]
     else:
         clauses = [
             *leading(standing, history, bounds),
@@ -439,6 +141,59 @@ def answer_of(standing: JsonObject, history: History, bounds: Bounds | None) -> 
         ]
     text = "; ".join(filter(None, clauses))
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def verdict_of(
+    standing: JsonObject, history: History, bounds: Bounds | None, contradicted: bool
+) -> JsonObject:
+    """The band on top: a verdict, a number and a date. state: of promise and certificate."""
+    identified, spec, arm, gap = standing.get("identified"), history.spec, None, None
+    known, date = False, "when it will be known cannot be said yet"
+    if identified is not None:
+        arm, known = identified["arm"], identified["status"] == "certified"
+        if identified["samples_remaining"] is not None:
+            date = f"known after about {two_digits(identified['samples_remaining'])} more rewards"
+    elif bounds is not None and history.comparable and history.telling_masks() is None:
+        leader = lead.lead_of(history, bounds)
+        if leader is not None:
+            arm, known = leader.arm, lead.winner(history, bounds) is not None
+            gap = lead.against_baseline(history, bounds, arm)
+            date = date_words(history, leader.arm)
+    number = "no comparison yet"
+    if gap is not None:
+        number = f"{'+' if gap.value > 0 else ''}{shown(spec, gap.value)} a decision"
+    elif arm is not None and history.arms[arm].rewards:
+        number = f"{shown(spec, lead.mean_of(history.arms[arm]))} a decision"
+    if contradicted:
+        verdict = "Do not rely on it: the log contradicts an assumption"
+    elif known:
+        verdict = f"Stop: {arm} is best"
+    elif standing["status"] != "running":
+        verdict = f"The experiment is {standing['status']}"
+    else:
+        verdict = f"{arm} is ahead" if gap is not None and gap.low > 0 else "Keep going"
+    kept = "kept" if standing["holdings"] else "none"
+    return {
+        "verdict": verdict,
+        "arm": arm,
+        "number": number,
+        "against": None if gap is None else spec.baseline,
+        "range": None if gap is None else between(spec, gap),
+        "date": "known now" if known else date,
+        "state": "broken" if contradicted or standing["rollout"]["held"] else kept,
+    }
+
+
+def date_words(history: History, arm: str) -> str:
+    """When it will be known whether an arm is the best, if things stay as they are."""
+    forecast = lead.forecast(history, lead.bounds_if_alike(history), arm)
+    if forecast.seconds is None or forecast.why:
+        return "when it will be known cannot be said yet"
+    if forecast.seconds > FAR:
+        return "not known within ten years"
+    at = history.time / SECOND + forecast.seconds
+    when = datetime.datetime.fromtimestamp(at, datetime.UTC)
+    return f"known about {when.day} {when:%b %Y}, if the lead stays"
 
 
 def no_leader(history: History) -> str:
@@ -457,7 +212,7 @@ def no_leader(history: History) -> str:
     return "what an arm earns depends on the round, so no single arm leads"
 
 
-def against(estimate: JsonObject | None) -> str:
+def against(spec: ExperimentSpec, estimate: JsonObject | None) -> str:
     """Policy against baseline, where arms cannot be compared."""
     if estimate is None:
         return ""
@@ -469,7 +224,8 @@ def against(estimate: JsonObject | None) -> str:
     sure = "sure" if estimate["verdict"] in ("better", "worse") else "not sure yet"
     chance = f"{100 * (1 - estimate['error']):.4g} %"
     return (
-        f"a decision of the policy earns {more(gap)} than one of the baseline ({between(gap)}); "
+        f"a decision of the policy earns {more(spec, gap)} than one of the baseline "
+        f"({between(spec, gap)}); "
         f"which is better is {sure} at {chance}"
     )
 
@@ -494,16 +250,13 @@ def leading(standing: JsonObject, history: History, bounds: Bounds) -> list[str]
             f"{leader.next}, which is next",
         )
     assert gap is not None
-    mean = short(lead.mean_of(history.arms[arm]))
-    if gap.value < 0:
-        first = (
-            f"no arm earns more than {than}: of those that are played {arm} earns most, {mean} a "
-            f"decision, {more(gap)} ({between(gap)})"
-        )
-        return [first, *sureness(standing, history, leader)]
+    spec, mean = history.spec, shown(history.spec, lead.mean_of(history.arms[arm]))
     first = (
-        f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, "
-        f"{more(gap)} than {than} ({between(gap)})"
+        f"no arm earns more than {than}: of those that are played {arm} earns most, {mean} a "
+        f"decision, {more(spec, gap)} ({between(spec, gap)})"
+        if gap.value < 0
+        else f"the {'baseline' if arm == baseline else 'arm'} {arm} leads with {mean} a decision, "
+        f"{more(spec, gap)} than {than} ({between(spec, gap)})"
     )
     return [first, *sureness(standing, history, leader)]
 
@@ -552,7 +305,7 @@ def cost(history: History, bounds: Bounds) -> str:
         regret = history.regret()
         if regret is None:
             return ""
-        most = f"against the best arm it has cost at most {short(regret)}"
+        most = f"against the best arm it has cost at most {shown(history.spec, regret)}"
         return (
             f"{most}: no more would the best arm alone have earned in {n} decisions, with "
             "probability 90 %"
@@ -560,17 +313,17 @@ def cost(history: History, bounds: Bounds) -> str:
     has_mean = history.spec.baseline_mean is not None
     than = "the baseline's known mean brings" if has_mean else "the baseline alone would have"
     said = (
-        f"in {n} decisions it has earned {more(gain)} than {than} (without luck {between(gain)}, "
-        "with probability 90 %)"
+        f"in {n} decisions it has earned {more(history.spec, gain)} than {than} (without luck "
+        f"{between(history.spec, gain)}, with probability 90 %)"
     )
     if gain.low >= 0:
         return f"against the baseline it has cost nothing so far: {said}"
     if gain.high < 0:
-        return f"against the baseline it has cost {short(-gain.value)} so far: {said}"
+        return f"against the baseline it has cost {shown(history.spec, -gain.value)} so far: {said}"
     return f"whether it has cost anything cannot be said yet: {said}"
 
 
-def recommendation(identified: JsonObject, status: str) -> list[str]:
+def recommendation(spec: ExperimentSpec, identified: JsonObject, status: str) -> list[str]:
     """An identification policy's answer, by its own stopping rule."""
     arm, gap, left = identified["arm"], identified["gap_bound"], identified["samples_remaining"]
     if identified["status"] == "certified":
@@ -578,7 +331,11 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
             f"the arm {arm} is the best, as far as the policy was asked to know; its stopping "
             "rule is met, and it is known now"
         ]
-    behind = "" if gap is None else f", at most {short(gap)} behind the best by the policy's bounds"
+    behind = (
+        ""
+        if gap is None
+        else f", at most {shown(spec, gap)} behind the best by the policy's bounds"
+    )
     said = f"the arm {arm} is the policy's choice so far{behind}, which is not sure yet"
     if status != "running":
         return [said, f"more will not be known while the experiment is {status}"]
@@ -592,16 +349,14 @@ def recommendation(identified: JsonObject, status: str) -> list[str]:
 # Words --------------------------------------------------------------------------------------------
 
 
-def more(gap: BoundedDifference) -> str:
-    return (
-        "as much"
-        if gap.value == 0
-        else f"{short(abs(gap.value))} {'more' if gap.value > 0 else 'less'}"
-    )
+def more(spec: ExperimentSpec, gap: BoundedDifference) -> str:
+    if gap.value == 0:
+        return "as much"
+    return f"{shown(spec, abs(gap.value))} {'more' if gap.value > 0 else 'less'}"
 
 
-def between(gap: BoundedDifference) -> str:
-    return f"between {short(gap.low)} and {short(gap.high)}"
+def between(spec: ExperimentSpec, gap: BoundedDifference) -> str:
+    return f"between {shown(spec, gap.low)} and {shown(spec, gap.high)}"
 
 
 def limits(low: float, high: float) -> str:
@@ -769,7 +524,14 @@ def slices(points: list[Point]) -> list[tuple[Point, Point]]:
     ]
 
 
-def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
+def in_units(point: Point, factor: float) -> Point:
+    regret, budget = (
+        None if value is None else factor * value for value in (point.regret, point.budget)
+    )
+    return point._replace(total=factor * point.total, regret=regret, budget=budget)
+
+
+def reward_chart(points: list[Point], marks: Marks) -> JsonObject | None:
     stretches = [
         (float(b.time), (b.total - a.total) / (b.rewards - a.rewards))
         for a, b in slices(points)
@@ -779,28 +541,28 @@ def reward_chart(points: list[Point], marks: Marks) -> Markup | None:
     if not means:
         return None
     return lines(
-        [Line("each stretch", stretches, "soft"), Line("all so far", means, "c0")],
+        [Line(stretches, "soft"), Line(means, "c0")],
         f"Mean reward over time; all so far {short(means[-1][1])}.",
         marks=marks,
     )
 
 
-def regret_chart(points: list[Point]) -> Markup | None:
+def regret_chart(points: list[Point]) -> JsonObject | None:
     curve = [(float(p.time), p.regret) for p in points if p.regret is not None]
     if len(curve) < 2:
         return None
     return lines(
-        [Line("at most", curve, "c1")],
+        [Line(curve, "c1")],
         f"Regret is at most {short(curve[-1][1])} after {points[-1].decisions} decisions.",
     )
 
 
-def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Markup | None:
+def budget_chart(points: list[Point], least: float | None, marks: Marks) -> JsonObject | None:
     curve = [(float(p.time), p.budget) for p in points if p.budget is not None]
     if len(curve) < 2:
         return None
     return lines(
-        [Line("at least", curve, "c2")],
+        [Line(curve, "c2")],
         f"The budget is at least {short(curve[-1][1])} rewards.",
         least,
         marks,
@@ -809,7 +571,7 @@ def budget_chart(points: list[Point], least: float | None, marks: Marks) -> Mark
 
 def share_chart(
     history: History, points: list[Point], styles: list[str]
-) -> tuple[Markup | None, list[tuple[str, str]]]:
+) -> tuple[JsonObject | None, list[tuple[str, str]]]:
     """Shares of arms over time, and the legend (class, name)."""
     groups: dict[str, list[int]] = {}
     for k, style in enumerate(styles):
@@ -838,14 +600,18 @@ def share_chart(
         if shares
         else "none yet"
     )
-    return areas(edges, shares, order, names, words), list(zip(order, names, strict=True))
+    legend = list(zip(order, names, strict=True))
+    chart = {"kind": "areas", "words": words, "edges": edges, "shares": shares, "legend": legend}
+    return chart if shares else None, legend
 
 
 def arm_rows(
     history: History, statuses: dict[str, str], styles: list[str], bounds: Bounds | None
 ) -> list[JsonObject]:
     rows, compared = [], history.comparable and history.telling_masks() is None
+    factor = history.spec.factor
     for k, (id, arm) in enumerate(history.arms.items()):
+        lift = against_baseline(history, bounds, id) if bounds and compared else None
         rows.append(
             {
                 "id": id,
@@ -853,17 +619,17 @@ def arm_rows(
                 "status": statuses.get(id, ""),
                 "plays": arm.plays,
                 "rewards": arm.rewards,
-                "mean": arm.total / arm.rewards if arm.rewards else None,
+                "mean": factor * arm.total / arm.rewards if arm.rewards else None,
                 "ess": arm.effective_sample_size,
-                "low": bounds[id][0] if bounds else None,
-                "high": bounds[id][1] if bounds else None,
-                "lift": against_baseline(history, bounds, id) if bounds and compared else None,
+                "low": factor * bounds[id][0] if bounds else None,
+                "high": factor * bounds[id][1] if bounds else None,
+                "lift": lift and BoundedDifference(*(factor * value for value in lift)),
             }
         )
     return rows
 
 
-def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | None:
+def interval_chart(rows: list[JsonObject], baseline: float | None) -> JsonObject | None:
     bounded_rows = [row for row in rows if row["low"] is not None and row["rewards"]]
     if not bounded_rows:
         return None
@@ -884,18 +650,26 @@ def interval_chart(rows: list[JsonObject], baseline: float | None) -> Markup | N
     return draw_intervals(intervals, words, "mean reward", baseline)
 
 
-def delay_chart(delays: list[int]) -> Markup | None:
-    words = ", ".join(
-        f"{label} {count}" for label, count in zip(BARS, delays, strict=True) if count
+def delay_chart(delays: list[int]) -> JsonObject | None:
+    counts = list(zip(BARS, delays, strict=True))
+    words = ", ".join(f"{label} {count}" for label, count in counts if count)
+    return (
+        {
+            "kind": "bars",
+            "words": f"How long rewards took: {words}",
+            "bars": counts,
+            "name": "from decision to reward",
+        }
+        if sum(delays)
+        else None
     )
-    return bars(BARS, delays, f"How long rewards took: {words}", "from decision to reward")
 
 
-def difference_chart(estimate: JsonObject | None) -> Markup | None:
+def difference_chart(estimate: JsonObject | None, factor: float) -> JsonObject | None:
     if estimate is None or estimate["difference"] is None:
         return None
-    low, high = estimate["difference"]
-    gap = estimate["policy"]["value"] - estimate["baseline"]["value"]
+    low, high = (factor * end for end in estimate["difference"])
+    gap = factor * (estimate["policy"]["value"] - estimate["baseline"]["value"])
     return draw_intervals(
         [Interval("difference", low, high, gap, "c4")],
         f"Policy minus baseline: {short(low)} to {short(high)}.",
@@ -923,7 +697,8 @@ def sentence_of(standing: JsonObject, history: History) -> str:
 def page_of(standing: JsonObject, history: History) -> JsonObject:
     """Everything that the templates need. standing: of the live experiment, see
     `commands.describe_standing`."""
-    points, styles = history.curve(), style_of(history)
+    factor, styles = history.spec.factor, style_of(history)
+    points = [in_units(point, factor) for point in history.curve()]
     statuses = {arm["id"]: arm["status"] for arm in standing["arms"]}
     identified = standing.get("identified")
     bounds = bounds_of_arms(standing, history)
@@ -935,12 +710,16 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
     rows = arm_rows(history, statuses, styles, bounds)
     shares, legend = share_chart(history, points, styles)
     rollout, holdings = standing["rollout"], standing["holdings"]
+    warnings = [
+        one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
+    ]
     marks = [
         (float(one["time"]), f"mode {one['mode']}")
         for one in history.modes[1:]
         if one["time"] >= (history.first or math.inf)
     ]
-    spec = standing["spec"]
+    spec, least = standing["spec"], rollout["least_budget"]
+    told, unit = spec.get("baseline_mean"), history.spec.unit.name if history.spec.unit else ""
     return {
         "name": standing["name"],
         "status": standing["status"],
@@ -959,19 +738,21 @@ def page_of(standing: JsonObject, history: History) -> JsonObject:
             "reward": reward_chart(points, marks),
             "regret": regret_chart(points),
             "shares": shares,
-            "intervals": interval_chart(rows, spec.get("baseline_mean")),
-            "budget": budget_chart(points, rollout["least_budget"], marks),
+            "intervals": interval_chart(rows, told and factor * told),
+            "budget": budget_chart(points, least and factor * least, marks),
             "delays": delay_chart(history.observed.delays),
-            "difference": difference_chart(rollout["estimate"]),
+            "difference": difference_chart(rollout["estimate"], factor),
         },
         "segments": [*history.segments],
         "segment_rows": segment_report(history)["arms"] if history.segments else [],
         "promises": promised_bounds(standing),
         "segments_note": note_of(history.spec),
         "promise_by": standing["spec"].get("promise_by"),
-        "warnings": [
-            one for one in assumptions(holdings, history, rollout) if one.verdict == CONTRADICTED
-        ],
+        "warnings": warnings,
+        "verdict": verdict_of(standing, history, bounds, bool(warnings)),
+        "unit": unit,
+        "in_unit": unit and f" in {unit}",
+        "factor": factor,
         "clock_behind": standing["clock_behind"] if standing["clock_behind"] > BEHIND else 0.0,
         "holdings": holdings,
         "charged": charge(holdings),
@@ -1000,7 +781,8 @@ def baseline_level(history: History) -> float | None:
         return None
     arm = history.arms.get(spec.baseline)
     mean = arm.total / arm.rewards if arm is not None and arm.rewards else None
-    return mean if spec.baseline_mean is None else spec.baseline_mean
+    mean = mean if spec.baseline_mean is None else spec.baseline_mean
+    return mean and spec.factor * mean
 
 
 def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
@@ -1017,7 +799,7 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
         ),
         ("Rewarded", f"{history.rewarded + history.defaulted:,}", came),
         ("Open", f"{len(history.open):,}", "wait for a reward"),
-        ("Mean reward", short(history.total / rewards) if rewards else "–", of_what),
+        ("Mean reward", shown(history.spec, history.total / rewards) if rewards else "–", of_what),
         (
             "Baseline",
             f"{history.baseline_decisions / history.decisions:.0%}" if history.decisions else "–",
@@ -1031,7 +813,7 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
         numbers.append(
             (
                 "Budget",
-                "≥ " + short(holdings["budget_bound"]),
+                "≥ " + shown(history.spec, holdings["budget_bound"]),
                 f"{where}, alpha {holdings['alpha']:g}",
             )
         )
@@ -1043,7 +825,7 @@ def tiles(standing: JsonObject, history: History) -> list[tuple[str, str, str]]:
     return numbers
 
 
-def certificate_chart(certificate: JsonObject) -> Markup | None:
+def certificate_chart(certificate: JsonObject) -> JsonObject | None:
     if certificate["budget"] is None or len(certificate["budget"]["over_time"]) < 2:
         return None
     points = [(float(decisions), bound) for decisions, bound in certificate["budget"]["over_time"]]
@@ -1051,4 +833,4 @@ def certificate_chart(certificate: JsonObject) -> Markup | None:
         f"Lower bound of the budget over {points[-1][0]:.0f} decisions, never below "
         f"{short(certificate['budget']['lowest_bound'])}."
     )
-    return lines([Line("at least", points, "c2")], words, 0.0, time=False)
+    return lines([Line(points, "c2")], words, 0.0, time=False)

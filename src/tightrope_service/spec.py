@@ -543,6 +543,16 @@ class RolloutSpec(Strict):
         return self
 
 
+class Unit(Strict):
+    """What a reward is worth to people, for the board."""
+
+    name: Annotated[str, Field(min_length=1, max_length=20, description='Such as "EUR".')]
+    factor: Annotated[Number, Field(gt=0)] = Field(
+        1.0,
+        description="Units that a reward of 1 is worth: 100, where rewards are 0.12 for 12 EUR.",
+    )
+
+
 class StickySpec(Strict):
     """How long a subject keeps its arm, and what the reward of its one decision is."""
 
@@ -650,6 +660,11 @@ class ExperimentSpec(Strict):
         description="Lowest and highest reward of an arm; others are refused. null: that of the "
         "rollout, [0, 1] where the policy keeps a budget, else any.",
     )
+    unit: Unit | None = Field(
+        default=None,
+        description='The unit in which the board shows rewards, {"name": "EUR", "factor": 100}; '
+        "answers and the log keep rewards as they come.",
+    )
     outside: Literal["refuse", "clip"] = Field(
         default="refuse",
         description="What becomes of a reward outside the range: refused, or clipped to it and "
@@ -693,6 +708,11 @@ class ExperimentSpec(Strict):
         """How values by name become numbers: what the validation of `features` leaves there."""
         assert self.features is None or isinstance(self.features, FittedEncoder)
         return self.features
+
+    @property
+    def factor(self) -> float:
+        """Units that a reward of 1 is worth."""
+        return self.unit.factor if self.unit else 1.0
 
     @property
     def row_length(self) -> int | None:

@@ -2,6 +2,8 @@
 the API but for its traffic."""
 
 import dataclasses
+import datetime
+import itertools
 import json
 import os
 import pathlib
@@ -61,6 +63,10 @@ def text_in(browser, id):
     return browser.run(f"document.getElementById('{id}').innerText")
 
 
+def answer_in(browser):
+    return browser.run("document.querySelector('.answer').textContent.replaceAll('\u00a0', ' ')")
+
+
 def change_mode(browser, mode, why):
     """Ask for a mode, read what it will do, and mean it."""
     browser.run(f"document.querySelector('form[action$=confirm] [name=mode]').value = '{mode}'")
@@ -90,10 +96,8 @@ def test_from_creation_to_the_winner(served, tmp_path):
         browser.type("spec", json.dumps(SPEC | {"baseline": "9.90"}))
         browser.press("main form button.main")
         assert browser.run("location.pathname") == "/board/experiments/checkout-price"
-        assert (
-            text_in(browser, "answer")
-            == "It cannot be said yet which arm leads: no reward has come."
-        )
+        assert answer_in(browser) == "It cannot be said yet which arm leads: no reward has come."
+        assert text_in(browser, "verdict") == "Keep going"
         assert (
             browser.run("document.querySelectorAll('#pictures svg').length") == 0
         )  # empty cards have left
@@ -101,7 +105,7 @@ def test_from_creation_to_the_winner(served, tmp_path):
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 400, delay=0, batch=100)
         browser.until("document.getElementById('tiles').textContent.includes('400')")
-        assert text_in(browser, "answer").startswith(
+        assert answer_in(browser).startswith(
             "It cannot be said yet which arm leads: only 9.90 has rewards, and mode shadow serves"
         )
         browser.type("arms", f"8.90\n{LONG}")
@@ -128,7 +132,8 @@ def test_from_creation_to_the_winner(served, tmp_path):
         with served.client("checkout-price", timeout=120.0) as client:
             drive(client, shop, 1500, delay=0, batch=100, seed=2)
         browser.open(f"{served.url}/board/experiments/checkout-price")
-        answer = text_in(browser, "answer")
+        answer = answer_in(browser)
+        assert text_in(browser, "verdict") == "Stop: 11.90 is best"
         assert (
             answer.startswith("The arm 11.90 leads with")
             and "known now" in answer
@@ -154,3 +159,19 @@ def test_from_creation_to_the_winner(served, tmp_path):
     with served.client("checkout-price") as client:
         modes = [one["body"]["mode"] for one in client.log() if one["kind"] == "mode changed"]
         assert modes == ["capped", "full"] and client.describe()["status"] == "archived"
+
+
+def test_a_time_axis_has_ticks_of_the_calendar(served):
+    first = datetime.datetime(2026, 3, 1, 22, 10, 7, tzinfo=datetime.UTC).timestamp() * 1e6
+    ends = [first + seconds * 1e6 for seconds in (3, 26, 100, 3000, 20_000, 200_000, 2e6, 2e7)]
+    with Browser() as browser:
+        browser.open(f"{served.url}/board/login")
+        axes = browser.run(
+            f"import('/board/static/charts.js').then(m => {ends}.map(e => m.calendar({first}, e)))"
+        )
+    for end, ticks in zip(ends, axes, strict=True):
+        assert 2 <= len(ticks) <= 6 and all(first <= at <= end for at, _ in ticks)
+        assert all(one != two for (_, one), (_, two) in itertools.pairwise(ticks))
+        for at, text in ticks:
+            when = datetime.datetime.fromtimestamp(at / 1e6, datetime.UTC)
+            assert text in (f"{when:%H:%M:%S}", f"{when:%H:%M}", f"{when.day} {when:%b}")

@@ -3,7 +3,6 @@ said than they allow."""
 
 import collections
 import datetime
-import itertools
 import json
 import math
 import re
@@ -15,7 +14,7 @@ from running import ask, batch, create, decide, history_of, reward
 from tightrope_service import commands, events
 from tightrope_service import history as lead
 from tightrope_service import log as store
-from tightrope_service.board_view import calendar, page_of, span, two_digits
+from tightrope_service.board_view import page_of, span, two_digits
 from tightrope_service.history import BoundedDifference
 from tightrope_service.requests import ArmChange
 from tightrope_service.writer import close_windows
@@ -37,6 +36,10 @@ SHOP = {
 def shown(service, name="price"):
     standing = ask(service, commands.describe_standing, name=name)
     return page_of(standing, history_of(service, name, standing["seq"]))
+
+
+def found_low(service, arm):
+    return next(row for row in shown(service)["rows"] if row["id"] == arm)["lift"].low
 
 
 def answer(service):
@@ -102,19 +105,17 @@ def test_numbers_of_cards_charts_and_tables_are_those_of_the_log(service, clock)
         assert row["rewards"] == len(values[row["id"]]) and row["mean"] == pytest.approx(
             np.mean(values[row["id"]])
         )
-    bars = {
-        label: int(count)
-        for label, count in re.findall(
-            r"<title>([^<:]+): (\d+)</title>", page["pictures"]["delays"]
+    pictures = page["pictures"]
+    assert sum(count for _, count in pictures["delays"]["bars"]) == len(came)
+    assert f"{total / learned:.3g}" in pictures["reward"]["words"]
+    assert pictures["reward"]["curves"][1]["points"][-1][1] == pytest.approx(total / learned)
+    for row, drawn in zip(page["rows"], pictures["intervals"]["rows"], strict=True):
+        assert drawn["title"].endswith(f"from {row['rewards']} rewards")
+        assert (drawn["low"], drawn["high"], drawn["mean"]) == (
+            row["low"],
+            row["high"],
+            row["mean"],
         )
-    }
-    assert sum(bars.values()) == len(came)
-    said = page["pictures"]["reward"].split('aria-label="')[1].split('"')[0]
-    assert f"{total / learned:.3g}" in said
-    interval = page["pictures"]["intervals"].split('aria-label="')[1].split('"')[0]
-    titles = re.findall(r"<g><title>([^<]+)</title>", page["pictures"]["intervals"])
-    for row, title in zip(page["rows"], titles, strict=True):
-        assert title.endswith(f"from {row['rewards']} rewards") and f"{row['low']:.3g}" in interval
     best = max(page["rows"], key=lambda row: row["mean"])
     assert page["answer"].startswith(
         f"The {'baseline' if best['id'] == 'low' else 'arm'} {best['id']} leads with "
@@ -193,6 +194,13 @@ def test_a_lead_becomes_sure_and_open_decisions_can_take_that_back(service, cloc
     found = next(row for row in shown(service)["rows"] if row["id"] == "mid")
     assert f"between {found['lift'].low:.3g} and {found['lift'].high:.3g}" in said
     assert found["lift"].low == found["low"] - shown(service)["rows"][0]["high"]
+    verdict = shown(service)["verdict"]
+    assert (verdict["verdict"], verdict["date"], verdict["state"]) == (
+        "Stop: mid is best",
+        "known now",
+        "none",
+    )
+    assert verdict["number"] == f"+{found['lift'].value:.3g} a decision"
     ask(service, batch(900, "open"))
     assert "sure at 95 % only if the 900 open decisions are like the others" in answer(service)
 
@@ -206,6 +214,10 @@ def test_a_forecast_is_about_right(service, clock):
     bounds = dict(zip(history.arms, history.intervals(), strict=True))
     found = lead.forecast(history, bounds, "mid")
     assert not lead.lead_of(history, bounds).best and 0 < found.low <= found.decisions <= found.high
+    day = datetime.datetime.fromtimestamp(clock.now / 1e6 + found.seconds, datetime.UTC)
+    verdict = shown(service)["verdict"]
+    assert verdict["date"] == f"known about {day.day} {day:%b %Y}, if the lead stays"
+    assert verdict["verdict"] == ("mid is ahead" if found_low(service, "mid") > 0 else "Keep going")
     assert found.seconds == pytest.approx(60 * found.decisions, rel=0.02)
     made = 200
     while "known now" not in answer(service):
@@ -305,15 +317,22 @@ def test_an_identification_policy_answers_by_its_own_rule(service):
     )
 
 
-@pytest.mark.parametrize("seconds", [3, 26, 100, 3000, 20_000, 200_000, 2e6, 2e7])
-def test_a_time_axis_has_ticks_of_the_calendar(seconds):
-    first = datetime.datetime(2026, 3, 1, 22, 10, 7, tzinfo=datetime.UTC).timestamp() * 1e6
-    ticks = calendar(first, first + seconds * 1e6)
-    assert 2 <= len(ticks) <= 6 and all(first <= at <= first + seconds * 1e6 for at, _ in ticks)
-    assert all(one != two for (_, one), (_, two) in itertools.pairwise(ticks))
-    for at, text in ticks:
-        when = datetime.datetime.fromtimestamp(at / 1e6, datetime.UTC)
-        assert text in (f"{when:%H:%M:%S}", f"{when:%H:%M}", f"{when.day} {when:%b}")
+def test_rewards_are_shown_in_their_unit(service, clock):
+    for name, more in (("plain", {}), ("euros", {"unit": {"name": "EUR", "factor": 100}})):
+        create(service, SHOP | {"name": name, "baseline_mean": 0.5} | more)
+        for n in range(40):
+            reward(service, decide(service, name=name)["id"], 2.0 * (n % 3 == 0), name=name)
+    plain, euros = shown(service, "plain"), shown(service, "euros")
+    for one, other in zip(plain["rows"], euros["rows"], strict=True):
+        assert (other["mean"], other["high"]) == pytest.approx(
+            (100 * one["mean"], 100 * one["high"])
+        )
+        assert other["lift"] is None or other["lift"].low == pytest.approx(100 * one["lift"].low)
+    assert euros["pictures"]["intervals"]["level"] == 50
+    assert euros["pictures"]["reward"]["curves"][1]["points"][-1][1] == pytest.approx(
+        100 * plain["pictures"]["reward"]["curves"][1]["points"][-1][1]
+    )
+    assert euros["verdict"]["number"].endswith(" EUR a decision") and " EUR" in euros["answer"]
 
 
 def test_words():

@@ -1,4 +1,6 @@
 // Keeps the page up to date: every second the server is asked for the parts that have changed, as HTML it has drawn itself.
+import { drawCharts } from "./charts.js";
+
 const state = document.getElementById("live");
 const { parts, seq } = document.body.dataset;
 const shown = {};
@@ -16,6 +18,7 @@ function replace(changed) {
     const open = [...part.querySelectorAll("details")].map((one) => one.open);
     part.innerHTML = shown[id] = html;
     part.querySelectorAll("details").forEach((one, k) => { one.open = open[k] ?? one.open; });
+    drawCharts(part);
   }
 }
 
@@ -36,6 +39,7 @@ async function follow(at) {
   setTimeout(follow, document.hidden ? 10_000 : 1_000, next);
 }
 
+drawCharts(document);
 if (parts) follow(seq);
 
 const mode = document.querySelector("select[name=mode]");
@@ -44,4 +48,17 @@ if (mode !== null && share !== null) {
   const show = () => { share.hidden = mode.value !== "capped"; };
   mode.addEventListener("change", show);
   show();
+}
+
+if (matchMedia("(max-width: 640px)").matches) document.querySelector(".charts")?.removeAttribute("open");
+
+const search = document.getElementById("search");
+search?.addEventListener("input", () => {
+  for (const line of document.querySelectorAll("#experiments tbody tr")) line.hidden = !line.textContent.toLowerCase().includes(search.value.toLowerCase());
+});
+
+// The list: who leads is asked for a line at a time, since the first look at a long log takes a while.
+for (const cell of document.querySelectorAll("[data-lead]")) {
+  const answer = await fetch(cell.dataset.lead).catch(() => null);
+  if (answer?.status === 200) cell.innerHTML = await answer.text();
 }
