@@ -737,7 +737,8 @@ class ExperimentSpec(Strict):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def defaults(self) -> JsonObject:
-        return _left_out(self.model_dump(mode="json"), self.plain())
+        shown_only = {"unit"}  # which decides nothing, so that it needs no default in a log
+        return _left_out(self.model_dump(mode="json", exclude=shown_only), self.plain())
 
     @property
     def described_policy(self) -> JsonObject:
