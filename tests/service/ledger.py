@@ -24,6 +24,7 @@ from running import Clock, ask, crash, create, history_of, service_at
 from tightrope_service import commands, log
 from tightrope_service.certificate import certificate
 from tightrope_service.errors import Refused
+from tightrope_service.history import promised_bounds, segment_report
 from tightrope_service.recovery import check_snapshots, replay, verify
 from tightrope_service.requests import ArmChange, ArmsRequest, DecisionRequest, RewardRequest
 from tightrope_service.writer import close_windows
@@ -31,7 +32,8 @@ from tightrope_service.writer import close_windows
 SECOND = 10**6
 ALPHA, TOLERANCE = 0.2, 1e-9
 POLICIES = ("UCB", "BetaThompson", {"policy": "EpsilonGreedy", "epsilon": 1.0}, "KLUCB")
-KINDS = ("stated", "learned", "of the round", "by mask")  # what the baseline earns
+KINDS = ("stated", "learned", "of the round", "by mask", "by segment")  # what the baseline earns
+COUNTRIES = ("de", "other")
 
 
 class Player:
@@ -43,6 +45,7 @@ class Player:
         self.kind = KINDS[int(self.rng.integers(len(KINDS)))]
         count = int(self.rng.integers(2, 6))
         self.means = {f"a{k}": float(m) for k, m in enumerate(self.rng.uniform(0.05, 0.95, count))}
+        self.late = self.rng.random() < 0.5  # whether of some arms only sales are told
         self.limited_means = dict(self.means)  # where an arm may not be played
         if self.kind == "by mask":
             self.limited_means = {arm: float(self.rng.uniform(0.05, 0.95)) for arm in self.means}
@@ -68,12 +71,15 @@ class Player:
             spec |= {"baseline": "a0"} | (
                 {"baseline_mean": self.means["a0"]} if self.kind == "stated" else {}
             )
+        if self.kind == "by segment":
+            spec |= {"segments": {"country": ["de"]}, "promise_by": "country"}
         create(service, spec)
-        self.made = 0
+        self.made = self.limited = 0
         self.decided = {}  # id: arm, baseline, subject, what both earn
         self.open, self.cancelled, self.gone = {}, set(), set()
         self.without_baseline = 0
-        self.truth = self.cancelled_others = self.lowest = 0.0
+        self.truth = dict.fromkeys(COUNTRIES if self.kind == "by segment" else ("",), 0.0)
+        self.cancelled_others = self.lowest = 0.0
         self.retired = set()
         self.broken = collections.Counter()
 
@@ -101,6 +107,9 @@ class Player:
             asked["excluded"] = [baseline]
         elif self.rng.random() < (0.4 if self.kind == "by mask" else 0.1) and len(self.means) > 2:
             asked["excluded"] = [list(self.means)[-1]]
+        where = list(self.truth)[int(self.rng.integers(len(self.truth)))]
+        if where:
+            asked["segments"] = {"country": where}
         if self.rng.random() < 0.3:
             asked["subject"] = f"u{int(self.rng.integers(4))}"
         id, now = f"d{self.made}", self.clock.now
@@ -125,10 +134,12 @@ class Player:
             asked.get("subject"),
             means[arm],
             (1.0 - ALPHA) * means[baseline],
+            where,
         )
+        self.limited += "excluded" in asked
         self.open[id] = self.clock.now
-        self.truth += means[arm] - (1.0 - ALPHA) * means[baseline]
-        self.lowest = min(self.lowest, self.truth)
+        self.truth[where] += means[arm] - (1.0 - ALPHA) * means[baseline]
+        self.lowest = min(self.lowest, self.truth[where])
         self.clock.now += int(self.rng.integers(SECOND))
 
     def assign(self, subject, id, arm, now):
@@ -148,7 +159,8 @@ class Player:
             return
         id = list(self.open)[int(self.rng.integers(len(self.open)))]
         value = float(self.rng.random() < self.decided[id][3])
-        if value == 0.0 and self.rng.random() < 0.3:
+        untold = self.late and self.decided[id][0] in ("a1", "a3")
+        if value == 0.0 and (untold or self.rng.random() < 0.3):
             del self.open[id]
             return
         with contextlib.suppress(Refused):  # it may have been too late
@@ -165,11 +177,11 @@ class Player:
         except Refused as refused:
             assert refused.status in (404, 409, 410), refused.message
             return
-        arm, baseline, _, mean, owed = self.decided[id]
+        arm, baseline, _, mean, owed, where = self.decided[id]
         self.unassign(id)
         del self.open[id]
         self.cancelled.add(id)
-        self.truth -= mean - owed
+        self.truth[where] -= mean - owed
         self.cancelled_others += owed * (arm != baseline)
 
     # Operators ------------------------------------------------------------------------------------
@@ -216,7 +228,20 @@ class Player:
         """The certificate, from a history that is read anew; one that was kept must say the
         same."""
         standing = ask(service, commands.describe_standing, name=self.name)
-        fresh = certificate(standing, history_of(service, self.name, standing["seq"]), b"k" * 32, 0)
+        history = history_of(service, self.name, standing["seq"])
+        fresh = certificate(standing, history, b"k" * 32, 0)
+        for one in promised_bounds(standing):
+            self.broken["bound"] += one["bound"] > self.truth[one["value"]] + TOLERANCE
+        if self.kind != "by mask":  # else an arm has no one mean
+            cells = [
+                (arm, *ends) for arm, ends in zip(history.arms, history.intervals(), strict=True)
+            ]
+            rows = segment_report(history)["arms"]
+            cells += [(row["arm"], row["low"], row["high"]) for row in rows if row["low"]]
+            self.broken["interval"] += any(
+                not low - TOLERANCE <= self.means[arm] <= high + TOLERANCE
+                for arm, low, high in cells
+            )
         with service.histories.until(self.name, standing["seq"]) as kept:
             assert certificate(standing, kept, b"k" * 32, 0)["assumptions"] == fresh["assumptions"]
         return fresh
@@ -225,9 +250,11 @@ class Player:
         """What a certificate says, against the truth."""
         told = self.certified(service)
         budget, said = told["budget"], {one["says"]: one for one in told["assumptions"]}
-        self.broken["bound"] += budget["bound"] > self.truth + TOLERANCE
+        truth = min(self.truth.values())
+        self.broken["bound"] += budget["bound"] > truth + TOLERANCE
         self.broken["bound if shown"] += (
-            budget["bound_if_cancelled_were_shown"] > self.truth - self.cancelled_others + TOLERANCE
+            budget["bound_if_cancelled_were_shown"] > truth - self.cancelled_others + TOLERANCE
+            and self.kind != "by segment"
         )
         self.broken["promise"] += (
             not self.without_baseline and not self.cancelled and self.lowest < -TOLERANCE
@@ -243,6 +270,10 @@ class Player:
         for says, one in said.items():
             if "within the declared range" in says:
                 assert one["verdict"] == "holds", one
+            if says.startswith("Which arms may be played"):
+                assert (one["verdict"] == "holds") == (not self.limited), one
+            if "does not depend on what it is" in says:
+                assert one["verdict"] != "holds", one
 
 
 def played(folder, seeds, steps):
