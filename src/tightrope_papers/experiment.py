@@ -11,8 +11,7 @@ functions
 
 A module with a function `data` is a figure; one that redraws its runs or shares its cases stands
 beside it (`fig1_data`, `fig1_score`). Its name on the command line has hyphens instead of
-underscores. What is not in a paper, but answers what its reader may ask next, stands apart in
-`X/beyond.py`.
+underscores.
 """
 
 import contextlib
