@@ -322,8 +322,15 @@ def fig7_score(runs: LinearRuns) -> Rows:
     drawn = worst_models_of_draws(pool, "CLUCB2", "CLUCB", more, models)
     for name in ("CLUCB-S", "CLUCB2"):
         text = f"{name} has less regret than CLUCB-Or, worst model"
-        over = f"worst model over draws of {models}: {name} has less regret than CLUCB-Or (ratio)"
-        yield lower_in_draws("linear-s-beats-oracle", over, pool, name, "CLUCB-Or", more, drawn)
+        yield lower_in_draws(
+            "linear-s-beats-oracle",
+            f"worst model over draws of {models}: {name} has less regret than CLUCB-Or (ratio)",
+            pool,
+            name,
+            "CLUCB-Or",
+            more,
+            drawn,
+        )
         yield lower(OURS, text, final(result, name, worst, models), oracle)
     yield judged(
         "linear-m-on-average-only",
@@ -400,21 +407,17 @@ def e2_score(runs: SafeArmRuns) -> Rows:
         horizon = int(result.rounds[-1])
         for label in result.policies:
             by_run = 100 * result.watched[label]["events"][:, -1, 1] / horizon
-            text = (
-                f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, "
-                f"{label})"
-            )
-            remark = "The share depends on how features are drawn, which the paper leaves open."
             key = "e2-share" if label in ("default", SELECTION_ALONE) else OURS
             row = judged(
                 key,
-                text,
+                f"share of E2 rounds in the first {horizon}, 3rd best arm as baseline ({draw}, "
+                f"{label})",
                 f"{PAPER_SHARE:g} % ± {PAPER_ERROR:g} %",
                 estimate(np.array([by_run[m :: runs.models].mean() for m in range(runs.models)])),
                 gain,
                 PAPER_SHARE,
                 PAPER_ERROR,
-                remark=remark,
+                remark="The share depends on how features are drawn, which the paper leaves open.",
             )
             yield from in_reading("E2 of CLUCB-S", [row]) if label == SELECTION_ALONE else [row]
 

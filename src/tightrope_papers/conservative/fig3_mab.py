@@ -193,9 +193,17 @@ def numbers(runs: BernoulliRuns, names: dict[str, str], where: str) -> Rows:
     for name, (key, paper) in NUMBERS.items():
         one_sided = name == "CUCB2"
         words = f"{'more than ' if one_sided else ''}{paper:g} %"
-        text = f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})"
         yield reduced_in_draws(
-            key, text, words, paper, pool, names[name], "CUCB", more, worst, at_least=one_sided
+            key,
+            f"{name} lowers CUCB's regret, worst model over draws of {models} ({where})",
+            words,
+            paper,
+            pool,
+            names[name],
+            "CUCB",
+            more,
+            worst,
+            at_least=one_sided,
         )
         for label, model in chosen.items():
             yield judged(
@@ -212,7 +220,6 @@ def orders(
 ) -> list[Row]:
     """The order of regret on the worst model. on_worst: the regrets of an algorithm there; both:
     the name of CUCB2."""
-    closer = f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)"
     return [
         lower(
             "mab-s-below-l",
@@ -223,7 +230,7 @@ def orders(
         ),
         judged(
             "mab-cucb2-near-oracle",
-            closer,
+            f"CUCB2 is less than half as far from CUCB-Or as CUCB, worst model ({where}) (regret)",
             "much closer",
             distance_left(on_worst(both), on_worst("CUCB"), on_worst("CUCB-Or")),
             below,
@@ -259,10 +266,6 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
         for label in ("best", "worst")
     )
     middle = in_per_cent(relative(runs.result, "CUCB2", "CUCB"))
-    near_best = (
-        "CUCB2's gain on the average model is nearer to the best than to the worst (best + worst "
-        "- 2 average, per cent)"
-    )
     all_models, no_worse = (
         "CUCB2 has less regret than CUCB on every model",
         f"CUCB-S is on no model more than {SLACK_SHARE:.0%} worse than CUCB",
@@ -284,7 +287,8 @@ def every_model(runs: BernoulliRuns) -> list[Row]:
         ),
         judged(
             "mab-best-near-average",
-            near_best,
+            "CUCB2's gain on the average model is nearer to the best than to the worst (best + "
+            "worst - 2 average, per cent)",
             "very similar",
             Estimate(
                 best.value + least.value - 2 * middle.value,
@@ -344,11 +348,6 @@ fig1_data = data
 def fig1_score(runs: BernoulliRuns) -> list[Row]:
     result = runs.result
     exact, plain = final(result, "CUCB-Or"), final(result, "CUCB")
-    remark = (
-        "UCB here is the same index without the constraint; the paper gives no number for “almost "
-        "the same”."
-    )
-    text = "CUCB with the exact condition has almost the regret of UCB (ratio)"
     return [
         lower(
             "fig1-cucb-above-oracle",
@@ -359,11 +358,12 @@ def fig1_score(runs: BernoulliRuns) -> list[Row]:
         ),
         row_of(
             "fig1-oracle-near-ucb",
-            text,
+            "CUCB with the exact condition has almost the regret of UCB (ratio)",
             "almost the same",
             relative(result, "CUCB-Or", "UCB"),
             near(relative(result, "CUCB-Or", "UCB"), 1.0, 0.2),
-            remark=remark,
+            remark="UCB here is the same index without the constraint; the paper gives no number "
+            "for “almost the same”.",
         ),
     ]
 
@@ -500,9 +500,16 @@ def score_reading(runs: BernoulliRuns, reading: str) -> list[Row]:
 
     rows += orders(on_worst, "CUCB2", where.strip("()"), few)
     better = by_model(result, "CUCB2", plain, models)
-    share = f"{sum(one.value > 0 for one in better) / models:.0%} of models"
     text = f"CUCB2 has less regret than CUCB on every model {where}"
-    rows.append(row_of("mab-every-model", text, "every model", share, everywhere_above(better)))
+    rows.append(
+        row_of(
+            "mab-every-model",
+            text,
+            "every model",
+            f"{sum(one.value > 0 for one in better) / models:.0%} of models",
+            everywhere_above(better),
+        )
+    )
     # the constrained selection is compared with the two-step one at the index that it names, the
     # known mean
     if not suffix:

@@ -173,7 +173,6 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
     off_arm = "runs of CLUCB2T off the optimistic arm more often than " + allowance(
         "Lemma 3 allows", plays, horizon
     )
-    text = f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0"
     return [
         row_of(
             "thm2-regret",
@@ -184,7 +183,7 @@ def theorem_2(scalings: dict[str, JesterRuns]) -> list[Row]:
         ),
         row_of(
             "thm2-regret",
-            text,
+            f"Lemma 3's bound falls with T from T~ = C_b on (T = {first:.3g}) and becomes 0",
             "falls to 0",
             f"{sum(falling)} of {len(falling)} steps",
             every(falling),

@@ -210,8 +210,15 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
         ]
         unsafe, total = int(sum(one.sum() for one in runs)), sum(one.size for one in runs)
         if runs:
-            text = f"{whose} never violate the constraint{where} ({total} runs)"
-            rows.append(row_of(owner, text, "0 runs", f"{unsafe} runs", never(unsafe, total)))
+            rows.append(
+                row_of(
+                    owner,
+                    f"{whose} never violate the constraint{where} ({total} runs)",
+                    "0 runs",
+                    f"{unsafe} runs",
+                    never(unsafe, total),
+                )
+            )
     return [
         *rows,
         row_of(
@@ -250,20 +257,15 @@ def budget_order(result: Result) -> Row:
         )
         if abs(regret.value) > 4 * regret.se:
             holds.append(budget.value * regret.value < 0 and abs(budget.value) > 4 * budget.se)
-    text = (
-        "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard errors)"
-    )
-    remark = (
-        "For a fixed baseline the true budget is a constant minus the pseudo-regret, so that this "
-        "can hardly fail."
-    )
     return row_of(
         "budgets-by-regret",
-        text,
+        "final budgets are ordered as regrets are (pairs whose regrets differ by 4 standard "
+        "errors)",
         "all",
         f"{sum(holds)} of {len(holds)}",
         every(holds),
-        remark=remark,
+        remark="For a fixed baseline the true budget is a constant minus the pseudo-regret, so "
+        "that this can hardly fail.",
     )
 
 
@@ -274,10 +276,9 @@ def parallel(result: Result) -> Row:
         for name, watched in result.watched.items()
     }
     slowest, fastest = (choose(rises, key=lambda name: rises[name].mean()) for choose in (min, max))
-    text = f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}"
     return judged(
         "parallel-budgets",
-        text,
+        f"budgets are parallel in the end: slope of the last quarter, {slowest} by {fastest}",
         "parallel",
         ratio(rises[slowest], rises[fastest]),
         near,

@@ -116,12 +116,15 @@ def fewer(
 ) -> Row:
     """Fewer samples than some rivals everywhere; shown is the least factor of the first."""
     d, least = lowest({d: factor(runs, rivals[0], name) for d, runs in cases.items()})
-    text = f"{name}: fewer samples than {called} at d = {min(cases)} to {max(cases)}"
-    ours = (
-        f"{called.partition(' and ')[0]} needs at least {least.value:.1f} times as many (d = {d})"
-    )
     leads = [lead(runs, rival, name) for runs in cases.values() for rival in rivals]
-    return row_of(key, text, paper, ours, everywhere_above(leads), se=least.se)
+    return row_of(
+        key,
+        f"{name}: fewer samples than {called} at d = {min(cases)} to {max(cases)}",
+        paper,
+        f"{called.partition(' and ')[0]} needs at least {least.value:.1f} times as many (d = {d})",
+        everywhere_above(leads),
+        se=least.se,
+    )
 
 
 def forgets(runs: Runs) -> list[Row]:
@@ -260,13 +263,10 @@ def table1_score(counts: PullCounts) -> Rows:
 def replay_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[STATIC], dtype=float)
     off = float(np.abs(pulls / printed - 1.0).max())
-    text = (
-        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest "
-        "relative difference judged"
-    )
     return row_of(
         "table-static",
-        text,
+        f"XY-static, exact sequence of {printed.sum():,.0f} rounds: pulls of each arm, largest "
+        "relative difference judged",
         ", ".join(f"{n:.0f}" for n in printed),
         ", ".join(f"{n:.0f}" for n in pulls),
         at_most(off, 0.05, 0.25),
@@ -277,13 +277,10 @@ def replay_row(pulls: np.ndarray) -> Row:
 def oracle_row(pulls: np.ndarray) -> Row:
     printed = np.array(PRINTED_PULLS[ORACLE_K], dtype=float)
     off = float(np.abs(pulls - printed).max() / printed.sum())
-    text = (
-        "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls "
-        "judged"
-    )
     return row_of(
         "table-oracle",
-        text,
+        "XY-oracle, K in its bound: pulls of each arm, largest difference as a share of all pulls "
+        "judged",
         ", ".join(f"{n:.0f}" for n in printed),
         ", ".join(f"{n:.0f}" for n in pulls),
         at_most(off, 0.001, 0.01),

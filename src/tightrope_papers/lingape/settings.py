@@ -209,17 +209,25 @@ def at_least_times(
 
 def no_errors(runs: list[tuple[Runs, int]]) -> Row:
     wrong, total = errors(runs, lingape=True)
-    text = (
+    return row_of(
+        "theorem-1",
         f"LinGapE names the best arm with probability ≥ 1 − δ, {total} runs with ε = 0 and ε = "
-        "gap/2"
+        "gap/2",
+        "error ≤ 0.05",
+        wrong / total,
+        at_most(wrong / total, DELTA),
     )
-    return row_of("theorem-1", text, "error ≤ 0.05", wrong / total, at_most(wrong / total, DELTA))
 
 
 def others_err(runs: list[tuple[Runs, int]]) -> Row:
     wrong, total = errors(runs, lingape=False)
-    text = f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs"
-    return row_of(OURS, text, "–", wrong / total, at_most(wrong / total, DELTA))
+    return row_of(
+        OURS,
+        f"the other methods name the best arm with probability ≥ 1 − δ, {total} runs",
+        "–",
+        wrong / total,
+        at_most(wrong / total, DELTA),
+    )
 
 
 def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
@@ -235,9 +243,13 @@ def errors(runs: list[tuple[Runs, int]], *, lingape: bool) -> tuple[int, int]:
 def adaptive(cases: Mapping[Case, Runs], arms: str, unit: str, symbol: str) -> Rows:
     for key, name in (("adaptive-worse", ADAPTIVE_ONE), (OURS, ADAPTIVE)):
         case, least = lowest({case: factor(runs, name, STATIC) for case, runs in cases.items()})
-        text = f"{arms} arms: {name} / XY-static, least over {unit}"
         yield at_least_times(
-            key, text, "at least 5" if key != OURS else "–", least, 5.0, f"{symbol}{case:g}"
+            key,
+            f"{arms} arms: {name} / XY-static, least over {unit}",
+            "at least 5" if key != OURS else "–",
+            least,
+            5.0,
+            f"{symbol}{case:g}",
         )
 
 

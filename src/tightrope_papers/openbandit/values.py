@@ -74,9 +74,12 @@ def score(cases: list[DirectionCase]) -> Rows:
         if case.refused:
             needed = max(LEAST_ESS, LEAST_SHARE * case.evaluation.n)
             words = f"effective sample size {case.evaluation.ess:,.0f} of {case.evaluation.n:,}"
-            text = f"refused for lack of overlap: {where}"
             yield row_of(
-                "support", text, f"at most {needed:g}", words, at_most(case.evaluation.ess, needed)
+                "support",
+                f"refused for lack of overlap: {where}",
+                f"at most {needed:g}",
+                words,
+                at_most(case.evaluation.ess, needed),
             )
             continue
         for name, (value, se) in case.evaluation.estimates.items():
@@ -203,14 +206,11 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
         own = mean_of([case.own for case in judged])
         mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in judged])
         apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
-        words = (
-            f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: "
-            f"{direction}"
-        )
         rows.append(
             row_of(
                 name,
-                words,
+                f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: "
+                f"{direction}",
                 f"{own.value:.4f} ± {own.se:.4f}",
                 mean,
                 agree(apart, own.value),
