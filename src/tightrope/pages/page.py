@@ -1,5 +1,6 @@
 """Self-contained HTML pages, and what is on those of simulations, results and evaluations."""
 
+import itertools
 import json
 import pathlib
 import re
@@ -72,7 +73,8 @@ class Table:
     ) -> "Table":
         """A table from a pandas DataFrame, numbers to four digits."""
         rows = [
-            [_cell(value) for value in row] for row in frame.head(most_rows).itertuples(index=False)
+            [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
+            for row in frame.head(most_rows).itertuples(index=False)
         ]
         more = f" (first {most_rows} of {len(frame)} rows)" if len(frame) > most_rows else ""
         return cls([str(column) for column in frame.columns], rows, caption + more, verdict_column)
@@ -98,19 +100,9 @@ class Section:
     summary: str = ""
     chips: Sequence[Chip] = ()
 
-    @property
-    def slug(self) -> str:
-        return slug(self.title)
-
 
 def slug(text: object) -> str:
     return re.sub(r"\W+", "-", str(text)).strip("-").lower()
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value)
 
 
 def theme(colours: Sequence[str], ink: str, soft: str, axis: str, grid: str) -> str:
@@ -134,44 +126,19 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    number = 0
-    shown = []
-    for section in sections:
-        figures = []
-        for each in section.figures:
-            panels = []
-            for svg in each.panels:
-                number += 1
-                panels.append(markupsafe.Markup(unique_ids(svg, number)))
-            entries = [
-                (entry.name, theme_colour(entry.colour), DASHES.get(entry.line, ""))
-                for entry in each.entries
-            ]
-            figures.append(
-                {"panels": panels, "caption": each.caption, "entries": entries, "note": each.note}
-            )
-        shown.append(
-            {
-                "slug": section.slug,
-                "title": section.title,
-                "text": section.text,
-                "figures": figures,
-                "tables": section.tables,
-                "summary": section.summary,
-                "chips": section.chips,
-            }
-        )
-    summaries = [
-        (section.slug, section.title, section.summary) for section in sections if section.summary
-    ]
-    environment.filters["numeric"] = lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text)))
-    environment.filters["slug"] = slug
+    numbers = itertools.count(1)
+    environment.filters |= {
+        "numeric": lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text))),
+        "slug": slug,
+        "with_unique_ids": lambda svg: markupsafe.Markup(unique_ids(svg, next(numbers))),
+        "theme_colour": theme_colour,
+        "dashes": lambda line: DASHES.get(line, ""),
+    }
     return environment.get_template("page.html.j2").render(
         title=title,
         lead=lead,
-        sections=shown,
+        sections=sections,
         provenance=provenance,
-        summaries=summaries,
         light=LIGHT,
         dark=DARK,
     )
@@ -273,11 +240,12 @@ def identification_section(
     """Summary, rounds, pull shares and the table of one result. palette: colours by name; default:
     of this section alone."""
     palette = style.Palette(result.policies) if palette is None else palette
-    caption = (
-        "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none certified."
-    )
     figures = [
-        picture(rounds_figure(result, palette=palette, width=WIDTH), caption),
+        picture(
+            rounds_figure(result, palette=palette, width=WIDTH),
+            "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none "
+            "certified.",
+        ),
         picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
     ]
     return Section(
@@ -541,17 +509,14 @@ def _model_section(e: Evaluation) -> Section:
             "DM and SWITCH-DR are as wrong as the model is; DR and the sequence are right with "
             "any model, and tighter with a good one."
         )
-    text = (
-        "By tenths of its predictions the mean reward differs from the mean prediction by at most "
-        f"{apart.max():.3g}. {means}"
-    )
     table = Table(
         ["rows", "mean prediction", "mean reward"],
         [[f"{int(n):,}", f"{p:.4g}", f"{r:.4g}"] for n, p, r in e.calibration],
     )
     return Section(
         title,
-        text,
+        "By tenths of its predictions the mean reward differs from the mean prediction by at most "
+        f"{apart.max():.3g}. {means}",
         [
             picture(
                 calibration_figure(e.calibration, e.rewards),
@@ -566,12 +531,13 @@ def write_evaluation(
     evaluation: Evaluation, path: pathlib.Path, provenance: Mapping[str, object], title: str = ""
 ) -> pathlib.Path:
     name = evaluation.policy or "policy"
-    lead = (
-        f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and "
-        "what the log cannot say."
-    )
     return write_page(
-        path, title or f"{name}, judged on a log", lead, evaluation_sections(evaluation), provenance
+        path,
+        title or f"{name}, judged on a log",
+        f"What {name} would have earned on {evaluation.n:,} logged rows, how sure that is, and "
+        "what the log cannot say.",
+        evaluation_sections(evaluation),
+        provenance,
     )
 
 
@@ -618,7 +584,6 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
         f"The error {c.alpha:g} is shared among {m} policies: what is said of them holds together "
         f"with probability {1.0 - c.alpha:.4g}."
     )
-    caption = f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error."
     notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
     together = picture(
         comparison_figure({**c.evaluations, BASELINE: c.baseline}, palette=palette),
@@ -629,7 +594,12 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
             "Which of them",
             " ".join([shared, *notes]),
             [together],
-            [comparison_table(c, caption)],
+            [
+                comparison_table(
+                    c,
+                    f"Values: {next(iter(c.evaluations.values())).estimator} ± one standard error.",
+                )
+            ],
             summary=c.conclusion,
         )
     ]
@@ -648,14 +618,11 @@ def write_comparison(
     comparison: Comparison, path: pathlib.Path, provenance: Mapping[str, object], title: str = ""
 ) -> pathlib.Path:
     names = list(comparison.evaluations)
-    lead = (
-        f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned "
-        "most, and may any be promoted?"
-    )
     return write_page(
         path,
         title or f"{', '.join(names)}, judged on a log",
-        lead,
+        f"{len(names)} policies on {comparison.baseline.n:,} logged rows: which would have earned "
+        "most, and may any be promoted?",
         comparison_sections(comparison),
         provenance,
     )
