@@ -32,16 +32,6 @@ from ..plots.figures import (
     support_figure,
     weights_figure,
 )
-from ..plots.style import (
-    DASHES,
-    THEME,
-    Picture,
-    picture,
-    shares_caption,
-    shares_figure,
-    theme_colour,
-    unique_ids,
-)
 from ..results.results import Identification, Result, regret_summary, rounds_summary
 
 if TYPE_CHECKING:
@@ -95,7 +85,7 @@ class Section:
 
     title: str
     text: str = ""
-    figures: Sequence[Picture] = field(default_factory=list)
+    figures: Sequence[style.Picture] = field(default_factory=list)
     tables: Sequence[Table] = field(default_factory=list)
     summary: str = ""
     chips: Sequence[Chip] = ()
@@ -107,7 +97,7 @@ def slug(text: object) -> str:
 
 def theme(colours: Sequence[str], ink: str, soft: str, axis: str, grid: str) -> str:
     named = {"ink": ink, "soft": soft, "axis": axis, "grid": grid}
-    named |= {THEME[key]: value for key, value in zip(style.COLOURS, colours, strict=True)}
+    named |= {style.THEME[key]: value for key, value in zip(style.COLOURS, colours, strict=True)}
     return " ".join(f"--{name}: {value};" for name, value in named.items())
 
 
@@ -130,9 +120,9 @@ def render_page(
     environment.filters |= {
         "numeric": lambda text: bool(re.match(r"^[-+−±]?[\d.,]+", str(text))),
         "slug": slug,
-        "with_unique_ids": lambda svg: markupsafe.Markup(unique_ids(svg, next(numbers))),
-        "theme_colour": theme_colour,
-        "dashes": lambda line: DASHES.get(line, ""),
+        "with_unique_ids": lambda svg: markupsafe.Markup(style.unique_ids(svg, next(numbers))),
+        "theme_colour": style.theme_colour,
+        "dashes": lambda line: style.DASHES.get(line, ""),
     }
     return environment.get_template("page.html.j2").render(
         title=title,
@@ -195,7 +185,7 @@ def simulation_section(
     near, far = near_and_far(result)
     curves = [(None, caption)] + ([(near, f"The same without {', '.join(far)}.")] if far else [])
     figures = [
-        picture(
+        style.picture(
             regret_figure(
                 result,
                 log_rounds=log_rounds,
@@ -209,7 +199,11 @@ def simulation_section(
         )
         for names, words in curves
     ]
-    figures.append(picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)))
+    figures.append(
+        style.picture(
+            style.shares_figure(result, palette, width=WIDTH), style.shares_caption(result)
+        )
+    )
     return Section(title, text, figures, [result_summary(result)], summary=summary_sentence(result))
 
 
@@ -241,12 +235,14 @@ def identification_section(
     of this section alone."""
     palette = style.Palette(result.policies) if palette is None else palette
     figures = [
-        picture(
+        style.picture(
             rounds_figure(result, palette=palette, width=WIDTH),
             "Rounds of every run, mean ± 2 standard errors; crosses: a wrong arm or none "
             "certified.",
         ),
-        picture(shares_figure(result, palette, width=WIDTH), shares_caption(result)),
+        style.picture(
+            style.shares_figure(result, palette, width=WIDTH), style.shares_caption(result)
+        ),
     ]
     return Section(
         title,
@@ -409,13 +405,13 @@ def support_of(evaluation: Evaluation, palette: style.Palette | None = None) -> 
     )
 
 
-def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[Picture]:
+def _difference(e: Evaluation, palette: style.Palette, caption: str) -> list[style.Picture]:
     if e.difference is None or np.isnan(e.difference.lower[-1]):
         return []
     figure = difference_figure(
         e.difference, policy_label(e), decided=e.decided, verdict=e.verdict, palette=palette
     )
-    return [picture(figure, caption)]
+    return [style.picture(figure, caption)]
 
 
 def estimators_table(evaluation: Evaluation) -> Table:
@@ -453,10 +449,10 @@ def evaluation_sections(
     """Sections on the policy's value, the log's support for it, and the quality of the reward
     model. palette: colours by name."""
     e, palette = evaluation, colours(policy_label(evaluation), palette)
-    figures: list[Picture] = []
+    figures: list[style.Picture] = []
     if e.sequence is not None:
         figures.append(
-            picture(
+            style.picture(
                 sequence_figure(e, palette=palette),
                 "Bounds on the mean value of all rounds so far; all of them hold at once with "
                 f"probability {1.0 - e.alpha:.4g}. Point: the estimate.",
@@ -477,16 +473,18 @@ def evaluation_sections(
 def _overlap_section(
     e: Evaluation, palette: style.Palette, title: str = "What the log can say of it"
 ) -> Section:
-    figures: list[Picture] = []
+    figures: list[style.Picture] = []
     if e.weights.size and e.weights[:, 1].sum() > 0.0:
         figures.append(
-            picture(
+            style.picture(
                 weights_figure(e.weights, policy_label(e), palette),
                 "How often each weight occurs. Bars far to the right: a few rounds decide.",
             )
         )
     figures.append(
-        picture(support_of(e, palette), "Share of the log and share under the policy, by arm.")
+        style.picture(
+            support_of(e, palette), "Share of the log and share under the policy, by arm."
+        )
     )
     text = "A log says little of arms that its logger rarely played."
     if not np.isnan(e.ess):
@@ -518,7 +516,7 @@ def _model_section(e: Evaluation) -> Section:
         "By tenths of its predictions the mean reward differs from the mean prediction by at most "
         f"{apart.max():.3g}. {means}",
         [
-            picture(
+            style.picture(
                 calibration_figure(e.calibration, e.rewards),
                 "Each tenth of the rows, the lowest predictions first.",
             )
@@ -585,7 +583,7 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
         f"with probability {1.0 - c.alpha:.4g}."
     )
     notes = list(dict.fromkeys(note for e in c.evaluations.values() for note in e.notes))
-    together = picture(
+    together = style.picture(
         comparison_figure({**c.evaluations, BASELINE: c.baseline}, palette=palette),
         "Bounds on each policy's mean value of all rounds so far. Points: the estimates.",
     )
