@@ -227,25 +227,21 @@ def fig8_score(runs: JesterRuns) -> list[Row]:
         if name != "LinUCB"
     }
     nearest = min(lead, key=lambda name: lead[name].value)
-    early = []
-    for share in SHARES:
-        name = f"CLUCB2T {share} %"
-        text = f"the lowest budget of {name}, between checkpoints"
-        early.append(
-            judged(
-                "early-budget-with-checkpoints",
-                text,
-                "negative",
-                estimate(result.watched[name]["lowest"][:, 0]),
-                below,
-            )
+    early = [
+        judged(
+            "early-budget-with-checkpoints",
+            f"the lowest budget of CLUCB2T {share} %, between checkpoints",
+            "negative",
+            estimate(result.watched[f"CLUCB2T {share} %"]["lowest"][:, 0]),
+            below,
         )
-    text = f"LinUCB ends with the highest budget (least lead: over {nearest})"
+        for share in SHARES
+    ]
     return [
         *early,
         row_of(
             "jester-linucb-highest-budget",
-            text,
+            f"LinUCB ends with the highest budget (least lead: over {nearest})",
             "highest",
             lead[nearest],
             everywhere_above(list(lead.values())),

@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,32 @@ from ..scoring import (
 
 EARLY_SHARE = 0.2  # a minimum "at the beginning" lies in this share of the rounds
 PARALLEL_SHARE = 0.05  # slopes of budgets that differ by no more than this share are parallel
+
+
+class ModelRuns(NamedTuple):
+    """The runs, how many models they go round, which of them the paper would show, and what the
+    bounds depend on.
+
+    shown: at paper scale runs on the worst and the best of the models, many each. pool: there, too,
+    the algorithms that are compared on a worst model, on more models, with how many.
+    """
+
+    result: Result
+    models: int
+    picked: dict[str, int]
+    shown: Result | None = None
+    pool: tuple[Result, int] | None = None
+    world: "BoundConstants | None" = None
+
+    def on_extremes(self) -> tuple[Result, dict[str, int], int]:
+        return (
+            (self.result, self.picked, self.models)
+            if self.shown is None
+            else (self.shown, {"worst": 0, "best": 1}, 2)
+        )
+
+    def on_most_models(self) -> tuple[Result, int]:
+        return self.pool or (self.result, self.models)
 
 
 def final(result: Result, name: str, model: int | None = None, models: int = 1) -> np.ndarray:
@@ -197,8 +224,7 @@ def safety(result: Result, free: str, where: str = "") -> list[Row]:
     broken = {name: result.watched[name]["violations"] > 0 for name in result.policies}
     violating = int(broken[free].sum())
     mean = result.watched[free]["budget"].mean(axis=0)
-    key = "unconstrained-violates"
-    rows = []
+    key, rows = "unconstrained-violates", []
     for owner, whose in (
         ("conservative-never-violates", "conservative algorithms"),
         (OURS, "our forms of them"),
@@ -389,18 +415,9 @@ def budget_panels(
     free: str,
     names: Sequence[str] | None = None,
 ) -> dict[str, Figure]:
-    title = "true budget"
     return {
-        "budget": panels(result, models, chosen, "budget", title=title, names=names),
-        "beginning": panels(
-            result,
-            models,
-            chosen,
-            "budget",
-            title=title,
-            names=names,
-            zoom=recovery_round(result, free),
-        ),
+        label: panels(result, models, chosen, "budget", title="true budget", names=names, zoom=zoom)
+        for label, zoom in (("budget", None), ("beginning", recovery_round(result, free)))
     }
 
 

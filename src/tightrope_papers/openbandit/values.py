@@ -20,7 +20,7 @@ from tightrope.plots import style
 from tightrope.problems.data import CAMPAIGNS, OpenBandit, open_bandit
 
 from ..experiment import Run
-from ..scoring import OURS, Estimate, Row, Rows, agree, at_most, row_of
+from ..scoring import OURS, Estimate, Rows, agree, at_most, row_of
 
 DIRECTIONS = {
     "uniform to Thompson": ("random", "bts"),
@@ -182,8 +182,7 @@ notes = (
 # there.
 
 
-def pooled_data(run: Run) -> list[DirectionCase]:
-    return data(run)
+pooled_data = data
 
 
 def pooled_score(cases: list[DirectionCase]) -> Rows:
@@ -195,10 +194,9 @@ def pooled_score(cases: list[DirectionCase]) -> Rows:
         )
 
 
-def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
+def rows_of(cases: list[DirectionCase], direction: str) -> Rows:
     """The rows of one direction; campaigns are logs of their own, so their errors add up as
     independent ones."""
-    rows = []
     for name in dict.fromkeys(name for case in cases for name in case.evaluation.estimates):
         judged = [
             case for case in cases if name in case.evaluation.estimates
@@ -206,18 +204,15 @@ def rows_of(cases: list[DirectionCase], direction: str) -> list[Row]:
         own = mean_of([case.own for case in judged])
         mean = mean_of([Estimate(*case.evaluation.estimates[name]) for case in judged])
         apart = Estimate(mean.value - own.value, math.hypot(mean.se, own.se))
-        rows.append(
-            row_of(
-                name,
-                f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: "
-                f"{direction}",
-                f"{own.value:.4f} ± {own.se:.4f}",
-                mean,
-                agree(apart, own.value),
-                remark=remark_on(name),
-            )
+        yield row_of(
+            name,
+            f"{name} agrees with the policy's own mean, mean of {len(judged)} campaigns: "
+            f"{direction}",
+            f"{own.value:.4f} ± {own.se:.4f}",
+            mean,
+            agree(apart, own.value),
+            remark=remark_on(name),
         )
-    return rows
 
 
 def mean_of(estimates: list[Estimate]) -> Estimate:
