@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from tightrope.extend import standard_error
 from tightrope.plots import style
+from tightrope.plots.figures import draw_bands
 from tightrope.problems.data import movielens
 
 from ..experiment import Run, palette
@@ -286,13 +287,8 @@ FRESH_TRIALS = 200
 LEAST_K = 50  # of the paper's figure; sets on a release with fewer users are another setting
 
 
-class AverageRewards(NamedTuple):
-    """k, and by algorithm the average reward of every trial up to each round: (trials, rounds)."""
-
-    k: int
-    average: dict[str, np.ndarray]
-
-
+# k, and by algorithm the average reward of every trial up to each round: (trials, rounds)
+AverageRewards = tuple[int, dict[str, np.ndarray]]
 Averages = dict[tuple[str, str], AverageRewards]  # by data set and reading
 
 
@@ -302,13 +298,8 @@ def fig4_data(run: Run) -> Averages:
 
     def curves(source: MovieLensRelease, reading: str, k: int) -> AverageRewards:
         fresh = trials if reading == PAPERS_READING else 0
-        return AverageRewards(
-            k,
-            {
-                name: curve / rounds
-                for name, curve in all_tuned_rewards(run, source, k, reading, fresh).items()
-            },
-        )
+        rewards = all_tuned_rewards(run, source, k, reading, fresh)
+        return k, {name: curve / rounds for name, curve in rewards.items()}
 
     return {
         (source.name, reading): curves(source, reading, k)
@@ -393,23 +384,10 @@ def panels(averages: dict[str, AverageRewards]) -> Figure:
     rounds = np.arange(1, ROUNDS + 1)
     figure, axes = style.figure(len(averages))
     for axis, (reading, (k, average)) in zip(axes, averages.items(), strict=True):
-        for number, (name, curve) in enumerate(average.items()):
-            mean, se, colour = (
-                curve.mean(axis=0),
-                standard_error(curve),
-                palette("semibandits").colour(name),
-            )
-            axis.plot(
-                rounds,
-                mean,
-                label=name,
-                color=colour,
-                linestyle=style.LINES[number % len(style.LINES)],
-                linewidth=1.4,
-            )
-            axis.fill_between(
-                rounds, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.15, linewidth=0
-            )
+        lines = {
+            name: style.LINES[number % len(style.LINES)] for number, name in enumerate(average)
+        }
+        draw_bands(axis, rounds, average, lines=lines, palette=palette("semibandits"))
         axis.set_title(f"features: {reading}, k = {k}", fontsize=10, loc="left", color=style.INK)
         axis.set_xlabel("round")
     axes[0].set_ylabel("average reward per round")
